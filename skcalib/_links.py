@@ -1,0 +1,26 @@
+"""Between probabilities and log-odds: one clipping constant, the same everywhere."""
+
+import numpy as np
+from scipy.special import expit, logsumexp, softmax
+
+__all__ = ["PROBABILITY_CLIP", "clip_probability", "expit", "log_odds", "log_probability", "logsumexp", "softmax"]
+
+# Probabilities are clipped to [2^-52, 1 - 2^-52] before they become log-odds, so that |log-odds| <= 36.04. Both ends:
+# a float64 next to 0 may be 1e-300, whose complement is exactly 1.
+PROBABILITY_CLIP = 2.0**-52
+
+
+def clip_probability(probability):
+    """Return probabilities as float64 inside [2^-52, 1 - 2^-52]."""
+    return np.clip(np.asarray(probability, dtype=np.float64), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+
+
+def log_odds(probability):
+    """Return log(p / (1 - p)) of clipped probabilities."""
+    probability = clip_probability(probability)
+    return np.log(probability) - np.log1p(-probability)
+
+
+def log_probability(probability):
+    """Return log(p) of clipped probabilities: the logits of a K-class forecast up to a constant a row."""
+    return np.log(clip_probability(probability))

@@ -1,0 +1,74 @@
+"""Many classes as binary problems: top-label and one-vs-rest (marginal), once for everybody."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib._bin_statistics import BinStatistics
+
+__all__ = ["BinaryTask", "binary_tasks", "resolve_multiclass", "spread_top_label", "top_label"]
+
+
+class BinaryTask(NamedTuple):
+    """One binary problem: scores of an event, whether it happened, weights or None."""
+
+    scores: np.ndarray
+    labels: np.ndarray
+    sample_weight: np.ndarray | None
+
+    def statistics(self, strategy):
+        """Return the bin statistics under a binning strategy."""
+        edges = strategy.bin_edges(self.scores, self.labels, self.sample_weight)
+        return BinStatistics.from_scores(self.scores, self.labels, edges, self.sample_weight)
+
+
+def top_label(scores):
+    """Return the predicted class (first of the largest) and its score, for scores (n, K)."""
+    predicted = scores.argmax(axis=1)
+    return predicted, np.take_along_axis(scores, predicted[:, None], axis=1)[:, 0]
+
+
+def resolve_multiclass(multiclass, data):
+    """Return "binary", "top_label" or "marginal" for a metric's `multiclass` and its validated data."""
+    if multiclass not in ("auto", "top_label", "marginal"):
+        raise ValueError(f"multiclass must be 'auto', 'top_label' or 'marginal', found {multiclass!r}.")
+    if multiclass == "auto":
+        return "binary" if data.is_binary else "top_label"
+    return multiclass
+
+
+def binary_tasks(data, multiclass):
+    """Yield the binary problems that `multiclass` makes of a metric's validated data.
+
+    One for "auto" with two classes (the positive class) and for "top_label" (is the predicted class right), one a
+    class for "marginal". Two classes given as one score count as the columns (1 - s, s).
+    """
+    kind = resolve_multiclass(multiclass, data)
+    weight = data.sample_weight
+    if kind == "binary":
+        yield BinaryTask(data.scores, data.labels, weight)
+    elif kind == "top_label":
+        if data.is_binary:
+            predicted = data.scores > 0.5
+            yield BinaryTask(np.maximum(data.scores, 1 - data.scores), data.labels == predicted, weight)
+        else:
+            predicted, confidence = top_label(data.scores)
+            yield BinaryTask(confidence, data.labels == predicted, weight)
+    elif data.is_binary:
+        yield BinaryTask(1 - data.scores, ~data.labels, weight)
+        yield BinaryTask(data.scores, data.labels, weight)
+    else:
+        for k in range(data.scores.shape[1]):
+            yield BinaryTask(data.scores[:, k], data.labels == k, weight)
+
+
+def spread_top_label(scores, confidence):
+    """Return rows in which the predicted class has `confidence` and the others share the rest in proportion."""
+    predicted, _ = top_label(scores)
+    rest = scores.astype(np.float64)
+    np.put_along_axis(rest, predicted[:, None], 0, axis=1)
+    total = rest.sum(axis=1, keepdims=True)
+    n_others = scores.shape[1] - 1
+    rest = np.divide(rest, total, out=np.full_like(rest, 1 / n_others), where=total > 0) * (1 - confidence)[:, None]
+    np.put_along_axis(rest, predicted[:, None], confidence[:, None], axis=1)
+    return rest

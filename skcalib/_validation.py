@@ -1,0 +1,355 @@
+"""The single gate: every label, score and weight passes here, and nothing else imports private scikit-learn."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics._scorer import _BaseScorer as BaseScorer
+from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions, validate_params
+from sklearn.utils.metaestimators import _safe_split as safe_split
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
+from sklearn.utils.validation import _check_method_params as check_method_params
+from sklearn.utils.validation import _num_samples as num_samples
+from sklearn.utils.validation import column_or_1d, validate_data
+
+__all__ = [
+    "BaseScorer",
+    "HasMethods",
+    "Interval",
+    "ScoredLabels",
+    "StrOptions",
+    "check_estimator_scores",
+    "check_feature_names_in",
+    "check_method_params",
+    "check_sample_weight",
+    "check_scored_labels",
+    "check_scores",
+    "drop_zero_weight",
+    "encode_labels",
+    "num_samples",
+    "safe_indexing",
+    "safe_split",
+    "validate_params",
+]
+
+# How far a probability or a row sum may be off by rounding: (refused beyond, left untouched within).
+_ROUNDING = {"float16": (1e-2, 1e-3), "float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
+
+
+class ScoredLabels(NamedTuple):
+    """Validated input of a metric.
+
+    `scores` is (n,) with boolean `labels` (True = the positive class) for two classes, else (n, K) with the column
+    index of each label. Rows of weight zero are gone; `sample_weight` is None or float64 (n,).
+    """
+
+    scores: np.ndarray
+    labels: np.ndarray
+    sample_weight: np.ndarray | None
+    classes: np.ndarray
+
+    @property
+    def is_binary(self):
+        """Whether the scores are those of one positive class."""
+        return self.scores.ndim == 1
+
+
+def check_scored_labels(
+    y_true, y_proba, *, sample_weight=None, pos_label=None, labels=None, rows_sum_to_one=True, drop=True
+):
+    """Validate the input of a metric; see `ScoredLabels`. With `drop=False` rows of weight zero are kept."""
+    scores = check_scores(y_proba, name="y_proba", rows_sum_to_one=rows_sum_to_one)
+    y_true = _check_label_vector(y_true, len(scores), name="y_true", scores_name="y_proba")
+    sample_weight = check_sample_weight(sample_weight, len(scores))
+    if scores.shape[1] <= 2:
+        positive, classes, column = _positive_class(y_true, scores.shape[1], pos_label, labels)
+        scores, codes = scores[:, column], positive
+    else:
+        if pos_label is not None:
+            raise ValueError(f"pos_label={pos_label!r} has no meaning for the {scores.shape[1]} columns of y_proba.")
+        classes, codes = encode_labels(y_true, scores.shape[1], labels, name="y_true", classes_name="labels")
+    if drop:
+        scores, codes, sample_weight = drop_zero_weight(sample_weight, scores, codes)
+    return ScoredLabels(scores, codes, sample_weight, classes)
+
+
+def check_estimator_scores(estimator, X, *, input, reset):
+    """Validate what a recalibrator is given as `X` and record or compare its width; return scores (n, C)."""
+    original = X if hasattr(X, "ndim") or sparse.issparse(X) else np.asarray(X)
+    if original.ndim == 1 and not reset and estimator.n_features_in_ > 1:
+        raise ValueError(
+            f"X has one dimension, but the recalibrator was fitted on {estimator.n_features_in_} columns. Reshape your "
+            "data: X.reshape(1, -1) is one row."
+        )
+    X = check_scores(original, name="X", input=input)
+    has_columns = hasattr(original, "columns") or hasattr(original, "__dataframe__")
+    validate_data(estimator, original if has_columns else X, skip_check_array=True, reset=reset)
+    return X
+
+
+def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
+    """Return scores as float32 or float64 of shape (n, C): finite and, as probabilities, inside [0, 1]."""
+    scores, precision = _as_float_matrix(scores, name)
+    low, high = scores.min(), scores.max()
+    if not (np.isfinite(low) and np.isfinite(high)):
+        row, column = _first(~np.isfinite(scores))
+        value = "NaN" if np.isnan(scores[row, column]) else "infinity"
+        raise ValueError(f"{name} contains {value} in row {row}: every score must be finite. Drop or impute such rows.")
+    if input == "logit":
+        return scores
+    refused, untouched = _ROUNDING[precision]
+    if low < -refused or high > 1 + refused:
+        row, column = _first((scores < -refused) | (scores > 1 + refused))
+        raise ValueError(
+            f"{name} must hold probabilities in [0, 1], but row {row} is {scores[row, column]:.6g}. "
+            f"{_LOGIT_HINT if name == 'X' else 'Convert logits with scipy.special.expit or softmax first.'}"
+        )
+    if low < 0 or high > 1:
+        scores = np.clip(scores, 0, 1)
+    if scores.shape[1] > 1 and rows_sum_to_one:
+        scores = _normalize_rows(scores, name, refused, untouched)
+    return scores
+
+
+_LOGIT_HINT = 'For a decision function or logits set input="logit".'
+
+
+def check_sample_weight(sample_weight, n_samples):
+    """Return weights as float64 (n,), or None: finite, not negative, not all zero."""
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must be numbers, found {type(sample_weight).__name__}.") from None
+    if weight.ndim != 1 or len(weight) != n_samples:
+        raise ValueError(f"sample_weight must have shape ({n_samples},), found {weight.shape}.")
+    low, high = weight.min(), weight.max()
+    if not (np.isfinite(low) and np.isfinite(high) and low >= 0):
+        row = _first(~np.isfinite(weight) | (weight < 0))[0]
+        raise ValueError(f"sample_weight must be finite and not negative, but row {row} is {weight[row]}.")
+    if high == 0:
+        raise ValueError("sample_weight is zero in every row: at least one row must count.")
+    return weight
+
+
+def drop_zero_weight(sample_weight, *arrays):
+    """Return the arrays and the weights without the rows of weight zero, which must change nothing."""
+    if sample_weight is None or sample_weight.min() > 0:
+        return *arrays, sample_weight
+    keep = sample_weight > 0
+    return *(array[keep] for array in arrays), sample_weight[keep]
+
+
+def encode_labels(y, n_columns, classes, *, name, classes_name):
+    """Return the sorted classes, one a column, and each label's column index.
+
+    One column stands for two classes. Without `classes` every column must occur among the labels: which label a
+    column belongs to would be a guess otherwise.
+    """
+    n_classes = max(n_columns, 2)
+    if classes is None:
+        classes, codes = _unique_labels(y, name)
+    else:
+        classes = _check_classes(classes, n_classes, classes_name)
+        codes = _lookup(y, classes, name, classes_name)
+    if len(classes) > n_classes:
+        if n_columns > 1:
+            raise ValueError(f"{name} has {len(classes)} classes but the scores have {n_columns} columns, one a class.")
+        raise ValueError(
+            f"{name} has {len(classes)} classes but the scores have one column. Give one column a class. Reshape your "
+            "data: X.reshape(1, -1) if it is a single row."
+        )
+    if len(classes) < n_classes:
+        raise ValueError(
+            f"{name} has {_count(len(classes), 'class', 'classes')} ({_shown(classes)}) but the scores are those of "
+            f"{n_classes} classes. Which columns are missing cannot be told: name the labels of all columns with "
+            f"{classes_name}=."
+        )
+    return classes, codes
+
+
+def _positive_class(y_true, n_columns, pos_label, labels):
+    """Return the boolean labels, the two classes (or None) and the column of the positive class."""
+    positive = _zero_one(y_true) if labels is None and pos_label is None else None
+    if positive is not None:
+        if y_true.dtype.kind != "b" and (positive.all() or not positive.any()):
+            raise ValueError(
+                f"y_true has one class only ({_shown(y_true[:1])}). If that is meant, say which classes there are with "
+                "labels=, for example labels=[0, 1]."
+            )
+        return positive, np.array([False, True] if y_true.dtype.kind == "b" else [0, 1]), n_columns - 1
+    if labels is not None or n_columns == 2:
+        classes, codes = encode_labels(y_true, n_columns, labels, name="y_true", classes_name="labels")
+        positive_code = 1 if pos_label is None else _position(pos_label, classes)
+        return codes == positive_code, classes, positive_code if n_columns == 2 else 0
+    classes, codes = _unique_labels(y_true, "y_true")
+    if len(classes) > 2:
+        raise ValueError(f"y_true has {len(classes)} classes but y_proba has one column. Give one column a class.")
+    if pos_label is None:
+        if len(classes) < 2:
+            raise ValueError(
+                f"y_true has one class only ({_shown(classes)}). If that is meant, say which classes there are with "
+                "labels=."
+            )
+        if not np.array_equal(classes, [-1, 1]):
+            raise ValueError(
+                f"y_true holds the labels {_shown(classes)}: say with pos_label= which of them y_proba is the "
+                "probability of. It is inferred for {0, 1} and {-1, 1} only."
+            )
+        pos_label = 1
+    if len(classes) == 2:
+        return codes == _position(pos_label, classes), classes, 0
+    return np.full(len(y_true), classes[0] == pos_label), classes, 0
+
+
+def _position(pos_label, classes):
+    match = np.flatnonzero(classes == pos_label)
+    if len(match) != 1:
+        raise ValueError(f"pos_label={pos_label!r} is not one of the labels {_shown(classes)}.")
+    return int(match[0])
+
+
+def _zero_one(y):
+    """Return labels that are already 0 and 1 as booleans without sorting them, else None."""
+    if y.dtype.kind == "b":
+        return y
+    if y.dtype.kind not in "iuf":
+        return None
+    positive = y == 1
+    return positive if np.count_nonzero(positive) + np.count_nonzero(y == 0) == len(y) else None
+
+
+def _unique_labels(y, name):
+    positive = _zero_one(y) if y.dtype.kind in "biu" else None
+    if positive is not None and positive.any() and not positive.all():
+        return np.array([0, 1]).astype(y.dtype), positive.astype(np.intp)
+    try:
+        classes, codes = np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in y})
+        raise ValueError(f"{name} mixes labels of the types {', '.join(kinds)}: use one type.") from None
+    target = type_of_target(classes, input_name=name)
+    if target not in ("binary", "multiclass"):
+        raise ValueError(f"Unknown label type: {target}. {name} must hold class labels, found {_shown(classes)}.")
+    return classes, codes
+
+
+def _check_classes(classes, n_classes, name):
+    classes = column_or_1d(np.asarray(classes))
+    if len(classes) != n_classes:
+        raise ValueError(f"{name} names {len(classes)} labels but the scores are those of {n_classes} classes.")
+    if not np.array_equal(np.unique(classes), classes):
+        raise ValueError(
+            f"{name} must be sorted and without repetition, in the order of the columns, found {_shown(classes)}. "
+            "Reorder the columns of the scores as scikit-learn does."
+        )
+    return classes
+
+
+def _lookup(y, classes, name, classes_name):
+    if (y.dtype.kind in "US") != (classes.dtype.kind in "US") and "O" not in (y.dtype.kind, classes.dtype.kind):
+        raise ValueError(
+            f"{name} holds {_shown(y[:1])}, which is of another type than {classes_name} {_shown(classes)}."
+        )
+    try:
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    except TypeError:
+        raise ValueError(f"{name} holds labels of another type than {classes_name} {_shown(classes)}.") from None
+    unknown = classes[codes] != y
+    if unknown.any():
+        row = _first(unknown)[0]
+        raise ValueError(f"{name} has the unknown label {y[row]!r} in row {row}; {classes_name} are {_shown(classes)}.")
+    return codes
+
+
+def _check_label_vector(y, n_samples, *, name, scores_name):
+    if y is None:
+        raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
+    if sparse.issparse(y):
+        raise TypeError(f"{name} must be a dense vector of class labels, found a sparse matrix.")
+    y = column_or_1d(np.asarray(y), warn=True)
+    if len(y) != n_samples:
+        raise ValueError(f"{name} has {len(y)} rows but {scores_name} has {n_samples}: their lengths must agree.")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = _first(~np.isfinite(y))[0]
+        raise ValueError(f"{name} contains NaN or infinity in row {row}: labels must be known. Drop such rows.")
+    if y.dtype.kind == "O":
+        missing = np.fromiter((value is None or value != value for value in y.tolist()), bool, len(y))
+        if missing.any():
+            raise ValueError(f"{name} contains a missing label (NaN) in row {_first(missing)[0]}: drop such rows.")
+    return y
+
+
+def check_targets(y, n_samples):
+    """Validate the `y` of a recalibrator; return a vector of labels."""
+    return _check_label_vector(y, n_samples, name="y", scores_name="X")
+
+
+def _as_float_matrix(scores, name):
+    """Return `scores` as floats of shape (n, C) and the name of the precision that they came in."""
+    if sparse.issparse(scores):
+        raise TypeError(f"{name} must be dense scores, found a sparse matrix. Convert it with .toarray().")
+    try:
+        array = np.asarray(scores)
+    except ValueError:
+        raise ValueError(f"{name} must be a rectangular array of scores, found rows of different lengths.") from None
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real scores, found {array.dtype}.")
+    if array.dtype.kind not in "biuf":
+        array = _from_objects(array, name)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} must have shape (n,) or (n, n_classes), found {array.shape}. Reshape your data.")
+    array = array.reshape(-1, 1) if array.ndim == 1 else array
+    if array.shape[0] == 0 or array.shape[1] == 0:
+        raise ValueError(
+            f"{name} is empty: found array with {array.shape[0]} sample(s) and {array.shape[1]} feature(s) "
+            f"(shape={array.shape}) while a minimum of 1 is required."
+        )
+    precision = array.dtype.name if array.dtype.name in _ROUNDING else "float64"
+    target = np.float32 if array.dtype.itemsize <= 4 and array.dtype.kind == "f" else np.float64
+    return array.astype(target, copy=False), precision
+
+
+def _from_objects(array, name):
+    problem = f"{name} must be numbers, found {array.dtype}"
+    if array.dtype.kind != "O":
+        raise ValueError(f"{problem}. Encode or drop columns that are not scores.")
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{problem} with values that are not: argument must be a string or a number ({error}).") from None
+
+
+def _normalize_rows(scores, name, refused, untouched):
+    total = scores.sum(axis=1, dtype=np.float64)
+    off = np.abs(total - 1)
+    worst = off.max()
+    if worst > refused:
+        row = _first(off > refused)[0]
+        raise ValueError(
+            f"The rows of {name} must sum to 1, but row {row} sums to {total[row]:.6g}. "
+            f"{_LOGIT_HINT if name == 'X' else 'Normalise them, or convert logits with scipy.special.softmax first.'}"
+        )
+    if worst > untouched:
+        # A row within rounding stays as it is, so that a score on the edge of a bin stays there.
+        total[off <= untouched] = 1
+        scores = scores / total[:, None].astype(scores.dtype)
+    return scores
+
+
+def _first(mask):
+    """Return the index of the first True, row by row."""
+    return tuple(int(i) for i in np.unravel_index(np.argmax(mask), mask.shape))
+
+
+def _shown(values, most=6):
+    shown = ", ".join(repr(getattr(value, "item", lambda value=value: value)()) for value in values[:most])
+    return shown + ", ..." * (len(values) > most)
+
+
+def _count(number, singular, plural):
+    return f"{number} {singular if number == 1 else plural}"

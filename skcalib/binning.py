@@ -1,0 +1,344 @@
+"""Binning strategies: where to cut the scores, and the one rule that assigns a score to a bin."""
+
+import math
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from skcalib._defaults import DefaultObjects
+
+__all__ = [
+    "BaseBinning",
+    "EqualMass",
+    "EqualWidth",
+    "FixedEdges",
+    "MinimumMass",
+    "UniqueScores",
+    "assign_bins",
+    "check_binning",
+]
+
+# Cumulative weights are sums of floats: a cut counts as reached within this share of the total. Exact for counts.
+_WEIGHT_TOLERANCE = 1e-12
+
+
+def assign_bins(scores, edges):
+    """Return the index of each score's bin: right-closed bins, the first one closed on both sides.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores. Those beyond the outer edges belong to the outer bins.
+    edges : ndarray of shape (n_bins + 1,)
+        Edges in increasing order.
+
+    Returns
+    -------
+    bins : ndarray of int, shape (n,)
+        Indices from 0 to n_bins - 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.binning import assign_bins
+    >>> assign_bins(np.array([0.0, 0.5, 0.51, 1.0]), np.array([0.0, 0.5, 1.0])).tolist()
+    [0, 0, 1, 1]
+    """
+    return np.searchsorted(edges[1:-1], scores, side="left")
+
+
+def check_binning(binning, default=None):
+    """Return a binning strategy for what a user gave as `binning`.
+
+    Parameters
+    ----------
+    binning : BaseBinning, int or None
+        A strategy, a number of equal-mass bins, or None for the caller's default.
+    default : BaseBinning, optional
+        What None stands for; ``EqualMass()`` if not given.
+
+    Returns
+    -------
+    strategy : BaseBinning
+        The strategy.
+
+    Raises
+    ------
+    TypeError
+        If `binning` is something else.
+
+    Examples
+    --------
+    >>> from skcalib.binning import check_binning
+    >>> check_binning(20)
+    EqualMass(n_bins=20)
+    """
+    if binning is None:
+        return EqualMass() if default is None else default
+    if isinstance(binning, BaseBinning):
+        return binning
+    if isinstance(binning, Integral) and not isinstance(binning, bool):
+        return EqualMass(int(binning))
+    raise TypeError(
+        f"binning must be a strategy of skcalib.binning (such as EqualMass(15)), an int or None, found {binning!r}."
+    )
+
+
+class BaseBinning(DefaultObjects, BaseEstimator):
+    """Base of the binning strategies: a subclass writes ``_edges``.
+
+    ``_edges(scores, y, sample_weight)`` is given validated arrays of one length (`y` boolean or None, `sample_weight`
+    positive float64 or None) and returns the edges, float64 of shape (n_bins + 1,), outer edges included.
+
+    Attributes
+    ----------
+    needs_unit_interval : bool
+        Whether the edges have a meaning on [0, 1] only. Scores that are log-odds are then mapped there first.
+    needs_labels : bool
+        Whether the edges depend on `y`. A metric that is binned by its own labels is a biased one: see the strategy.
+    """
+
+    needs_unit_interval = True
+    needs_labels = False
+
+    def bin_edges(self, scores, y=None, sample_weight=None, *, support=(0.0, 1.0)):
+        """Return the edges of the bins for these scores.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,)
+            Scores.
+        y : ndarray of bool, shape (n,), optional
+            Whether the event happened; for strategies with `needs_labels`.
+        sample_weight : ndarray of shape (n,), optional
+            Positive weights, which count as repeated rows.
+        support : tuple of float, default=(0.0, 1.0)
+            The outer edges; (-inf, inf) for log-odds.
+
+        Returns
+        -------
+        edges : ndarray of float64, shape (n_bins + 1,)
+            Edges in increasing order, of the bins that were actually made.
+
+        Raises
+        ------
+        ValueError
+            If the strategy needs labels and there are none, or makes edges that do not increase.
+        """
+        if self.needs_labels and y is None:
+            raise ValueError(f"{type(self).__name__} places its edges by the labels: pass y.")
+        edges = np.array(self._edges(scores, y, sample_weight), dtype=np.float64)
+        if edges.ndim != 1 or len(edges) < 2:
+            raise ValueError(f"{type(self).__name__}._edges must return at least two edges, found {edges.shape}.")
+        edges[0], edges[-1] = support
+        # The first bin may be a point: scores of exactly 0 that are kept apart from those just above.
+        if not (np.all(edges[1:-1] < edges[2:]) and edges[0] <= edges[1]):
+            raise ValueError(f"{type(self).__name__} must make edges that increase, found {edges.tolist()}.")
+        return edges
+
+    def _edges(self, scores, y, sample_weight):
+        raise NotImplementedError(f"{type(self).__name__} must define _edges(scores, y, sample_weight).")
+
+
+class EqualWidth(BaseBinning):
+    """Bins of equal width on [0, 1].
+
+    Parameters
+    ----------
+    n_bins : int, {"sqrt", "cube_root"} or callable, default=15
+        Number of bins, or a rule for it: the square or cube root of the number of rows (rounded up), or a function
+        of that number. With weights the total weight is the number of rows.
+
+    References
+    ----------
+    Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks.
+
+    Examples
+    --------
+    >>> from skcalib.binning import EqualWidth
+    >>> EqualWidth(4).bin_edges([0.1, 0.9]).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+
+    def __init__(self, n_bins=15):
+        self.n_bins = n_bins
+
+    def _edges(self, scores, y, sample_weight):
+        return np.linspace(0, 1, resolve_n_bins(self.n_bins, len(scores), sample_weight) + 1)
+
+
+class EqualMass(BaseBinning):
+    """Bins that hold equal shares of the rows (uniform-mass, quantile bins).
+
+    Cut i of B is the smallest score whose cumulative weight reaches i W / B, W the total; the edge is the midpoint
+    between that score and the next distinct one. Tied scores stay together, equal cuts merge, and so do bins when
+    there are fewer distinct scores than bins: there may be fewer bins than asked for.
+
+    Parameters
+    ----------
+    n_bins : int, {"sqrt", "cube_root"} or callable, default=15
+        Number of bins, or a rule for it: see `EqualWidth`.
+
+    References
+    ----------
+    Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision trees and naive Bayesian
+    classifiers. Kumar, Liang and Ma (2019), Verified uncertainty calibration.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.binning import EqualMass
+    >>> EqualMass(2).bin_edges(np.array([0.1, 0.2, 0.4, 0.9])).round(6).tolist()
+    [0.0, 0.3, 1.0]
+    """
+
+    needs_unit_interval = False
+
+    def __init__(self, n_bins=15):
+        self.n_bins = n_bins
+
+    def _edges(self, scores, y, sample_weight):
+        n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight)
+        if sample_weight is None:
+            distinct = np.sort(scores)  # repetitions do no harm below
+            cuts = -(-np.arange(1, n_bins) * len(scores) // n_bins) - 1
+        else:
+            distinct, cumulative = _cumulative_weight(scores, sample_weight)
+            reached = np.arange(1, n_bins) * (cumulative[-1] * (1 - _WEIGHT_TOLERANCE))
+            cuts = np.searchsorted(cumulative * n_bins, reached, side="left")
+        return edges_above(distinct, cuts)
+
+
+class UniqueScores(BaseBinning):
+    """One bin for each distinct score: right for a model with few of them, a binned one above all.
+
+    Edges are the midpoints between neighbours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.binning import UniqueScores
+    >>> UniqueScores().bin_edges(np.array([0.25, 0.75, 0.25])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+    needs_unit_interval = False
+
+    def _edges(self, scores, y, sample_weight):
+        distinct = np.unique(scores)
+        return edges_above(distinct, np.arange(len(distinct)))
+
+
+class FixedEdges(BaseBinning):
+    """Bins with edges given by the user, the same for every data set.
+
+    Parameters
+    ----------
+    edges : array-like of shape (n_bins + 1,)
+        Increasing probabilities, from 0 to 1.
+
+    Examples
+    --------
+    >>> from skcalib.binning import FixedEdges
+    >>> FixedEdges([0, 0.05, 0.2, 1]).bin_edges([0.5]).tolist()
+    [0.0, 0.05, 0.2, 1.0]
+    """
+
+    def __init__(self, edges):
+        self.edges = edges
+
+    def _edges(self, scores, y, sample_weight):
+        edges = np.asarray(self.edges, dtype=np.float64)
+        if edges.ndim != 1 or len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or not np.all(np.diff(edges) > 0):
+            raise ValueError(f"edges of FixedEdges must increase from 0 to 1, found {self.edges!r}.")
+        return edges
+
+
+class MinimumMass(BaseBinning):
+    """Bins of another strategy, neighbours merged until each holds enough.
+
+    From the left a bin is closed as soon as it holds `min_weight`; what is left over at the right end joins the last
+    one. With equal-width bins this is the hybrid of equal width and equal mass: fine where there are many rows.
+
+    Parameters
+    ----------
+    base : BaseBinning, int or None, default=None
+        The strategy whose bins are merged; None means ``EqualWidth(15)``.
+    min_weight : float, default=10
+        Least number of rows (total weight) of a bin.
+
+    References
+    ----------
+    Kumar, Liang and Ma (2019), Verified uncertainty calibration, Appendix D.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.binning import EqualWidth, MinimumMass
+    >>> MinimumMass(EqualWidth(4), min_weight=2).bin_edges(np.array([0.1, 0.3, 0.9, 0.95])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+    _default_objects = {"base": EqualWidth}
+
+    def __init__(self, base=None, min_weight=10):
+        self.base = base
+        self.min_weight = min_weight
+
+    @property
+    def needs_unit_interval(self):
+        """Whether the base strategy needs scores on [0, 1]."""
+        return self._base().needs_unit_interval
+
+    @property
+    def needs_labels(self):
+        """Whether the base strategy needs labels."""
+        return self._base().needs_labels
+
+    def _base(self):
+        return check_binning(self.base, EqualWidth())
+
+    def _edges(self, scores, y, sample_weight):
+        if not self.min_weight > 0:
+            raise ValueError(f"min_weight must be positive, found {self.min_weight!r}.")
+        edges = np.asarray(self._base()._edges(scores, y, sample_weight), dtype=np.float64)
+        mass = np.bincount(assign_bins(scores, edges), weights=sample_weight, minlength=len(edges) - 1)
+        closed, held = [], 0.0
+        for j, weight in enumerate(mass):
+            held += weight
+            if held >= self.min_weight * (1 - _WEIGHT_TOLERANCE):
+                closed.append(j + 1)
+                held = 0.0
+        return np.concatenate((edges[:1], edges[closed[:-1]], edges[-1:]))
+
+
+def resolve_n_bins(n_bins, n_rows, sample_weight=None):
+    """Return the number of bins that an `n_bins` parameter means for so many rows."""
+    n_rows = n_rows if sample_weight is None else max(1, round(float(np.sum(sample_weight))))
+    if isinstance(n_bins, str):
+        rules = {"sqrt": math.sqrt, "cube_root": math.cbrt}
+        if n_bins not in rules:
+            raise ValueError(f"n_bins must be an int, 'sqrt', 'cube_root' or a callable, found {n_bins!r}.")
+        return math.ceil(rules[n_bins](n_rows) - 1e-9)
+    wanted = n_bins(n_rows) if callable(n_bins) else n_bins
+    if not isinstance(wanted, Integral) or isinstance(wanted, bool) or wanted < 1:
+        raise ValueError(f"n_bins must be (or return) an int of at least 1, found {wanted!r}.")
+    return int(wanted)
+
+
+def edges_above(ordered, positions):
+    """Return edges that cut sorted scores above the scores at `positions`: midpoints to the next distinct score."""
+    lower = np.unique(ordered[positions]) if len(positions) else ordered[:0]
+    above = np.searchsorted(ordered, lower, side="right")
+    lower, above = lower[above < len(ordered)].astype(np.float64), above[above < len(ordered)]
+    upper = ordered[above].astype(np.float64)
+    # The midpoint of adjacent floats can round up to the upper one, which would change its bin.
+    middle = np.minimum(lower + (upper - lower) / 2, np.nextafter(upper, -np.inf))
+    return np.concatenate(([0.0], middle, [1.0]))
+
+
+def _cumulative_weight(scores, sample_weight):
+    """Return the distinct scores and the cumulative weight at each."""
+    distinct, inverse = np.unique(scores, return_inverse=True)
+    return distinct, np.cumsum(np.bincount(inverse, weights=sample_weight))

@@ -1,0 +1,63 @@
+"""Curves: what the bins say, as numbers."""
+
+from skcalib._reductions import binary_tasks, resolve_multiclass
+from skcalib._validation import check_scored_labels
+from skcalib.binning import EqualMass, check_binning
+
+__all__ = ["reliability_curve"]
+
+
+def reliability_curve(
+    y_true, y_proba, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None
+):
+    """Mean score and event frequency by bin: the numbers of a reliability diagram.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    binning : BaseBinning, int or None, default=None
+        Strategy; an int means so many equal-mass bins, None ``EqualMass(15)``.
+    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+        See `calibration_error`.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The label that one column of scores is the probability of.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    curve : BinStatistics or list of BinStatistics
+        With `edges`, `mean_score`, `event_frequency`, `weight`, `count` and `interval(confidence_level)`; for
+        "marginal" one a class.
+
+    Raises
+    ------
+    ValueError
+        For input that has no answer.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import reliability_curve
+    >>> curve = reliability_curve([0, 1, 1, 1], [0.2, 0.4, 0.8, 0.9], binning=2)
+    >>> curve.event_frequency.tolist()
+    [0.5, 1.0]
+    >>> low, high = curve.interval(confidence_level=0.9)
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([0.025, 0.224], [0.975, 1.0])
+    """
+    strategy = check_binning(binning, EqualMass(15))
+    data = check_scored_labels(
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+        rows_sum_to_one=multiclass != "marginal",
+    )
+    curves = [task.statistics(strategy) for task in binary_tasks(data, multiclass)]
+    return curves if resolve_multiclass(multiclass, data) == "marginal" else curves[0]

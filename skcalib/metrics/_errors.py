@@ -1,0 +1,376 @@
+"""Binned calibration errors: plugin, debiased, unbiased and label-binned, for any norm."""
+
+from numbers import Real
+
+import numpy as np
+from scipy.special import gamma, hyp1f1
+
+from skcalib._reductions import binary_tasks, resolve_multiclass
+from skcalib._validation import check_scored_labels
+from skcalib.binning import EqualMass, EqualWidth, assign_bins, check_binning
+
+__all__ = ["calibration_error", "check_norm", "expected_calibration_error", "maximum_calibration_error"]
+
+# Share of the weight in bins with fewer than two rows beyond which a debiased error would be mostly left out.
+_MAX_THIN_SHARE = 0.05
+
+
+def calibration_error(
+    y_true,
+    y_proba,
+    *,
+    norm=2,
+    binning=None,
+    method="debiased",
+    multiclass="auto",
+    class_weight=None,
+    squared=False,
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
+):
+    """Binned calibration error of probabilities.
+
+    The l_p distance between the mean score and the event frequency of the bins, with the bias of the small sample
+    taken away by default. For a continuous model the binned error is, in the population, a lower bound of the true
+    one; it is exact for a model that predicts one value a bin.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1]: of the positive class, or of each class in the sorted order of the labels.
+    norm : float, default=2
+        p >= 1, or ``np.inf`` for the largest bin (`method` "plugin" only).
+    binning : BaseBinning, int or None, default=None
+        Strategy; an int means so many equal-mass bins, None ``EqualMass(15)``.
+    method : {"debiased", "plugin", "unbiased", "label_binned"}, default="debiased"
+        "plugin" takes the frequencies at face value and is too large for few rows. "debiased" subtracts the bias of
+        the label noise (norm 2: Definition 5.2 of [1]_, divided by n_b - 1; other norms: Definition G.3, divided by
+        n_b, with the expectation in closed form, so that norms 2 and 2.0000001 differ slightly). "unbiased" (norm 2)
+        subtracts the residuals' sample variance instead and is unbiased for the binned square also where scores
+        vary within a bin. "label_binned" averages ``|s_i - y_b|^p`` over rows [2]_ and is never below "plugin".
+    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+        "auto" is the positive class for one or two columns, "top_label" for more. "top_label" asks whether the
+        predicted class is right as often as its score says, "marginal" takes every class against the rest.
+    class_weight : array-like of shape (K,) or dict, default=None
+        Weights w_k of the classes of the marginal error, as they are; None means 1 / K each.
+    squared : bool, default=False
+        Norm 2 only: return the signed square, which may be negative, and is what should be averaged over folds.
+    sample_weight : array-like of shape (n,), default=None
+        Weights that count as repeated rows: a weight of 2 is two rows, also in the debiasing.
+    pos_label : int, float, bool or str, default=None
+        The label that one column of scores is the probability of; inferred for {0, 1} and {-1, 1} only.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns, where not all of them occur in `y_true`.
+
+    Returns
+    -------
+    error : float
+        In [0, 1]; with `squared` the signed square.
+
+    Raises
+    ------
+    ValueError
+        For input that has no answer, and for a debiased or unbiased error where more than 5 % of the weight lies in
+        bins with fewer than two rows.
+
+    Notes
+    -----
+    A marginal error is ``(sum_k w_k E_k^p)^(1/p)``: signed powers are summed over the classes and clipped at zero
+    once, at the root; for ``norm=np.inf`` it is the largest over classes of positive weight.
+
+    References
+    ----------
+    .. [1] Kumar, Liang and Ma (2019), Verified uncertainty calibration.
+    .. [2] Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation.
+
+    Examples
+    --------
+    Two bins, each right on average but for .1: the plugin error is .1, and label noise explains more than that.
+
+    >>> from skcalib.metrics import calibration_error
+    >>> y_true = [0, 0, 0, 1, 0, 1, 1, 1]
+    >>> y_proba = [0.15, 0.15, 0.15, 0.15, 0.65, 0.65, 0.65, 0.65]
+    >>> round(calibration_error(y_true, y_proba, binning=2, method="plugin"), 6)
+    0.1
+    >>> calibration_error(y_true, y_proba, binning=2)
+    0.0
+    >>> round(calibration_error(y_true, y_proba, binning=2, squared=True), 6)
+    -0.0525
+    """
+    norm = check_norm(norm, method=method, squared=squared)
+    strategy = check_binning(binning, EqualMass(15))
+    data = check_scored_labels(
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+        rows_sum_to_one=multiclass != "marginal",
+    )
+    powers = np.array([_task_power(task, strategy, norm, method) for task in binary_tasks(data, multiclass)])
+    if resolve_multiclass(multiclass, data) == "marginal":
+        power = _over_classes(powers, _class_weights(class_weight, data.classes), norm)
+    elif class_weight is not None:
+        raise ValueError('class_weight has a meaning for multiclass="marginal" only.')
+    else:
+        power = powers[0]
+    return float(power) if squared else error_root(power, norm)
+
+
+def expected_calibration_error(
+    y_true,
+    y_proba,
+    *,
+    norm=1,
+    binning=None,
+    multiclass="auto",
+    class_weight=None,
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
+):
+    """Expected calibration error (ECE): the plugin error with 15 equal-width bins and norm 1.
+
+    Known everywhere, and biased upwards for few rows: prefer `calibration_error`, and see its parameters.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    norm : float, default=1
+        p >= 1 or ``np.inf``.
+    binning : BaseBinning, int or None, default=None
+        Strategy; an int means so many equal-mass bins, None ``EqualWidth(15)``.
+    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+        See `calibration_error`.
+    class_weight : array-like of shape (K,) or dict, default=None
+        See `calibration_error`.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The label that one column of scores is the probability of.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    error : float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        For input that has no answer.
+
+    References
+    ----------
+    Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks.
+
+    Examples
+    --------
+    Right-closed bins: .5 and .5 share the lower of two bins, whose gap of .5 has two thirds of the rows.
+
+    >>> from skcalib.binning import EqualWidth
+    >>> from skcalib.metrics import expected_calibration_error
+    >>> round(expected_calibration_error([1, 1, 0], [0.5, 0.5, 0.9], binning=EqualWidth(2)), 6)
+    0.633333
+    """
+    return calibration_error(
+        y_true,
+        y_proba,
+        norm=norm,
+        binning=check_binning(binning, EqualWidth(15)),
+        method="plugin",
+        multiclass=multiclass,
+        class_weight=class_weight,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
+
+
+def maximum_calibration_error(
+    y_true,
+    y_proba,
+    *,
+    binning=None,
+    multiclass="auto",
+    class_weight=None,
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
+):
+    """Maximum calibration error (MCE): the largest gap of any bin, 15 equal-width bins by default.
+
+    Small bins decide it: with few rows it says little about the model.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    binning : BaseBinning, int or None, default=None
+        Strategy; an int means so many equal-mass bins, None ``EqualWidth(15)``.
+    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+        See `calibration_error`.
+    class_weight : array-like of shape (K,) or dict, default=None
+        Classes of weight zero are left out of the marginal error.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The label that one column of scores is the probability of.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    error : float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        For input that has no answer.
+
+    References
+    ----------
+    Naeini, Cooper and Hauskrecht (2015), Obtaining well calibrated probabilities using Bayesian binning.
+
+    Examples
+    --------
+    >>> from skcalib.binning import EqualWidth
+    >>> from skcalib.metrics import maximum_calibration_error
+    >>> round(maximum_calibration_error([1, 1, 0], [0.5, 0.5, 0.9], binning=EqualWidth(2)), 6)
+    0.9
+    """
+    return expected_calibration_error(
+        y_true,
+        y_proba,
+        norm=np.inf,
+        binning=binning,
+        multiclass=multiclass,
+        class_weight=class_weight,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
+
+
+def check_norm(norm, *, method="plugin", squared=False):
+    """Return a valid norm, or raise where it does not go with the method."""
+    if method not in _METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, _METHODS))}, found {method!r}.")
+    if not isinstance(norm, Real) or isinstance(norm, bool) or not norm >= 1:
+        raise ValueError(f"norm must be a number of at least 1 or np.inf, found {norm!r}.")
+    if norm == np.inf and method != "plugin":
+        raise ValueError(f'norm=np.inf has no {method} form: use method="plugin".')
+    if norm != 2 and method == "unbiased":
+        raise ValueError(f'method="unbiased" is defined for norm=2, found norm={norm!r}.')
+    if norm != 2 and squared:
+        raise ValueError(f"squared=True is defined for norm=2, found norm={norm!r}.")
+    return norm
+
+
+def error_power(statistics, norm, method):
+    """Return the (signed) p-th power of the binned error; for norm inf the error itself."""
+    return float(_METHODS[method](statistics, norm))
+
+
+def error_root(power, norm):
+    """Return the error for its p-th power, a negative one counting as zero."""
+    power = max(float(power), 0.0)
+    return power if norm == np.inf else power ** (1 / norm)
+
+
+def absolute_moment(mean, variance, order):
+    """Return E|N(mean, variance)|^order in closed form; ``|mean|^order`` where the variance is zero."""
+    noisy = variance > 0
+    variance = np.where(noisy, variance, 1.0)
+    moment = (
+        (2 * variance) ** (order / 2)
+        * (gamma((order + 1) / 2) / np.sqrt(np.pi))
+        * hyp1f1(-order / 2, 0.5, -(mean**2) / (2 * variance))
+    )
+    return np.where(noisy, moment, np.abs(mean) ** order)
+
+
+def _plugin(statistics, norm):
+    gap = np.abs(statistics.mean_score - statistics.event_frequency)
+    return gap[statistics.weight > 0].max() if norm == np.inf else statistics.share @ gap**norm
+
+
+def _debiased(statistics, norm):
+    usable = _usable_bins(statistics)
+    gap, frequency = statistics.mean_score - statistics.event_frequency, statistics.event_frequency
+    n_rows = np.where(usable, statistics.weight, 2)
+    if norm == 2:
+        terms = gap**2 - frequency * (1 - frequency) / (n_rows - 1)  # Kumar et al., Definition 5.2, misprint mended
+    else:
+        variance = frequency * (1 - frequency) / n_rows
+        terms = 2 * np.abs(gap) ** norm - absolute_moment(gap, variance, norm)  # Kumar et al., Definition G.3
+    return statistics.share @ np.where(usable, terms, 0)
+
+
+def _unbiased(statistics, norm):
+    usable = _usable_bins(statistics)
+    n_rows = np.where(usable, statistics.weight, 2)
+    gap = statistics.event_frequency - statistics.mean_score
+    residual_squares = (
+        statistics.weighted_label - 2 * statistics.weighted_score_label + statistics.weighted_score_squared
+    )
+    variance = np.maximum(residual_squares - n_rows * gap**2, 0) / (n_rows - 1)
+    return statistics.share @ np.where(usable, gap**2 - variance / n_rows, 0)
+
+
+def _usable_bins(statistics):
+    """Return which bins hold at least two rows, by weight, or raise where too much weight lies in the others."""
+    usable = statistics.weight >= 2
+    thin_share = statistics.share[~usable].sum()
+    if thin_share > _MAX_THIN_SHARE:
+        raise ValueError(
+            f"{100 * thin_share:.1f} % of the weight lies in bins with fewer than two rows (at most "
+            f"{100 * _MAX_THIN_SHARE:.0f} % can be left out): a debiased error needs two rows a bin. Use fewer bins or "
+            'method="plugin". Weights count as repeated rows: scale them to mean 1 if they are not.'
+        )
+    return usable
+
+
+# method -> p-th power of the error from the statistics; "label_binned" needs the rows as well
+_METHODS = {"plugin": _plugin, "debiased": _debiased, "unbiased": _unbiased, "label_binned": None}
+
+
+def _task_power(task, strategy, norm, method):
+    statistics = task.statistics(strategy)
+    if method == "label_binned":
+        # Roelofs et al.: mean over rows of |s_i - y_b|^p
+        frequency = statistics.event_frequency[assign_bins(task.scores, statistics.edges)]
+        return np.average(np.abs(task.scores - frequency) ** norm, weights=task.sample_weight)
+    return error_power(statistics, norm, method)
+
+
+def _over_classes(powers, weights, norm):
+    return powers[weights > 0].max() if norm == np.inf else weights @ powers
+
+
+def _class_weights(class_weight, classes):
+    n_classes = len(classes)
+    if class_weight is None:
+        return np.full(n_classes, 1 / n_classes)
+    if isinstance(class_weight, dict):
+        missing = [label for label in classes.tolist() if label not in class_weight]
+        if missing:
+            raise ValueError(f"class_weight has no entry for the classes {missing}.")
+        class_weight = [class_weight[label] for label in classes.tolist()]
+    weights = np.asarray(class_weight, dtype=np.float64)
+    if weights.shape != (n_classes,) or not np.all(weights >= 0) or not 0 < weights.sum() < np.inf:
+        raise ValueError(
+            f"class_weight must hold {n_classes} finite weights that are not negative nor all zero, found "
+            f"{class_weight!r}."
+        )
+    return weights

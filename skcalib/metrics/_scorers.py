@@ -1,0 +1,99 @@
+"""The metrics as scikit-learn scorers, by name."""
+
+import numpy as np
+
+from skcalib._validation import BaseScorer
+from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
+
+__all__ = ["get_scorer", "get_scorer_names"]
+
+# name -> (metric, options); every metric here is an error: smaller is better.
+_SCORERS = {
+    "neg_calibration_error": (calibration_error, {}),
+    "neg_expected_calibration_error": (expected_calibration_error, {}),
+    "neg_maximum_calibration_error": (maximum_calibration_error, {}),
+    "neg_squared_calibration_error": (calibration_error, {"squared": True}),
+}
+
+
+def get_scorer_names():
+    """Return the names that `get_scorer` knows.
+
+    Returns
+    -------
+    names : list of str
+        Sorted names.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import get_scorer_names
+    >>> "neg_expected_calibration_error" in get_scorer_names()
+    True
+    """
+    return sorted(_SCORERS)
+
+
+def get_scorer(name, **options):
+    """Return a scikit-learn scorer for a calibration error, larger being better.
+
+    Unlike ``make_scorer(metric, response_method="predict_proba")`` it takes the classes from the estimator. So it
+    works with labels of any type, on a fold in which a class is missing, and where the estimator has never seen a
+    class of the fold (which then has the probability zero).
+
+    Parameters
+    ----------
+    name : str
+        One of `get_scorer_names()`. "neg_squared_calibration_error" is minus the signed debiased square, whose mean
+        over folds is unbiased and which does not tie at zero: recommended for searches.
+    **options : dict
+        Options of the metric, such as ``binning=20``.
+
+    Returns
+    -------
+    scorer : callable
+        ``scorer(estimator, X, y_true, sample_weight=None)``.
+
+    Raises
+    ------
+    ValueError
+        If there is no scorer of that name.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skcalib.metrics import get_scorer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> round(get_scorer("neg_expected_calibration_error")(GaussianNB().fit(X, y), X, y), 3)
+    -0.056
+    """
+    if name not in _SCORERS:
+        raise ValueError(f"There is no scorer {name!r}. The names are {', '.join(get_scorer_names())}.")
+    metric, defaults = _SCORERS[name]
+    return CalibrationScorer(metric, -1, {**defaults, **options}, "predict_proba")
+
+
+class CalibrationScorer(BaseScorer):
+    """Scorer that tells the metric which classes the columns stand for."""
+
+    def _score(self, method_caller, estimator, X, y_true, **kwargs):
+        y_true = np.asarray(y_true)
+        classes = estimator.classes_
+        if len(classes) == 1:
+            y_proba = estimator.predict_proba(X)
+        else:
+            pos_label = classes[1] if len(classes) == 2 else None
+            y_proba = method_caller(estimator, "predict_proba", X, pos_label=pos_label)
+        labels = np.union1d(classes, y_true)
+        if len(labels) > len(classes):
+            y_proba = _with_unseen_classes(y_proba, classes, labels)
+        return self._sign * self._score_func(y_true, y_proba, labels=labels, **{**self._kwargs, **kwargs})
+
+
+def _with_unseen_classes(y_proba, classes, labels):
+    """Return columns for all labels: zero for those that the estimator has never seen."""
+    if y_proba.ndim == 1:
+        y_proba = np.column_stack((1 - y_proba, y_proba))
+    columns = np.zeros((len(y_proba), len(labels)), dtype=y_proba.dtype)
+    columns[:, np.searchsorted(labels, classes)] = y_proba
+    return columns

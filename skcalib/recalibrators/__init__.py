@@ -1,0 +1,18 @@
+"""Recalibrators: estimators that turn scores into calibrated probabilities."""
+
+from skcalib.recalibrators._base import BaseRecalibrator, BinaryRecalibrator, LogitRecalibrator
+from skcalib.recalibrators._histogram import HistogramBinning, ScalingBinning
+from skcalib.recalibrators._isotonic import IsotonicCalibration
+from skcalib.recalibrators._scaling import PlattScaling
+from skcalib.recalibrators._temperature import TemperatureScaling
+
+__all__ = [
+    "BaseRecalibrator",
+    "BinaryRecalibrator",
+    "HistogramBinning",
+    "IsotonicCalibration",
+    "LogitRecalibrator",
+    "PlattScaling",
+    "ScalingBinning",
+    "TemperatureScaling",
+]

@@ -1,0 +1,294 @@
+"""Base of the recalibrators: they validate and reduce here, so that a method is two short functions."""
+
+import copy
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skcalib._defaults import DefaultObjects
+from skcalib._links import clip_probability, expit, log_odds, log_probability, softmax
+from skcalib._reductions import spread_top_label, top_label
+from skcalib._validation import (
+    StrOptions,
+    check_estimator_scores,
+    check_sample_weight,
+    check_targets,
+    drop_zero_weight,
+    encode_labels,
+)
+
+
+class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
+    """Scores in, probabilities out: what every recalibrator shares.
+
+    A subclass defines ``_fit_scores(scores, codes, sample_weight)`` and ``_predict_scores(scores)`` for validated
+    scores (n, C). Most methods derive from `BinaryRecalibrator` or `LogitRecalibrator` instead.
+    """
+
+    _parameter_constraints = {
+        "input": [StrOptions({"probability", "logit"})],
+        "classes": ["array-like", None],
+    }
+
+    # Whether a fit makes sense where not every class has a row (which takes the `classes` parameter).
+    _fits_missing_class = False
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the calibration map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
+            Scores: probabilities, or log-odds and logits with ``input="logit"``, in the sorted order of the classes.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), default=None
+            Weights, which count as repeated rows.
+
+        Returns
+        -------
+        self : object
+            The fitted recalibrator.
+
+        Raises
+        ------
+        ValueError
+            For scores or labels that do not fit together, with the reason and the first offending row.
+        """
+        self._validate_params()
+        scores = check_estimator_scores(self, X, input=self.input, reset=True)
+        y = check_targets(y, len(scores))
+        weight = check_sample_weight(sample_weight, len(scores))
+        self.classes_, codes = encode_labels(y, scores.shape[1], self.classes, name="y", classes_name="classes")
+        scores, codes, weight = drop_zero_weight(weight, scores, codes)
+        self._check_classes_present(codes)
+        self._fit_scores(scores, codes, weight)
+        return self
+
+    def predict_proba(self, X):
+        """Return calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like of the width given to `fit`
+            Scores.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n, n_classes)
+            In the order of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            For scores that are not valid, or of another width than those of `fit`.
+        """
+        check_is_fitted(self)
+        return self._predict_scores(check_estimator_scores(self, X, input=self.input, reset=False))
+
+    def transform(self, X):
+        """Return the same as `predict_proba`, so that recalibrators chain.
+
+        Parameters
+        ----------
+        X : array-like of the width given to `fit`
+            Scores.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n, n_classes)
+            In the order of `classes_`.
+        """
+        return self.predict_proba(X)
+
+    def predict(self, X):
+        """Return the most probable class.
+
+        Parameters
+        ----------
+        X : array-like of the width given to `fit`
+            Scores.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+            The first of the classes with the largest probability.
+        """
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most_probable]
+
+    def get_feature_names_out(self, input_features=None):
+        """Return one name a class.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored: the columns are the classes, whatever the scores were called.
+
+        Returns
+        -------
+        names : ndarray of str objects, shape (n_classes,)
+            ``recalibrator_class`` in lower case.
+        """
+        check_is_fitted(self)
+        return np.array([f"{type(self).__name__.lower()}_{label}" for label in self.classes_], dtype=object)
+
+    def _check_classes_present(self, codes):
+        missing = np.bincount(codes, minlength=len(self.classes_)) == 0
+        if missing.any() and not self._fits_missing_class:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of every class, but there are none (of positive weight) of the "
+                f"class {self.classes_[missing][0]!r}."
+            )
+
+    def _fit_scores(self, scores, codes, sample_weight):
+        raise NotImplementedError
+
+    def _predict_scores(self, scores):
+        raise NotImplementedError
+
+
+class BinaryRecalibrator(BaseRecalibrator):
+    """Base of the methods for one event: a subclass defines ``_fit_binary`` and ``_predict_binary``.
+
+    ``_fit_binary(scores, labels, sample_weight)`` is given scores (n,) on the scale named by `_scale`, boolean labels
+    (n,) and positive weights or None, and sets the fitted attributes; ``_predict_binary(scores)`` returns the
+    probability of the event. Many classes are fitted one against the rest, or by the predicted class alone.
+
+    Attributes
+    ----------
+    _scale : {"log_odds", "probability", "given"}
+        What the method works on; "given" is the scale of the input: log-odds for ``input="logit"``.
+    """
+
+    _parameter_constraints = {
+        **BaseRecalibrator._parameter_constraints,
+        "multiclass": [StrOptions({"ovr", "top_label"})],
+        "normalize": ["boolean"],
+    }
+
+    _scale = "probability"
+
+    def predict(self, X):
+        """Return the most probable class; with ``multiclass="top_label"`` that of the scores given.
+
+        Parameters
+        ----------
+        X : array-like of the width given to `fit`
+            Scores.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+            The first of the classes with the largest probability.
+        """
+        check_is_fitted(self)
+        if len(self.classes_) > 2 and self.multiclass == "top_label":
+            scores = check_estimator_scores(self, X, input=self.input, reset=False)
+            return self.classes_[scores.argmax(axis=1)]
+        return super().predict(X)
+
+    def _fit_scores(self, scores, codes, sample_weight):
+        if len(self.classes_) == 2:
+            self._fit_binary(self._binary_scores(scores), codes == 1, sample_weight)
+            return
+        tasks = [
+            (_on_scale(column, self._scale), labels)
+            for column, labels in self._class_tasks(self._class_probabilities(scores), codes)
+        ]
+        self.estimators_ = [self._part()._fit_part(*task, sample_weight) for task in tasks]
+        self._collect_attributes()
+
+    def _predict_scores(self, scores):
+        if len(self.classes_) == 2:
+            probability = self._predict_binary(self._binary_scores(scores))
+            return np.column_stack((1 - probability, probability))
+        scores = self._class_probabilities(scores)
+        if self.multiclass == "top_label":
+            _, confidence = top_label(scores)
+            return spread_top_label(scores, self.estimators_[0]._predict_binary(_on_scale(confidence, self._scale)))
+        columns = [
+            part._predict_binary(_on_scale(scores[:, k], self._scale)) for k, part in enumerate(self.estimators_)
+        ]
+        probabilities = np.column_stack(columns)
+        return _normalized(probabilities) if self.normalize else probabilities
+
+    def _binary_scores(self, scores):
+        """Return the scores of the positive class (n,) on the method's scale."""
+        if self.input == "probability":
+            return _on_scale(scores[:, -1], self._scale)
+        logit = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+        return expit(logit.astype(np.float64)) if self._scale == "probability" else logit.astype(np.float64)
+
+    def _class_probabilities(self, scores):
+        return softmax(scores.astype(np.float64), axis=1) if self.input == "logit" else scores
+
+    def _class_tasks(self, scores, codes):
+        if self.multiclass == "top_label":
+            predicted, confidence = top_label(scores)
+            yield confidence, codes == predicted
+        else:
+            for k in range(scores.shape[1]):
+                yield scores[:, k], codes == k
+
+    def _part(self):
+        """Return an unfitted recalibrator for one binary problem on probabilities."""
+        part = copy.copy(self)
+        for name in [name for name in vars(part) if name.endswith("_")]:
+            delattr(part, name)
+        part.input = "probability"
+        return part
+
+    def _fit_part(self, scores, labels, sample_weight):
+        self._fit_binary(scores, labels, sample_weight)
+        return self
+
+    def _collect_attributes(self):
+        """Set each fitted attribute of the parts on self: a list with one entry a class."""
+        for name in [name for name in vars(self.estimators_[0]) if name.endswith("_")]:
+            setattr(self, name, [getattr(part, name) for part in self.estimators_])
+
+    def _fit_binary(self, scores, labels, sample_weight):
+        raise NotImplementedError
+
+    def _predict_binary(self, scores):
+        raise NotImplementedError
+
+
+class LogitRecalibrator(BaseRecalibrator):
+    """Base of the methods for K logits: a subclass defines ``_fit_logits`` and ``_predict_logits``.
+
+    ``_fit_logits(logits, codes, sample_weight)`` is given logits (n, K), the column index of each label and positive
+    weights or None; ``_predict_logits(logits)`` returns calibrated logits. Two classes given as log-odds z are the
+    logits (0, z); probabilities become their logarithms.
+    """
+
+    def _fit_scores(self, scores, codes, sample_weight):
+        self._fit_logits(self._logits(scores), codes, sample_weight)
+
+    def _predict_scores(self, scores):
+        return clip_probability(softmax(self._predict_logits(self._logits(scores)).astype(np.float64), axis=1))
+
+    def _logits(self, scores):
+        if scores.shape[1] == 1:
+            log_odds_ = scores[:, 0].astype(np.float64) if self.input == "logit" else log_odds(scores[:, 0])
+            return np.column_stack((np.zeros(len(scores)), log_odds_))
+        return scores if self.input == "logit" else log_probability(scores)
+
+    def _fit_logits(self, logits, codes, sample_weight):
+        raise NotImplementedError
+
+    def _predict_logits(self, logits):
+        raise NotImplementedError
+
+
+def _on_scale(probability, scale):
+    return log_odds(probability) if scale == "log_odds" else probability
+
+
+def _normalized(probabilities):
+    """Return rows that sum to 1; a row of zeros becomes uniform."""
+    total = probabilities.sum(axis=1, keepdims=True)
+    uniform = np.full_like(probabilities, 1 / probabilities.shape[1])
+    return np.divide(probabilities, total, out=uniform, where=total > 0)

@@ -1,0 +1,75 @@
+"""Isotonic calibration: the best non-decreasing calibration map."""
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from skcalib.recalibrators._base import BinaryRecalibrator
+
+
+class IsotonicCalibration(BinaryRecalibrator):
+    """Isotonic regression of the labels on the scores, linear between its knots.
+
+    Parameters
+    ----------
+    centered : bool, default=False
+        Whether each flat stretch shrinks to a point at its mean score, so that the map is strictly increasing between
+        the outer knots and no ties are made there (centered isotonic regression [2]_).
+    input : {"probability", "logit"}, default="probability"
+        What the scores are; the knots lie on the same scale.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
+    multiclass : {"ovr", "top_label"}, default="ovr"
+        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+    normalize : bool, default=True
+        Whether the K one-vs-rest probabilities are made to sum to 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    score_knots_, probability_knots_ : ndarray of shape (n_knots,)
+        The map: linear between the knots, constant beyond them. For K > 2 classes lists with one entry a class.
+
+    References
+    ----------
+    .. [1] Zadrozny and Elkan (2002), Transforming classifier scores into accurate multiclass probability estimates.
+    .. [2] Oron and Flournoy (2017), Centered isotonic regression: point and interval estimation for dose-response
+       studies.
+
+    Examples
+    --------
+    The violators .4 and .6 are pooled.
+
+    >>> from skcalib import IsotonicCalibration
+    >>> isotonic = IsotonicCalibration().fit([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
+    >>> isotonic.predict_proba([0.2, 0.5, 0.7, 0.9])[:, 1].round(6).tolist()
+    [0.0, 0.5, 0.75, 1.0]
+    """
+
+    _parameter_constraints = {**BinaryRecalibrator._parameter_constraints, "centered": ["boolean"]}
+    _fits_missing_class = True
+    _scale = "given"
+
+    def __init__(self, *, centered=False, input="probability", classes=None, multiclass="ovr", normalize=True):
+        self.centered = centered
+        self.input = input
+        self.classes = classes
+        self.multiclass = multiclass
+        self.normalize = normalize
+
+    def _fit_binary(self, scores, labels, sample_weight):
+        distinct, inverse = np.unique(scores, return_inverse=True)
+        weight = np.bincount(inverse, weights=sample_weight)
+        events = np.bincount(inverse, weights=labels if sample_weight is None else labels * sample_weight)
+        solution = isotonic_regression(events / weight, weights=weight)
+        first, last = solution.blocks[:-1], solution.blocks[1:] - 1
+        distinct = distinct.astype(np.float64)
+        if self.centered:
+            self.score_knots_ = np.add.reduceat(weight * distinct, first) / np.add.reduceat(weight, first)
+            self.probability_knots_ = solution.x[first]
+        else:
+            ends = np.union1d(first, last)
+            self.score_knots_, self.probability_knots_ = distinct[ends], solution.x[ends]
+
+    def _predict_binary(self, scores):
+        return np.interp(scores, self.score_knots_, self.probability_knots_)

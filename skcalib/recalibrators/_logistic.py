@@ -1,0 +1,64 @@
+"""Weighted logistic regression on a few features by Newton's method: the engine of the parametric maps."""
+
+import numpy as np
+
+from skcalib._links import expit
+
+_MAX_STEPS = 100
+_MAX_HALVINGS = 40
+
+
+def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=None):
+    """Return the coefficients that minimise the weighted log-loss, plus an optional ridge.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, d)
+        Features, scaled to the order of 1; an intercept is a column of ones.
+    targets : ndarray of shape (n,)
+        Event indicators or probabilities in [0, 1].
+    sample_weight : ndarray of shape (n,), default=None
+        Weights.
+    start : ndarray of shape (d,), default=None
+        Where to start, zero if not given; also the point that the ridge pulls to.
+    penalty : ndarray of shape (d,), default=None
+        Strength of the ridge ``sum(penalty * (coef - start)**2) / 2`` on the summed loss.
+
+    Returns
+    -------
+    coef : ndarray of shape (d,)
+        Coefficients. Where the classes are separable and nothing penalises, a finite point of tiny loss.
+    """
+    weight = np.ones(len(targets)) if sample_weight is None else sample_weight
+    centre = np.zeros(features.shape[1]) if start is None else np.asarray(start, dtype=np.float64)
+    ridge = np.zeros_like(centre) if penalty is None else np.asarray(penalty, dtype=np.float64)
+
+    def loss(coef):
+        log_odds = features @ coef
+        ridge_term = 0.5 * ridge @ (coef - centre) ** 2
+        return weight @ (np.logaddexp(0, log_odds) - targets * log_odds) + ridge_term
+
+    coef, current = centre, loss(centre)
+    for _ in range(_MAX_STEPS):
+        probability = expit(features @ coef)
+        gradient = features.T @ (weight * (probability - targets)) + ridge * (coef - centre)
+        curvature = weight * probability * (1 - probability)
+        hessian = (features.T * curvature) @ features + np.diag(ridge)
+        step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
+        if gradient @ step <= 1e-22 * weight.sum():  # Newton decrement: twice the loss still to be gained
+            break
+        coef, proposed = _line_search(loss, coef, step, current)
+        if proposed >= current:
+            break
+        current = proposed
+    return coef
+
+
+def _line_search(loss, coef, step, current):
+    """Return the first of the points a full, a half, a quarter ... step away that lowers the loss, and its loss."""
+    for halving in range(_MAX_HALVINGS):
+        proposal = coef - step * 0.5**halving
+        value = loss(proposal)
+        if value < current:
+            return proposal, value
+    return coef, current

@@ -1,0 +1,124 @@
+"""Platt scaling: a sigmoid of the log-odds."""
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from skcalib._links import clip_probability, expit
+from skcalib._validation import StrOptions
+from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._logistic import fit_logistic
+
+
+class PlattScaling(BinaryRecalibrator):
+    """Platt scaling: ``sigmoid(slope * log_odds + intercept)``.
+
+    Parameters
+    ----------
+    loss : {"log", "squared"}, default="log"
+        What is minimised. "squared" is step 1 of scaling-binning as printed by Kumar et al. [2]_.
+    smooth_targets : bool, default=True
+        Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0,
+        which keeps the slope finite for separable classes. The squared loss takes the labels as they are.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class (a `decision_function` works).
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
+    multiclass : {"ovr", "top_label"}, default="ovr"
+        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+    normalize : bool, default=True
+        Whether the K one-vs-rest probabilities are made to sum to 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    slope_, intercept_ : float
+        Parameters of the sigmoid. For K > 2 classes lists with one entry a class.
+
+    References
+    ----------
+    .. [1] Platt (1999), Probabilistic outputs for support vector machines.
+    .. [2] Kumar, Liang and Ma (2019), Verified uncertainty calibration.
+
+    Examples
+    --------
+    Scores whose log-odds are twice too large get the slope 1/2.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib import PlattScaling
+    >>> log_odds = np.repeat([-2.0, 2.0], 1000)
+    >>> y = np.arange(2000) % 1000 < np.repeat([1000 * expit(-1), 1000 * expit(1)], 1000)
+    >>> platt = PlattScaling(input="logit").fit(log_odds, y)
+    >>> round(platt.slope_, 2), round(abs(platt.intercept_), 2)
+    (0.5, 0.0)
+    """
+
+    _parameter_constraints = {
+        **BinaryRecalibrator._parameter_constraints,
+        "loss": [StrOptions({"log", "squared"})],
+        "smooth_targets": ["boolean"],
+    }
+    _scale = "log_odds"
+
+    def __init__(
+        self,
+        *,
+        loss="log",
+        smooth_targets=True,
+        input="probability",
+        classes=None,
+        multiclass="ovr",
+        normalize=True,
+    ):
+        self.loss = loss
+        self.smooth_targets = smooth_targets
+        self.input = input
+        self.classes = classes
+        self.multiclass = multiclass
+        self.normalize = normalize
+
+    @property
+    def _fits_missing_class(self):
+        return self.loss == "log" and self.smooth_targets
+
+    def _fit_binary(self, log_odds, labels, sample_weight):
+        centre, scale = _location_scale(log_odds, sample_weight)
+        features = np.column_stack(((log_odds - centre) / scale, np.ones(len(log_odds))))
+        targets = _platt_targets(labels, sample_weight) if self._fits_missing_class else labels.astype(np.float64)
+        coef = fit_logistic(features, targets, sample_weight)
+        if self.loss == "squared":
+            coef = _fit_squared(features, targets, sample_weight, start=coef)
+        self.slope_ = float(coef[0] / scale)
+        self.intercept_ = float(coef[1] - coef[0] * centre / scale)
+
+    def _predict_binary(self, log_odds):
+        return clip_probability(expit(self.slope_ * log_odds + self.intercept_))
+
+
+def _platt_targets(labels, sample_weight):
+    """Return Platt's smoothed targets, with weights as counts."""
+    positives = float(np.sum(labels) if sample_weight is None else sample_weight @ labels)
+    negatives = float((len(labels) if sample_weight is None else sample_weight.sum()) - positives)
+    return np.where(labels, (positives + 1) / (positives + 2), 1 / (negatives + 2))
+
+
+def _fit_squared(features, targets, sample_weight, start):
+    """Return the coefficients that minimise ``sum w (y - sigmoid(features @ coef))^2``."""
+    root_weight = 1.0 if sample_weight is None else np.sqrt(sample_weight)
+
+    def residual(coef):
+        return root_weight * (expit(features @ coef) - targets)
+
+    def jacobian(coef):
+        probability = expit(features @ coef)
+        return (root_weight * probability * (1 - probability))[:, None] * features
+
+    return least_squares(residual, start, jac=jacobian, method="lm", xtol=1e-12, ftol=1e-12, gtol=1e-12).x
+
+
+def _location_scale(values, sample_weight):
+    """Return the weighted mean and standard deviation (1 where that is zero)."""
+    centre = np.average(values, weights=sample_weight)
+    scale = np.sqrt(np.average((values - centre) ** 2, weights=sample_weight))
+    return centre, scale if scale > 0 else 1.0
