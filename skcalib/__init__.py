@@ -1,5 +1,7 @@
 """Calibrated probabilities for scikit-learn: recalibrators, honest metrics, pluggable bins."""
 
+from skcalib.cross_fitting import CrossFittedClassifier
+from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators import (
     HistogramBinning,
     IsotonicCalibration,
@@ -10,9 +12,11 @@ from skcalib.recalibrators import (
 
 __version__ = "0.1.0"
 __all__ = [
+    "CrossFittedClassifier",
     "HistogramBinning",
     "IsotonicCalibration",
     "PlattScaling",
+    "RecalibratedClassifierCV",
     "ScalingBinning",
     "TemperatureScaling",
     "__version__",

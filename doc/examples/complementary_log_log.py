@@ -1,0 +1,29 @@
+"""A recalibrator of one's own: a calibration map with another link function."""
+
+import numpy as np
+from scipy.optimize import minimize
+
+from skcalib.recalibrators import BinaryRecalibrator
+
+
+class ComplementaryLogLog(BinaryRecalibrator):
+    """``1 - exp(-exp(slope * log_odds + intercept))``: approaches 1 faster than 0."""
+
+    _scale = "log_odds"
+
+    def __init__(self, *, input="probability", classes=None, multiclass="ovr", normalize=True):
+        self.input = input
+        self.classes = classes
+        self.multiclass = multiclass
+        self.normalize = normalize
+
+    def _fit_binary(self, scores, labels, sample_weight):
+        def log_loss(parameters):
+            hazard = np.exp(np.clip(parameters[0] * scores + parameters[1], -30, 30))
+            losses = np.where(labels, -np.log(-np.expm1(-hazard) + 1e-300), hazard)
+            return np.average(losses, weights=sample_weight)
+
+        self.slope_, self.intercept_ = minimize(log_loss, [0.5, 0.0]).x
+
+    def _predict_binary(self, scores):
+        return -np.expm1(-np.exp(np.clip(self.slope_ * scores + self.intercept_, -30, 3)))

@@ -1,0 +1,24 @@
+"""The command line: ``python -m skcalib``."""
+
+import argparse
+import sys
+
+
+def main(argv=None):
+    """Run a command and return its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m skcalib", description="Calibrated probabilities for scikit-learn.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    demo = commands.add_parser(
+        "demo", help="recalibrate a model on bundled data, let GridSearchCV choose the bins, print what it gains"
+    )
+    demo.add_argument("--data", choices=("digits", "breast_cancer"), default="digits", help="data set (bundled)")
+    demo.add_argument("--seed", type=int, default=0, help="seed of the split into training and held-out rows")
+    arguments = parser.parse_args(argv)
+    from skcalib._demo import run_demo
+
+    run_demo(arguments.data, arguments.seed, sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
