@@ -114,7 +114,7 @@ class BinStatistics:
     @property
     def share(self):
         """Share of the total weight in each bin."""
-        return self.weight / self.weight.sum()
+        return self.weight / self.weight.sum(axis=-1, keepdims=True)
 
     @property
     def mean_score(self):
@@ -149,7 +149,8 @@ class BinStatistics:
         return binomial_interval(self.weighted_label, self.weight, confidence_level=confidence_level, method=method)
 
     def _mean(self, total):
-        return np.divide(total, self.weight, out=self.midpoint, where=self.weight > 0)
+        out = np.broadcast_to(self.midpoint, total.shape).copy()
+        return np.divide(total, self.weight, out=out, where=self.weight > 0)
 
 
 def _cell_sums(scores, labels, edges, sample_weight):

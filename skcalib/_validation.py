@@ -21,6 +21,7 @@ __all__ = [
     "ScoredLabels",
     "StrOptions",
     "check_estimator_scores",
+    "check_groups",
     "check_feature_names_in",
     "check_method_params",
     "check_sample_weight",
@@ -42,7 +43,8 @@ class ScoredLabels(NamedTuple):
     """Validated input of a metric.
 
     `scores` is (n,) with boolean `labels` (True = the positive class) for two classes, else (n, K) with the column
-    index of each label. Rows of weight zero are gone; `sample_weight` is None or float64 (n,).
+    index of each label. Rows of weight zero are gone; `sample_weight` is None or float64 (n,). `classes` holds the
+    labels: (negative, positive) for two classes, else in the order of the columns.
     """
 
     scores: np.ndarray
@@ -135,6 +137,18 @@ def check_sample_weight(sample_weight, n_samples):
     return weight
 
 
+def check_groups(groups, n_samples):
+    """Return the distinct groups, sorted, and the index of each row's group among them."""
+    groups = _check_label_vector(groups, n_samples, name="groups", scores_name="y_proba")
+    if groups.dtype.kind in "mM" and np.isnat(groups).any():
+        raise ValueError(f"groups contains a missing time (NaT) in row {_first(np.isnat(groups))[0]}: drop such rows.")
+    try:
+        return np.unique(groups, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in groups})
+        raise ValueError(f"groups mixes values of the types {', '.join(kinds)}: use one type.") from None
+
+
 def drop_zero_weight(sample_weight, *arrays):
     """Return the arrays and the weights without the rows of weight zero, which must change nothing."""
     if sample_weight is None or sample_weight.min() > 0:
@@ -172,7 +186,7 @@ def encode_labels(y, n_columns, classes, *, name, classes_name):
 
 
 def _positive_class(y_true, n_columns, pos_label, labels):
-    """Return the boolean labels, the two classes (or None) and the column of the positive class."""
+    """Return the boolean labels, the two classes (negative, positive) and the column of the positive class."""
     positive = _zero_one(y_true) if labels is None and pos_label is None else None
     if positive is not None:
         if y_true.dtype.kind != "b" and (positive.all() or not positive.any()):
@@ -184,7 +198,7 @@ def _positive_class(y_true, n_columns, pos_label, labels):
     if labels is not None or n_columns == 2:
         classes, codes = encode_labels(y_true, n_columns, labels, name="y_true", classes_name="labels")
         positive_code = 1 if pos_label is None else _position(pos_label, classes)
-        return codes == positive_code, classes, positive_code if n_columns == 2 else 0
+        return codes == positive_code, _negative_first(classes, positive_code), positive_code if n_columns == 2 else 0
     classes, codes = _unique_labels(y_true, "y_true")
     if len(classes) > 2:
         raise ValueError(f"y_true has {len(classes)} classes but y_proba has one column. Give one column a class.")
@@ -201,8 +215,14 @@ def _positive_class(y_true, n_columns, pos_label, labels):
             )
         pos_label = 1
     if len(classes) == 2:
-        return codes == _position(pos_label, classes), classes, 0
-    return np.full(len(y_true), classes[0] == pos_label), classes, 0
+        positive_code = _position(pos_label, classes)
+        return codes == positive_code, _negative_first(classes, positive_code), 0
+    positive = bool(classes[0] == pos_label)  # the negative label is not known where no row has it
+    return np.full(len(y_true), positive), np.array([None if positive else classes[0], pos_label], dtype=object), 0
+
+
+def _negative_first(classes, positive_code):
+    return classes if positive_code == 1 else classes[::-1]
 
 
 def _position(pos_label, classes):

@@ -1,14 +1,22 @@
 """Calibration metrics with honest statistics, and their scikit-learn scorers."""
 
+from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, neighborhood_calibration_error
 from skcalib.metrics._curves import reliability_curve
 from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
 from skcalib.metrics._scorers import get_scorer, get_scorer_names
+from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
+from skcalib.metrics._sweep import sweep_calibration_error
 
 __all__ = [
     "calibration_error",
     "expected_calibration_error",
     "get_scorer",
     "get_scorer_names",
+    "kde_calibration_error",
+    "kolmogorov_smirnov_calibration_error",
     "maximum_calibration_error",
+    "neighborhood_calibration_error",
     "reliability_curve",
+    "smooth_calibration_error",
+    "sweep_calibration_error",
 ]

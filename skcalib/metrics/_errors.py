@@ -110,13 +110,9 @@ def calibration_error(
         labels=labels,
         rows_sum_to_one=multiclass != "marginal",
     )
-    powers = np.array([_task_power(task, strategy, norm, method) for task in binary_tasks(data, multiclass)])
-    if resolve_multiclass(multiclass, data) == "marginal":
-        power = _over_classes(powers, _class_weights(class_weight, data.classes), norm)
-    elif class_weight is not None:
-        raise ValueError('class_weight has a meaning for multiclass="marginal" only.')
-    else:
-        power = powers[0]
+    power = power_over_tasks(
+        data, lambda task: _task_power(task, strategy, norm, method), norm, multiclass, class_weight
+    )
     return float(power) if squared else error_root(power, norm)
 
 
@@ -277,9 +273,27 @@ def check_norm(norm, *, method="plugin", squared=False):
     return norm
 
 
+def power_over_tasks(data, task_power, norm, multiclass, class_weight=None):
+    """Return the p-th power of an error, given as a function of one binary problem, for a metric's validated data."""
+    powers = np.array([task_power(task) for task in binary_tasks(data, multiclass)])
+    if resolve_multiclass(multiclass, data) == "marginal":
+        return over_classes(powers, check_class_weight(class_weight, data.classes), norm)
+    if class_weight is not None:
+        raise ValueError('class_weight has a meaning for multiclass="marginal" only.')
+    return powers[0]
+
+
+def over_classes(powers, weights, norm):
+    """Return the marginal power of the classes' powers (..., K); for norm inf the largest."""
+    return powers[..., weights > 0].max(axis=-1) if norm == np.inf else powers @ weights
+
+
 def error_power(statistics, norm, method):
-    """Return the (signed) p-th power of the binned error; for norm inf the error itself."""
-    return float(_METHODS[method](statistics, norm))
+    """Return the (signed) p-th power of the binned error; for norm inf the error itself.
+
+    Sums with leading axes (..., n_bins) are that many sets of bins at once.
+    """
+    return _POWERS[method](statistics, norm)
 
 
 def error_root(power, norm):
@@ -302,11 +316,13 @@ def absolute_moment(mean, variance, order):
 
 def _plugin(statistics, norm):
     gap = np.abs(statistics.mean_score - statistics.event_frequency)
-    return gap[statistics.weight > 0].max() if norm == np.inf else statistics.share @ gap**norm
+    if norm == np.inf:
+        return np.where(statistics.weight > 0, gap, 0).max(axis=-1)
+    return np.vecdot(statistics.share, gap**norm)
 
 
 def _debiased(statistics, norm):
-    usable = _usable_bins(statistics)
+    usable = statistics.weight >= 2
     gap, frequency = statistics.mean_score - statistics.event_frequency, statistics.event_frequency
     n_rows = np.where(usable, statistics.weight, 2)
     if norm == 2:
@@ -314,35 +330,34 @@ def _debiased(statistics, norm):
     else:
         variance = frequency * (1 - frequency) / n_rows
         terms = 2 * np.abs(gap) ** norm - absolute_moment(gap, variance, norm)  # Kumar et al., Definition G.3
-    return statistics.share @ np.where(usable, terms, 0)
+    return np.vecdot(statistics.share, np.where(usable, terms, 0))
 
 
 def _unbiased(statistics, norm):
-    usable = _usable_bins(statistics)
+    usable = statistics.weight >= 2
     n_rows = np.where(usable, statistics.weight, 2)
     gap = statistics.event_frequency - statistics.mean_score
     residual_squares = (
         statistics.weighted_label - 2 * statistics.weighted_score_label + statistics.weighted_score_squared
     )
     variance = np.maximum(residual_squares - n_rows * gap**2, 0) / (n_rows - 1)
-    return statistics.share @ np.where(usable, gap**2 - variance / n_rows, 0)
+    return np.vecdot(statistics.share, np.where(usable, gap**2 - variance / n_rows, 0))
 
 
-def _usable_bins(statistics):
-    """Return which bins hold at least two rows, by weight, or raise where too much weight lies in the others."""
-    usable = statistics.weight >= 2
-    thin_share = statistics.share[~usable].sum()
+def _refuse_thin_bins(statistics):
+    """Raise where too much weight lies in bins with fewer than two rows, by weight, which are left out."""
+    thin_share = statistics.share[statistics.weight < 2].sum()
     if thin_share > _MAX_THIN_SHARE:
         raise ValueError(
             f"{100 * thin_share:.1f} % of the weight lies in bins with fewer than two rows (at most "
             f"{100 * _MAX_THIN_SHARE:.0f} % can be left out): a debiased error needs two rows a bin. Use fewer bins or "
             'method="plugin". Weights count as repeated rows: scale them to mean 1 if they are not.'
         )
-    return usable
 
 
-# method -> p-th power of the error from the statistics; "label_binned" needs the rows as well
-_METHODS = {"plugin": _plugin, "debiased": _debiased, "unbiased": _unbiased, "label_binned": None}
+# method -> p-th power of the error from the statistics
+_POWERS = {"plugin": _plugin, "debiased": _debiased, "unbiased": _unbiased}
+_METHODS = (*_POWERS, "label_binned")  # the last one needs the rows as well
 
 
 def _task_power(task, strategy, norm, method):
@@ -351,18 +366,18 @@ def _task_power(task, strategy, norm, method):
         # Roelofs et al.: mean over rows of |s_i - y_b|^p
         frequency = statistics.event_frequency[assign_bins(task.scores, statistics.edges)]
         return np.average(np.abs(task.scores - frequency) ** norm, weights=task.sample_weight)
+    if method != "plugin":
+        _refuse_thin_bins(statistics)
     return error_power(statistics, norm, method)
 
 
-def _over_classes(powers, weights, norm):
-    return powers[weights > 0].max() if norm == np.inf else weights @ powers
-
-
-def _class_weights(class_weight, classes):
+def check_class_weight(class_weight, classes):
+    """Return the weights of the classes of a marginal error: 1 / K each, or as given (an array by sorted label)."""
     n_classes = len(classes)
     if class_weight is None:
         return np.full(n_classes, 1 / n_classes)
-    if isinstance(class_weight, dict):
+    by_label = isinstance(class_weight, dict)
+    if by_label:
         missing = [label for label in classes.tolist() if label not in class_weight]
         if missing:
             raise ValueError(f"class_weight has no entry for the classes {missing}.")
@@ -373,4 +388,5 @@ def _class_weights(class_weight, classes):
             f"class_weight must hold {n_classes} finite weights that are not negative nor all zero, found "
             f"{class_weight!r}."
         )
-    return weights
+    descending = n_classes == 2 and classes[0] is not None and classes[0] > classes[1]  # the first is the negative one
+    return weights[::-1] if descending and not by_label else weights

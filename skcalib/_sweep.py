@@ -1,0 +1,156 @@
+"""The monotonic sweep of Roelofs et al. on distinct scores: one sort, one cumulative sum, many bin counts at a time."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["DistinctScores", "EqualMassCuts", "EqualWidthCuts", "sweep"]
+
+# Cuts (of all bin counts in a block) that are looked at in one go: the temporaries stay in the cache.
+_BLOCK_CUTS = 1 << 16
+
+
+class DistinctScores(NamedTuple):
+    """Distinct scores in increasing order, with what lies below each.
+
+    `weight` and `positives` are cumulative, of length m + 1 for m distinct scores: entry k belongs to the first k of
+    them. Weights are rounded to a multiple of 2^-52 of their total, so that these sums are exact: their differences
+    compare as fractions do (two pure bins are tied, whatever their weights), and neither the order of the rows nor
+    their grouping changes a bit. Counts stay as they are.
+    """
+
+    scores: np.ndarray
+    weight: np.ndarray
+    positives: np.ndarray
+    is_count: bool
+
+    @classmethod
+    def from_rows(cls, scores, labels, sample_weight=None):
+        """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,) or None."""
+        distinct, inverse = np.unique(scores, return_inverse=True)
+        if sample_weight is None:
+            weight = np.bincount(inverse)
+            positives = np.bincount(inverse[labels], minlength=len(distinct))
+        else:
+            rounded = _exactly_summable(sample_weight)
+            weight = np.bincount(inverse, weights=rounded)
+            positives = np.bincount(inverse, weights=rounded * labels)
+            kept = weight > 0  # a weight below 2^-53 of the total is lost in every sum
+            distinct, weight, positives = distinct[kept], weight[kept], positives[kept]
+        return cls(distinct, _cumulative(weight), _cumulative(positives), sample_weight is None)
+
+    @property
+    def event_frequency(self):
+        """Share of positives at each distinct score."""
+        return np.diff(self.positives) / np.diff(self.weight)
+
+
+class EqualMassCuts:
+    """Cuts of B bins of equal mass: the library's one rule, as in `skcalib.binning.EqualMass`."""
+
+    def __init__(self, table):
+        self.table = table
+        # A sum of weights counts as reached within rounding; counts are exact.
+        self._total = table.weight[-1] * (1.0 if table.is_count else 1 - 1e-12)
+
+    def below(self, n_bins, cut):
+        """Return how many distinct scores lie below cut `cut` of `n_bins`, arrays of one shape."""
+        below = np.searchsorted(self.table.weight, cut * self._total / n_bins, side="left")
+        return np.where(cut == n_bins, len(self.table.scores), below)
+
+    def finest(self):
+        """Return what the sweep ends with if no partition stops it: a bin for each distinct score."""
+        m = len(self.table.scores)
+        return m, np.arange(m + 1)
+
+    def bracket(self, n_bins, first, last):
+        """Return a cut below distinct score `first` and one above `last`, within a cut or two of the closest."""
+        share = self.table.weight[[first, last + 1]] / self.table.weight[-1]
+        return _bracket(n_bins, *share)
+
+
+class EqualWidthCuts:
+    """Cuts of B bins of equal width on [0, 1], as in `skcalib.binning.EqualWidth`."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def below(self, n_bins, cut):
+        """Return how many distinct scores lie below cut `cut` of `n_bins`, arrays of one shape."""
+        edge = cut * (1 / n_bins)  # rounds as np.linspace(0, 1, n_bins + 1) does
+        below = np.searchsorted(self.table.scores, edge, side="right")
+        return np.where(cut == 0, 0, np.where(cut == n_bins, len(self.table.scores), below))
+
+    def finest(self):
+        """Return what the sweep ends with if no partition stops it: as many bins as there are distinct scores."""
+        m = len(self.table.scores)
+        return m, self.below(m, np.arange(m + 1))
+
+    def bracket(self, n_bins, first, last):
+        """Return a cut below distinct score `first` and one above `last`, within a cut or two of the closest."""
+        return _bracket(n_bins, *self.table.scores[[first, last]].astype(np.float64))
+
+
+def sweep(cuts):
+    """Find the largest B up to the number of distinct scores for which 2, ..., B bins all have rising frequencies.
+
+    Parameters
+    ----------
+    cuts : EqualMassCuts or EqualWidthCuts
+        The family of partitions to sweep through.
+
+    Returns
+    -------
+    n_bins : int
+        The sweep's number of bins; 1 for a single distinct score.
+    below : ndarray of int
+        For each cut from the lowest (0) to the highest how many distinct scores lie below it. Equal cuts are empty
+        bins.
+    """
+    table = cuts.table
+    limit = len(table.scores)
+    frequency = table.event_frequency
+    if not np.any(frequency[1:] < frequency[:-1]):
+        return cuts.finest()  # averages of rising frequencies rise, for every B
+    # Bins left of the first positive have frequency 0 and bins right of the last negative 1: nothing falls there.
+    first, last = np.argmax(frequency > 0), limit - 1 - np.argmax(frequency[::-1] < 1)
+    start, falling = 2, None
+    while start <= limit and falling is None:
+        low, high = cuts.bracket(start, first, last)
+        size = min(start, max(1, _BLOCK_CUTS // int(high - low + 1)))
+        falling = _first_falling(cuts, np.arange(start, min(start + size, limit + 1)), first, last)
+        start += size
+    n_bins = limit if falling is None else falling - 1
+    return n_bins, cuts.below(n_bins, np.arange(n_bins + 1))
+
+
+def _first_falling(cuts, n_bins, first, last):
+    """Return the first of several bin counts for which the event frequency falls from a bin to the next, or None."""
+    low, high = cuts.bracket(n_bins, first, last)
+    n_cuts = high - low + 1
+    owner = np.repeat(np.arange(len(n_bins)), n_cuts)
+    cut = np.arange(len(owner)) + np.repeat(low - (np.cumsum(n_cuts) - n_cuts), n_cuts)
+    below = cuts.below(n_bins[owner], cut)
+    filled = np.flatnonzero((owner[1:] == owner[:-1]) & (below[1:] > below[:-1]))  # empty bins are skipped
+    left, right, owner = below[filled], below[filled + 1], owner[filled]
+    weight, positives = cuts.table.weight, cuts.table.positives
+    frequency = (positives[right] - positives[left]) / (weight[right] - weight[left])
+    falls = (frequency[1:] < frequency[:-1]) & (owner[1:] == owner[:-1])
+    return int(n_bins[owner[1:][np.argmax(falls)]]) if falls.any() else None
+
+
+def _bracket(n_bins, low_share, high_share):
+    # One cut more than needed on either side: rounding of the products cannot matter then.
+    low = np.maximum(np.floor(n_bins * low_share) - 1, 0).astype(np.int64)
+    high = np.minimum(np.ceil(n_bins * high_share) + 1, n_bins).astype(np.int64)
+    return low, high
+
+
+def _exactly_summable(sample_weight):
+    """Round weights to a multiple of a power of two that makes all their partial sums exact in float64."""
+    quantum = 2.0 ** (np.ceil(np.log2(np.sum(sample_weight))) - 52)
+    return np.round(sample_weight / quantum) * quantum
+
+
+def _cumulative(values):
+    return np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
