@@ -8,6 +8,7 @@ from skcalib.recalibrators import (
     PlattScaling,
     ScalingBinning,
     TemperatureScaling,
+    UniformMassBinning,
 )
 
 __version__ = "0.1.0"
@@ -19,5 +20,6 @@ __all__ = [
     "RecalibratedClassifierCV",
     "ScalingBinning",
     "TemperatureScaling",
+    "UniformMassBinning",
     "__version__",
 ]

@@ -6,6 +6,7 @@ from skcalib.metrics._errors import calibration_error, expected_calibration_erro
 from skcalib.metrics._scorers import get_scorer, get_scorer_names
 from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
 from skcalib.metrics._sweep import sweep_calibration_error
+from skcalib.metrics._validity import mean_validity_curve, validity_curve
 
 __all__ = [
     "calibration_error",
@@ -15,8 +16,10 @@ __all__ = [
     "kde_calibration_error",
     "kolmogorov_smirnov_calibration_error",
     "maximum_calibration_error",
+    "mean_validity_curve",
     "neighborhood_calibration_error",
     "reliability_curve",
     "smooth_calibration_error",
     "sweep_calibration_error",
+    "validity_curve",
 ]

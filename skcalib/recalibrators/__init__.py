@@ -5,6 +5,7 @@ from skcalib.recalibrators._histogram import HistogramBinning, ScalingBinning
 from skcalib.recalibrators._isotonic import IsotonicCalibration
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._temperature import TemperatureScaling
+from skcalib.recalibrators._uniform_mass import UniformMassBinning
 
 __all__ = [
     "BaseRecalibrator",
@@ -15,4 +16,5 @@ __all__ = [
     "PlattScaling",
     "ScalingBinning",
     "TemperatureScaling",
+    "UniformMassBinning",
 ]

@@ -7,8 +7,9 @@ import numpy as np
 from skcalib._bin_statistics import BinStatistics
 from skcalib._links import expit
 from skcalib._validation import HasMethods, Interval
-from skcalib.binning import EqualMass, assign_bins, check_binning
+from skcalib.binning import EqualMass, EqualWidth, FixedEdges, assign_bins, check_binning
 from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._certified import CertifiedMixin, certify_independent_bins
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._splitting import split_rows
 
@@ -32,7 +33,7 @@ class BinnedRecalibrator(BinaryRecalibrator):
         return self.bin_values_[assign_bins(scores, self.bin_edges_)]
 
 
-class HistogramBinning(BinnedRecalibrator):
+class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     """Histogram binning: the calibrated probability is the event frequency of the score's bin.
 
     Parameters
@@ -65,6 +66,8 @@ class HistogramBinning(BinnedRecalibrator):
         Probability that each bin predicts; an empty bin predicts its midpoint.
     bin_counts_ : ndarray of int, shape (n_bins,)
         Rows behind each value.
+    bin_positives_ : ndarray of shape (n_bins,)
+        Events among them (with weights their weight).
     n_bins_ : int
         Number of bins, which may be smaller than asked for: see `EqualMass`.
 
@@ -121,8 +124,30 @@ class HistogramBinning(BinnedRecalibrator):
         self.bin_edges_ = self._strategy().bin_edges(*edge_rows, support=support)
         statistics = BinStatistics.from_scores(*value_rows[:2], self.bin_edges_, value_rows[2])
         self.bin_values_ = self._bin_values(statistics, expit(self.bin_edges_) if on_log_odds else self.bin_edges_)
-        self.bin_counts_ = statistics.count
+        self.bin_counts_, self.bin_positives_ = statistics.count, statistics.weighted_label
         self.n_bins_ = statistics.n_bins
+        self._weighted_ = sample_weight is not None
+
+    def _issue_certificate(self, problems, **promise):
+        strategy = self._strategy()
+        if any(part._weighted_ for part in problems):
+            raise ValueError(
+                "No certificate: the recalibrator was fitted with sample_weight, which the theory has not."
+            )
+        if self.smoothing > 0:
+            raise ValueError(
+                f"No certificate: smoothing={self.smoothing} moves the values off the event frequencies. Fit with "
+                "smoothing=0."
+            )
+        if self.sample_split is not None:
+            return certify_independent_bins(problems, "split", **promise)
+        if not isinstance(strategy, EqualWidth | FixedEdges):
+            raise ValueError(
+                f"No certificate: the edges of {strategy} depend on the rows that give the values"
+                f"{', even on their labels' if strategy.needs_labels else ''}. Use sample_split=0.5, fixed edges, or "
+                "UniformMassBinning."
+            )
+        return certify_independent_bins(problems, "fixed", **promise)
 
     def _split(self, scores, labels, sample_weight):
         """Return (scores, labels, weights) of the rows that place the edges and of those that give the values."""

@@ -1,0 +1,142 @@
+"""Validity curves: how much of the forecast is within a tolerance of the truth."""
+
+import numpy as np
+
+from skcalib._reductions import binary_tasks
+from skcalib._validation import check_scored_labels
+from skcalib.binning import UniqueScores, check_binning
+
+__all__ = ["mean_validity_curve", "validity_curve"]
+
+# A gap of .8 - .6 is within .2, whatever float64 says.
+_ROUNDING = 1e-12
+
+
+def validity_curve(
+    y_true,
+    y_proba,
+    *,
+    epsilons=None,
+    binning=None,
+    conditional=False,
+    multiclass="auto",
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
+):
+    """Share of the rows whose forecast is within a tolerance of the event frequency, for each tolerance.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    epsilons : array-like of shape (n_epsilons,), default=None
+        Tolerances in increasing order. None gives those at which the curve steps, from 0 on: the exact step function.
+    binning : BaseBinning, int or None, default=None
+        Strategy; an int means so many equal-mass bins, None ``UniqueScores()``, which suits binned models.
+    conditional : bool, default=False
+        Whether to ask for every bin at once: the curve is then 0 before its largest gap and 1 from there on.
+    multiclass : {"auto", "top_label"}, default="auto"
+        See `calibration_error`.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The label that one column of scores is the probability of.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    epsilons : ndarray of shape (n_epsilons,)
+        Tolerances.
+    validity : ndarray of shape (n_epsilons,)
+        ``V(epsilon)``, the share of the weight in bins with ``|event frequency - mean score| <= epsilon``.
+
+    Raises
+    ------
+    ValueError
+        For input that has no answer.
+
+    Notes
+    -----
+    The area above the marginal curve, over [0, 1], is the plugin l1 calibration error.
+
+    References
+    ----------
+    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting.
+
+    Examples
+    --------
+    Their Example 1: forecasts .2 (nine rows in ten, event frequency .3) and .8 (event frequency .6).
+
+    >>> import numpy as np
+    >>> from skcalib.metrics import validity_curve
+    >>> y_proba = np.repeat([0.2, 0.8], [90, 10])
+    >>> y_true = np.concatenate((np.arange(90) < 27, np.arange(10) < 6))
+    >>> epsilons, validity = validity_curve(y_true, y_proba)
+    >>> epsilons.round(6).tolist(), validity.tolist()
+    ([0.0, 0.1, 0.2], [0.0, 0.9, 1.0])
+    >>> validity_curve(y_true, y_proba, epsilons=[0.1, 0.2], conditional=True)[1].tolist()
+    [0.0, 1.0]
+    """
+    strategy = check_binning(binning, UniqueScores())
+    if multiclass not in ("auto", "top_label"):
+        raise ValueError(f"multiclass must be 'auto' or 'top_label', found {multiclass!r}: a curve is of one event.")
+    data = check_scored_labels(y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+    statistics = next(binary_tasks(data, multiclass)).statistics(strategy)
+    seen = statistics.weight > 0
+    gaps = np.abs(statistics.event_frequency - statistics.mean_score)[seen]
+    epsilons = np.union1d(0.0, gaps) if epsilons is None else _check_epsilons(epsilons)
+    within = gaps <= epsilons[:, None] + _ROUNDING
+    return epsilons, within.all(axis=1).astype(np.float64) if conditional else within @ statistics.share[seen]
+
+
+def mean_validity_curve(samples, *, epsilons, **options):
+    """Mean of the validity curves of repeated experiments, with its standard deviation.
+
+    Parameters
+    ----------
+    samples : iterable of (y_true, y_proba)
+        Labels and forecasts of each repeat.
+    epsilons : array-like of shape (n_epsilons,)
+        Tolerances in increasing order.
+    **options : dict
+        Other arguments of `validity_curve`, such as ``conditional=True``.
+
+    Returns
+    -------
+    epsilons : ndarray of shape (n_epsilons,)
+        Tolerances.
+    mean : ndarray of shape (n_epsilons,)
+        Mean validity; for conditional curves the share of repeats in which every bin was within the tolerance.
+    standard_deviation : ndarray of shape (n_epsilons,)
+        Standard deviation of that mean, zero for a single repeat.
+
+    Raises
+    ------
+    ValueError
+        If there is no repeat, or a repeat has no answer.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import mean_validity_curve
+    >>> samples = [([0, 1], [0.5, 0.5]), ([1, 1], [0.5, 0.5])]
+    >>> epsilons, mean, deviation = mean_validity_curve(samples, epsilons=[0.1, 0.5], labels=[0, 1])
+    >>> mean.tolist(), deviation.tolist()
+    ([0.5, 1.0], [0.5, 0.0])
+    """
+    epsilons = _check_epsilons(epsilons)
+    curves = [validity_curve(y_true, y_proba, epsilons=epsilons, **options)[1] for y_true, y_proba in samples]
+    if not curves:
+        raise ValueError("samples is empty: a mean needs at least one repeat.")
+    deviation = np.std(curves, axis=0, ddof=1) if len(curves) > 1 else np.zeros(len(epsilons))
+    return epsilons, np.mean(curves, axis=0), deviation / np.sqrt(len(curves))
+
+
+def _check_epsilons(epsilons):
+    epsilons = np.asarray(epsilons, dtype=np.float64)
+    if epsilons.ndim != 1 or len(epsilons) == 0 or not np.all(np.diff(epsilons) >= 0) or not epsilons[0] >= 0:
+        raise ValueError("epsilons must be a vector of tolerances that are not negative, in increasing order.")
+    return epsilons

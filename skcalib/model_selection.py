@@ -1,0 +1,136 @@
+"""Rules for searches: which candidate to refit when calibration is a condition and not the goal."""
+
+import warnings
+
+import numpy as np
+from sklearn.metrics import get_scorer as get_sklearn_scorer
+
+from skcalib.metrics import get_scorer
+
+__all__ = ["sharpest_within"]
+
+_CALIBRATION = "squared_calibration_error"
+
+
+def sharpest_within(max_error, *, objective="neg_brier_score", z=1.0, binning=None):
+    """Rule that picks the best candidate among those that are calibrated well enough.
+
+    A calibration error alone must not choose: a constant forecast minimises it. The rule asks for an error of at most
+    `max_error`, as far as the folds can tell, and among those takes the best by a proper score.
+
+    Parameters
+    ----------
+    max_error : float
+        Largest l2 calibration error, in (0, 1].
+    objective : str or callable, default="neg_brier_score"
+        Scorer, by scikit-learn's name or as a function, that is maximised among the candidates within the limit.
+    z : float, default=1.0
+        A candidate is within the limit if its mean signed squared error over the folds plus `z` standard errors is at
+        most ``max_error**2``.
+    binning : BaseBinning, int or None, default=None
+        Bins of the debiased error, None meaning ``EqualMass(15)``.
+
+    Returns
+    -------
+    rule : SharpestWithin
+        For ``GridSearchCV(..., scoring=rule.scoring, refit=rule)``.
+
+    Raises
+    ------
+    ValueError
+        If `max_error` or `z` is out of range or there is no such scorer.
+
+    Warns
+    -----
+    UserWarning
+        At the search, if no candidate is within the limit: the best-calibrated one is then taken.
+
+    Notes
+    -----
+    The choice has seen its folds. Verify it on fresh rows, for example with `ScalingBinning.verify`.
+
+    References
+    ----------
+    Kumar, Liang and Ma (2019), Verified uncertainty calibration, Figure 17.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skcalib import CrossFittedClassifier, ScalingBinning
+    >>> from skcalib.model_selection import sharpest_within
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> rule = sharpest_within(0.1)
+    >>> search = GridSearchCV(
+    ...     make_pipeline(CrossFittedClassifier(GaussianNB()), ScalingBinning()),
+    ...     {"scalingbinning__binning__n_bins": [2, 5, 20]},
+    ...     scoring=rule.scoring,
+    ...     refit=rule,
+    ... ).fit(X, y)
+    >>> search.best_params_
+    {'scalingbinning__binning__n_bins': 20}
+    """
+    if not 0 < max_error <= 1:
+        raise ValueError(f"max_error must lie in (0, 1], found {max_error!r}.")
+    if not z >= 0:
+        raise ValueError(f"z must not be negative, found {z!r}.")
+    return SharpestWithin(max_error, objective, z, binning)
+
+
+class SharpestWithin:
+    """The rule that `sharpest_within` returns.
+
+    Parameters
+    ----------
+    max_error, objective, z, binning
+        See `sharpest_within`.
+
+    Attributes
+    ----------
+    scoring : dict
+        The two scorers that the search must compute.
+    """
+
+    def __init__(self, max_error, objective, z, binning):
+        self.max_error = max_error
+        self.objective = objective
+        self.z = z
+        self.binning = binning
+        scorer = objective if callable(objective) else get_sklearn_scorer(objective)
+        self.scoring = {"objective": scorer, _CALIBRATION: get_scorer("neg_" + _CALIBRATION, binning=binning)}
+
+    def __call__(self, cv_results):
+        """Return the index of the chosen candidate, as `refit` of a search does."""
+        if f"mean_test_{_CALIBRATION}" not in cv_results:
+            raise ValueError("The search must compute the rule's scorers: pass scoring=rule.scoring.")
+        squares = -_fold_scores(cv_results, _CALIBRATION)
+        n_folds = squares.shape[1]
+        standard_error = squares.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(len(squares))
+        upper = squares.mean(axis=1) + self.z * standard_error
+        objective = cv_results["mean_test_objective"]
+        usable = np.isfinite(upper) & np.isfinite(objective)
+        if not usable.any():
+            raise ValueError("No candidate has a finite score in every fold: see the warnings of the search.")
+        within = usable & (upper <= self.max_error**2)
+        if within.any():
+            return int(np.argmax(np.where(within, objective, -np.inf)))
+        best = int(np.argmin(np.where(usable, upper, np.inf)))
+        warnings.warn(
+            f"No candidate is within max_error={self.max_error}: the best has an l2 calibration error of up to "
+            f"{np.sqrt(max(upper[best], 0)):.4f} (z={self.z}) and is taken.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return best
+
+    def __repr__(self):
+        """Say how the rule was made."""
+        return f"sharpest_within({self.max_error}, objective={self.objective!r}, z={self.z}, binning={self.binning!r})"
+
+
+def _fold_scores(cv_results, name):
+    """Return the scores of a search by candidate and fold."""
+    folds = sorted(key for key in cv_results if key.startswith("split") and key.endswith(f"_test_{name}"))
+    return np.column_stack([cv_results[key] for key in folds])

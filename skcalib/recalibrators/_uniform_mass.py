@@ -1,0 +1,229 @@
+"""Uniform-mass binning without sample splitting, the recalibrator with a distribution-free certificate."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skcalib._validation import Interval
+from skcalib.guarantees import max_n_bins, uniform_mass_certificate
+from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._certified import CertifiedMixin
+
+_DEFAULT_N_BINS = 10
+
+
+class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
+    """Uniform-mass double-dipping (UMD): histogram binning that can say how far off it may be.
+
+    The bins are cut at order statistics of the scores, the rows at the cuts are left out, and each bin predicts the
+    event frequency of the rows strictly inside. Those rows are independent given the cuts, although the same rows
+    made them: no row is lost to a split, and `certificate` promises a tolerance for every distribution.
+
+    Parameters
+    ----------
+    n_bins : int, default=None
+        Number of bins B. None with `epsilon` takes the most bins whose certificate meets it; None alone means 10.
+        Fewer than 2 B rows make ``n // 2`` bins.
+    epsilon : float, default=None
+        Tolerance of the conditional certificate that is wanted, in (0, 1); only with ``n_bins=None``.
+    confidence_level : float, default=0.9
+        Level at which `epsilon` is to hold, and of the certificate.
+    randomize : bool, default=False
+        Whether ties between scores are broken by a second, uniform key, at fitting and at prediction: the limit
+        delta -> 0 of Algorithm 2. The probability of a score on a cut is then drawn. Without it, tied rows share their
+        mean label and no certificate is issued.
+    keep_boundary : bool, default=False
+        Whether the rows at the cuts count as well: the original of Zadrozny and Elkan [2]_.
+    random_state : int, RandomState or None, default=None
+        Source of the second key. Predictions of a fitted recalibrator repeat themselves.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
+    multiclass : {"ovr", "top_label"}, default="ovr"
+        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+    normalize : bool, default=True
+        Whether the K one-vs-rest probabilities are made to sum to 1, which no certificate survives.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    bin_edges_ : ndarray of shape (n_bins + 1,)
+        Edges of the bins, closed on the *left* here: the cuts, between the ends of the scale. For K > 2 classes this
+        and the following are lists with one entry a class.
+    bin_values_ : ndarray of shape (n_bins,)
+        Probability that each bin predicts.
+    bin_positives_, bin_counts_ : ndarray of shape (n_bins,)
+        Events among the rows that give the value, and the number of these rows.
+    n_bins_ : int
+        Number of bins.
+
+    References
+    ----------
+    .. [1] Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample
+       splitting, Algorithms 1 and 2.
+    .. [2] Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision trees and naive Bayesian
+       classifiers.
+
+    Examples
+    --------
+    Five rows and two bins: the third row is the cut, and only the others count.
+
+    >>> from skcalib import UniformMassBinning
+    >>> model = UniformMassBinning(2).fit([0.1, 0.2, 0.5, 0.7, 0.9], [0, 1, 0, 1, 1])
+    >>> model.bin_edges_.tolist(), model.bin_values_.tolist()
+    ([0.0, 0.5, 1.0], [0.5, 1.0])
+    """
+
+    _parameter_constraints = {
+        **BinaryRecalibrator._parameter_constraints,
+        "n_bins": [Interval(Integral, 1, None, closed="left"), None],
+        "epsilon": [Interval(Real, 0, 1, closed="neither"), None],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        "randomize": ["boolean"],
+        "keep_boundary": ["boolean"],
+        "random_state": ["random_state"],
+    }
+    _fits_missing_class = True
+    _scale = "given"
+
+    def __init__(
+        self,
+        n_bins=None,
+        *,
+        epsilon=None,
+        confidence_level=0.9,
+        randomize=False,
+        keep_boundary=False,
+        random_state=None,
+        input="probability",
+        classes=None,
+        multiclass="ovr",
+        normalize=True,
+    ):
+        self.n_bins = n_bins
+        self.epsilon = epsilon
+        self.confidence_level = confidence_level
+        self.randomize = randomize
+        self.keep_boundary = keep_boundary
+        self.random_state = random_state
+        self.input = input
+        self.classes = classes
+        self.multiclass = multiclass
+        self.normalize = normalize
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the bins.
+
+        Parameters
+        ----------
+        X : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
+            Scores of one model that was fitted on other rows.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : None
+            Refused: order statistics of weighted rows have no such theory. Present for the protocol's sake.
+
+        Returns
+        -------
+        self : object
+            The fitted recalibrator.
+
+        Raises
+        ------
+        ValueError
+            For weights, for an `epsilon` that so few rows cannot meet, and for scores or labels that do not fit
+            together.
+        """
+        if sample_weight is not None:
+            raise ValueError(
+                "UniformMassBinning takes no sample_weight: its guarantee is about rows drawn alike. "
+                "HistogramBinning takes weights."
+            )
+        return super().fit(X, y)
+
+    def _fit_scores(self, scores, codes, sample_weight):
+        one_vs_rest = len(self.classes_) > 2 and self.multiclass == "ovr"
+        self._n_problems, self._n_rows = len(self.classes_) if one_vs_rest else 1, len(scores)
+        super()._fit_scores(scores, codes, sample_weight)
+
+    def _fit_binary(self, scores, labels, sample_weight):
+        n_rows, n_bins = len(scores), self._choose_n_bins(len(scores))
+        random = check_random_state(self.random_state)
+        key = random.random_sample(n_rows) if self.randomize else np.zeros(n_rows)
+        self._prediction_seed_ = random.randint(np.iinfo(np.int32).max) if self.randomize else None
+        order = np.lexsort((key, scores))
+        ordered, key, labels = scores[order].astype(np.float64), key[order], labels[order]
+        # Algorithm 1: A_b = ceil(b (n + 1) / B); S_(A_b) cuts, and the rows strictly between two cuts give the value.
+        cuts = -(-np.arange(1, n_bins) * (n_rows + 1) // n_bins) - 1
+        self._has_ties_ = bool((ordered[1:] == ordered[:-1]).any())
+        if self._has_ties_ and not self.randomize:
+            labels, cuts = _share_ties(ordered, labels, cuts)
+        self._cut_key_ = key[cuts]
+        self._count_rows(labels, cuts, n_rows)
+        support = (-np.inf, np.inf) if self.input == "logit" else (0.0, 1.0)
+        self.bin_edges_ = np.concatenate((support[:1], ordered[cuts], support[1:]))
+        self.n_bins_ = len(cuts) + 1
+
+    def _choose_n_bins(self, n_rows):
+        if self.n_bins is not None or self.epsilon is None:
+            if self.n_bins is not None and self.epsilon is not None:
+                raise ValueError(
+                    f"Give n_bins={self.n_bins} or epsilon={self.epsilon}, not both: one decides the other."
+                )
+            return max(1, min(self.n_bins or _DEFAULT_N_BINS, n_rows // 2))
+        # one-vs-rest: the promise covers every class by the union bound
+        level = 1 - (1 - self.confidence_level) / self._n_problems
+        return max_n_bins(n_rows, self.epsilon, confidence_level=level, keep_boundary=self.keep_boundary)
+
+    def _count_rows(self, labels, cuts, n_rows):
+        """Set the values; and the events and rows strictly inside each bin, which a certificate counts."""
+        below = np.concatenate(([0.0], np.cumsum(labels)))
+        ends, inside, kept = np.append(cuts, n_rows), np.append(0, cuts + 1), np.append(0, cuts)
+        # Only ties leave a bin without rows inside: its cut then speaks for it.
+        starts = kept if self.keep_boundary else np.where(inside < ends, inside, kept)
+        self.bin_positives_, self.bin_counts_ = below[ends] - below[starts], ends - starts
+        self.bin_values_ = self.bin_positives_ / self.bin_counts_
+        self._inside_ = below[ends] - below[inside], ends - inside
+
+    def _predict_binary(self, scores):
+        cuts = self.bin_edges_[1:-1]
+        bins = np.searchsorted(cuts, scores, side="right")
+        if self.randomize:
+            # Scores on a cut: the bin is that of the pair (score, key).
+            random = check_random_state(self._prediction_seed_)
+            key = random.random_sample(len(scores))
+            for cut in np.unique(cuts):
+                first, last = np.searchsorted(cuts, cut, side="left"), np.searchsorted(cuts, cut, side="right")
+                tied = scores == cut
+                bins[tied] = first + np.searchsorted(self._cut_key_[first:last], key[tied], side="right")
+        return self.bin_values_[bins]
+
+    def _issue_certificate(self, problems, *, bound, **promise):
+        if not self.randomize and any(part._has_ties_ for part in problems):
+            raise ValueError(
+                "No certificate: scores are tied, and the theory needs ties to be broken at random. Fit with "
+                "randomize=True."
+            )
+        n_rows, n_bins = self._n_rows, _DEFAULT_N_BINS if self.n_bins is None else self.n_bins
+        if self.epsilon is None and n_rows < 2 * n_bins:
+            raise ValueError(f"No certificate: {n_rows} rows are fewer than two for each of {n_bins} bins.")
+        return uniform_mass_certificate(
+            [part._inside_[0] for part in problems],
+            [part._inside_[1] for part in problems],
+            [part.bin_values_ for part in problems],
+            n_samples=n_rows,
+            keep_boundary=self.keep_boundary,
+            bound=bound,
+            **promise,
+        )
+
+
+def _share_ties(ordered, labels, cuts):
+    """Return labels that tied rows share, and cuts below whole groups of ties: the answer ignores the rows' order."""
+    _, first, inverse, counts = np.unique(ordered, return_index=True, return_inverse=True, return_counts=True)
+    shared = np.bincount(inverse, weights=labels) / counts
+    cuts = np.unique(first[inverse[cuts]])
+    return shared[inverse], cuts[cuts > 0]
