@@ -1,0 +1,42 @@
+"""What may be promised about a recalibrated model, for finite samples and any distribution of scores and labels."""
+
+from skcalib.guarantees._certificate import (
+    CalibrationCertificate,
+    independent_bins_certificate,
+    uniform_mass_certificate,
+)
+from skcalib.guarantees._finite_sample import (
+    binning_mse_bound,
+    classwise_scaling_bound,
+    classwise_temperature_bound,
+    debiased_square_bound,
+    plugin_square_bound,
+    sample_split_epsilon,
+)
+from skcalib.guarantees._frequencies import event_frequency_interval, well_balanced_alpha
+from skcalib.guarantees._uniform_mass import (
+    conditional_epsilon,
+    expected_error_bound,
+    marginal_epsilon,
+    max_n_bins,
+    min_n_samples,
+)
+
+__all__ = [
+    "CalibrationCertificate",
+    "binning_mse_bound",
+    "classwise_scaling_bound",
+    "classwise_temperature_bound",
+    "conditional_epsilon",
+    "debiased_square_bound",
+    "event_frequency_interval",
+    "expected_error_bound",
+    "independent_bins_certificate",
+    "marginal_epsilon",
+    "max_n_bins",
+    "min_n_samples",
+    "plugin_square_bound",
+    "sample_split_epsilon",
+    "uniform_mass_certificate",
+    "well_balanced_alpha",
+]

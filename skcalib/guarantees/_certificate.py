@@ -1,0 +1,390 @@
+"""The certificate: a promise about one recalibrated model, with its assumptions, and the functions that issue it."""
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from skcalib._intervals import check_confidence_level
+from skcalib.guarantees._checks import check_integer, check_option, check_rows_per_bin, union_level
+from skcalib.guarantees._frequencies import check_frequencies, event_frequency_interval
+from skcalib.guarantees._uniform_mass import uniform_mass_epsilon
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationCertificate:
+    """A promise about the predicted probabilities of one recalibrated model. Printing it gives sentences.
+
+    Parameters
+    ----------
+    epsilon : float
+        Tolerance: largest difference between a predicted probability and the event frequency that it stands for.
+    confidence_level : float
+        Probability of the promise.
+    kind : {"conditional", "marginal"}
+        Whether it is about all predicted probabilities at once or about that of one random future row.
+    n_samples : int
+        Calibration rows that the promise rests on.
+    n_bins : int or tuple of int
+        Number of bins; one entry a problem where there are several.
+    assumptions : tuple of str
+        What must be true for the promise to hold, one sentence each.
+    low, high : ndarray of shape (n_bins,) or tuple of such arrays
+        Interval of the event frequency of each bin. All hold at once (conditional), or that of the bin of a random row
+        does (marginal). One entry a problem where there are several.
+    bound : str
+        Which bound it is, such as ``"Theorem 3"`` or ``"Clopper-Pearson"``.
+    n_problems : int, default=1
+        Number of binary problems that the promise covers together (classes, one-vs-rest).
+    n_candidates : int, default=1
+        Number of candidates among which the recalibrator was chosen on the same rows.
+
+    Examples
+    --------
+    >>> from skcalib.guarantees import independent_bins_certificate
+    >>> certificate = independent_bins_certificate([20, 180], [200, 200], [0.1, 0.9], edges="fixed")
+    >>> print(certificate)
+    Calibration certificate: conditional, by Clopper-Pearson, from 400 calibration rows in 2 bins.
+    With 90 % confidence (right for at least 90 % of calibration samples), every predicted probability differs by at
+    most 0.0503 from the event frequency among the rows that receive it.
+    This holds provided that:
+    - The scores come from one model that was fitted on other rows; ...
+    """
+
+    epsilon: float
+    confidence_level: float
+    kind: str
+    n_samples: int
+    n_bins: int | tuple[int, ...]
+    assumptions: tuple[str, ...]
+    low: np.ndarray | tuple[np.ndarray, ...]
+    high: np.ndarray | tuple[np.ndarray, ...]
+    bound: str
+    n_problems: int = 1
+    n_candidates: int = 1
+
+    def __str__(self):
+        """Say the promise and its assumptions in sentences."""
+        sizes = sorted(set(np.atleast_1d(self.n_bins).tolist()))
+        bins = f"{sizes[0]} bins" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} bins"
+        title = (
+            f"Calibration certificate: {self.kind}, by {self.bound}, from {self.n_samples} calibration rows in {bins}."
+        )
+        conditions = [f"- {sentence}" for sentence in self.assumptions]
+        return "\n".join([title, self._promise(), "This holds provided that:", *conditions])
+
+    def _promise(self):
+        percent = f"{100 * self.confidence_level:.10g} %"
+        tolerance = f"{ceil(self.epsilon * 1e4) / 1e4:.4f}"  # rounded up: what is printed is promised as well
+        subject, unit, frequency = _PROMISES[self.kind]
+        several = f", for all {self.n_problems} classes together" if self.n_problems > 1 else ""
+        return (
+            f"With {percent} confidence (right for at least {percent} of {unit}), {subject} differs by at most "
+            f"{tolerance} from the event frequency {frequency}{several}."
+        )
+
+
+def uniform_mass_certificate(
+    positives,
+    counts,
+    predictions,
+    *,
+    n_samples,
+    confidence_level=0.9,
+    kind="conditional",
+    keep_boundary=False,
+    n_candidates=1,
+    bound="clopper_pearson",
+):
+    r"""Certificate of uniform-mass binning without sample splitting.
+
+    Parameters
+    ----------
+    positives : array-like of int, shape (n_bins,), or list of such
+        Events among the rows strictly inside each bin: the rows whose scores *are* the bin boundaries never count. A
+        list has one entry for each binary problem of a one-vs-rest recalibrator.
+    counts : array-like of int, shape (n_bins,), or list of such
+        Rows strictly inside each bin.
+    predictions : array-like of shape (n_bins,), or list of such
+        Probability that the recalibrator predicts in each bin: ``positives / counts``, or with `keep_boundary` the
+        mean that includes a boundary row.
+    n_samples : int
+        Calibration rows, at least two a bin.
+    confidence_level : float, default=0.9
+        Probability of the promise, in (0, 1).
+    kind : {"conditional", "marginal"}, default="conditional"
+        Promise for all bins at once, or for the bin of one random future row.
+    keep_boundary : bool, default=False
+        Whether `predictions` include the boundary rows.
+    n_candidates : int, default=1
+        Number of candidates, fixed beforehand, among which this recalibrator was chosen on the same rows.
+    bound : {"clopper_pearson", "theorem"}, default="clopper_pearson"
+        ``"theorem"``: `conditional_epsilon` or `marginal_epsilon`, known before any label. ``"clopper_pearson"``: the
+        sharper one from the labels at hand; it is never above the theorem's.
+
+    Returns
+    -------
+    certificate : CalibrationCertificate
+        The promise, for all problems and candidates together.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two rows a bin, the counts are not those of the rows strictly inside the bins (weights
+        and ties do that), or an argument is out of range.
+
+    Notes
+    -----
+    Given the order statistics that bound the bins, the rows strictly inside a bin are independent draws from the
+    distribution restricted to it, and rows of different bins are independent (Lemmas 1 and 2 of [1]_). Their number is
+    fixed, so the events in bin b are binomial with its event frequency, and an exact interval at level ``1 - a_b``
+    covers that frequency. The tolerance is the largest distance of a prediction from an end of its interval.
+
+    * Conditional: ``a_b = (1 - confidence_level) / (m K B)``, and by the union bound all intervals cover, for all K
+      problems and m candidates. Bins with equal predictions receive the same rows, whose frequency is a mixture of
+      theirs and within the tolerance too.
+    * Marginal: ``a_b = (1 - confidence_level) / (m K)``. The bin of a future row depends on its score and the
+      boundaries, not on the labels inside, so its interval covers with that level. The promise is about the event
+      frequency in the bin, which is that among all rows with the same prediction unless two bins predict the same.
+
+    Since Hoeffding's inequality bounds the same binomial tails, the distance from prediction to limit never exceeds
+    that of the theorem.
+
+    References
+    ----------
+    .. [1] Gupta, C. and Ramdas, A. (2021). Distribution-free calibration guarantees for histogram binning without
+       sample splitting. ICML.
+
+    Examples
+    --------
+    For 1999 rows and 4 bins each boundary is one row, and 499 rows lie inside each bin.
+
+    >>> import numpy as np
+    >>> from skcalib.guarantees import uniform_mass_certificate
+    >>> positives, counts = np.array([5, 100, 380, 490]), np.array([499, 499, 499, 499])
+    >>> for bound in "theorem", "clopper_pearson":
+    ...     certificate = uniform_mass_certificate(positives, counts, positives / counts, n_samples=1999, bound=bound)
+    ...     print(certificate.bound, round(certificate.epsilon, 4))
+    Theorem 3 0.0663
+    Clopper-Pearson 0.0456
+    """
+    problems = _check_problems(positives, counts, predictions)
+    for _, inside, _ in problems:
+        check_rows_per_bin(n_samples, len(inside))
+        if inside.sum() != n_samples + 1 - len(inside):
+            raise ValueError(
+                f"counts must be the rows strictly inside the {len(inside)} bins, {n_samples + 1 - len(inside)} of "
+                f"n_samples={n_samples}; got {inside.sum():g}. Ties between scores must be broken at random first."
+            )
+    assumptions = (
+        _ONE_MODEL,
+        _INDEPENDENT_ROWS,
+        "The number of bins was fixed before the labels of these rows were used.",
+        "No two scores are equal, or ties were broken at random.",
+    )
+    check_option(bound, "bound", ("clopper_pearson", "theorem"))
+    promise = {
+        "confidence_level": confidence_level,
+        "kind": kind,
+        "n_samples": n_samples,
+        "n_candidates": n_candidates,
+        "assumptions": assumptions,
+    }
+    if bound == "theorem":
+        return _theorem_certificate(problems, keep_boundary, promise)
+    return _interval_certificate(problems, bound, promise)
+
+
+def independent_bins_certificate(
+    positives,
+    counts,
+    predictions,
+    *,
+    edges,
+    confidence_level=0.9,
+    kind="conditional",
+    n_candidates=1,
+    bound="clopper_pearson",
+):
+    """Certificate of histogram binning whose bins do not depend on the rows that estimate the event frequencies.
+
+    Parameters
+    ----------
+    positives : array-like of int, shape (n_bins,), or list of such
+        Events among the rows of each bin, of the rows that estimate the frequencies. A list has one entry for each
+        binary problem of a one-vs-rest recalibrator.
+    counts : array-like of int, shape (n_bins,), or list of such
+        Rows of each bin.
+    predictions : array-like of shape (n_bins,), or list of such
+        Probability that the recalibrator predicts in each bin.
+    edges : {"split", "fixed"}
+        Where the edges come from: other rows (a sample split), or no data at all.
+    confidence_level : float, default=0.9
+        Probability of the promise, in (0, 1).
+    kind : {"conditional", "marginal"}, default="conditional"
+        Promise for all bins at once, or for the bin of one random future row.
+    n_candidates : int, default=1
+        Number of candidates, fixed beforehand, among which this recalibrator was chosen on the same rows.
+    bound : {"clopper_pearson", "hoeffding"}, default="clopper_pearson"
+        Interval for each bin. Hoeffding's is known from the counts alone and never narrower.
+
+    Returns
+    -------
+    certificate : CalibrationCertificate
+        The promise, for all problems and candidates together.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two rows a bin on average, the counts are not whole numbers (weights), or an argument
+        is out of range.
+
+    See Also
+    --------
+    sample_split_epsilon : What a sample split promises before any data.
+
+    Notes
+    -----
+    Given the scores, the counts are fixed and the events in each bin binomial, independently of one another. The rest
+    is as in `uniform_mass_certificate`. A bin without rows has the interval [0, 1], so it alone makes the tolerance at
+    least 0.5.
+
+    Examples
+    --------
+    >>> from skcalib.guarantees import independent_bins_certificate
+    >>> certificate = independent_bins_certificate([10, 90], [100, 100], [0.1, 0.9], edges="split", kind="marginal")
+    >>> round(certificate.epsilon, 4), certificate.bound
+    (0.0637, 'Clopper-Pearson')
+    """
+    problems = _check_problems(positives, counts, predictions)
+    check_option(bound, "bound", ("clopper_pearson", "hoeffding"))
+    n_samples = int(problems[0][1].sum())
+    for _, rows, _ in problems:
+        if rows.sum() != n_samples:
+            raise ValueError(f"counts must sum to the same rows in every problem, got {rows.sum():g} and {n_samples}.")
+        check_rows_per_bin(n_samples, len(rows))
+    check_option(edges, "edges", tuple(_EDGES))
+    assumptions = (_ONE_MODEL, _INDEPENDENT_ROWS, _EDGES[edges])
+    promise = {
+        "confidence_level": confidence_level,
+        "kind": kind,
+        "n_samples": n_samples,
+        "n_candidates": n_candidates,
+        "assumptions": assumptions,
+    }
+    return _interval_certificate(problems, bound, promise)
+
+
+_ONE_MODEL = (
+    "The scores come from one model that was fitted on other rows; out-of-fold scores of several models do not qualify."
+)
+_INDEPENDENT_ROWS = (
+    "The calibration rows are independent draws from one distribution, and future rows come from the same distribution."
+)
+_EDGES = {
+    "fixed": "The bin edges were fixed before these rows were seen.",
+    "split": "The bin edges were formed on other rows than those counted here, with a number of bins fixed beforehand.",
+}
+_PROMISES = {
+    "conditional": ("every predicted probability", "calibration samples", "among the rows that receive it"),
+    "marginal": (
+        "the probability predicted for a random future row",
+        "calibration samples and future rows, taken together",
+        "in its bin",
+    ),
+}
+_INTERVALS = {"clopper_pearson": "Clopper-Pearson", "hoeffding": "Hoeffding"}
+_THEOREMS = {
+    ("conditional", False): "Theorem 3",
+    ("conditional", True): "Corollary 1",
+    ("marginal", False): "Theorem 4",
+    ("marginal", True): "Theorem 4 with the boundary term of Corollary 1",
+}
+
+
+def _theorem_certificate(problems, keep_boundary, promise):
+    kind, level = promise["kind"], _level_per_problem(problems, promise)
+    epsilons = [
+        uniform_mass_epsilon(promise["n_samples"], len(rows), level, kind, keep_boundary) for _, rows, _ in problems
+    ]
+    intervals = [
+        (np.clip(predicted - epsilon, 0.0, 1.0), np.clip(predicted + epsilon, 0.0, 1.0))
+        for (_, _, predicted), epsilon in zip(problems, epsilons, strict=True)
+    ]
+    return _certificate(intervals, max(epsilons), _THEOREMS[kind, bool(keep_boundary)], promise)
+
+
+def _interval_certificate(problems, method, promise):
+    check_option(promise["kind"], "kind", tuple(_PROMISES))
+    level = _level_per_problem(problems, promise)
+    union = promise["kind"] == "conditional"
+    intervals = [
+        event_frequency_interval(events, rows, confidence_level=level, simultaneous=union, method=method)
+        for events, rows, _ in problems
+    ]
+    distances = [
+        np.maximum(predicted - low, high - predicted).max()
+        for (_, _, predicted), (low, high) in zip(problems, intervals, strict=True)
+    ]
+    return _certificate(intervals, float(max(distances)), _INTERVALS[method], promise)
+
+
+def _level_per_problem(problems, promise):
+    n_candidates = check_integer(promise["n_candidates"], "n_candidates")
+    return union_level(promise["confidence_level"], len(problems) * n_candidates)
+
+
+def _certificate(intervals, epsilon, bound, promise):
+    for limit in (limit for limits in intervals for limit in limits):
+        limit.flags.writeable = False
+    low, high = zip(*intervals, strict=True)
+    n_bins = tuple(map(len, low))
+    single = len(intervals) == 1
+    return CalibrationCertificate(
+        epsilon=epsilon,
+        confidence_level=check_confidence_level(promise["confidence_level"]),
+        kind=promise["kind"],
+        n_samples=int(promise["n_samples"]),
+        n_bins=n_bins[0] if single else n_bins,
+        assumptions=(*promise["assumptions"], _selection(promise["n_candidates"])),
+        low=low[0] if single else low,
+        high=high[0] if single else high,
+        bound=bound,
+        n_problems=len(intervals),
+        n_candidates=int(promise["n_candidates"]),
+    )
+
+
+def _selection(n_candidates):
+    if n_candidates == 1:
+        return "This recalibrator was not chosen among several by means of these rows (else state their number)."
+    return (
+        f"This recalibrator was chosen by means of these rows among at most {n_candidates} candidates, all fixed "
+        "beforehand; the promise allows for that choice."
+    )
+
+
+def _check_problems(positives, counts, predictions):
+    """Return a list with ``(positives, counts, predictions)`` of each binary problem, validated."""
+    columns = [positives, counts, predictions]
+    if len(counts) and np.ndim(counts[0]) == 0:
+        columns = [[column] for column in columns]
+    problems = []
+    for events, rows, predicted in zip(*columns, strict=True):
+        events, rows = check_frequencies(events, rows)
+        predicted = np.asarray(predicted, dtype=np.float64)
+        if rows.ndim != 1 or predicted.shape != rows.shape:
+            raise ValueError(
+                f"positives, counts and predictions need one entry a bin, got shapes {events.shape}, {rows.shape} and "
+                f"{predicted.shape}."
+            )
+        if (events % 1).any() or (rows % 1).any():
+            raise ValueError("positives and counts must be whole numbers: certificates have no theory for weights.")
+        outside = ~((predicted >= 0.0) & (predicted <= 1.0))
+        if outside.any():
+            where = np.flatnonzero(outside)[0]
+            raise ValueError(f"predictions must lie in [0, 1], got {predicted[where]} in bin {where}.")
+        problems.append((events, rows, predicted))
+    if not problems:
+        raise ValueError("counts is empty: a certificate needs at least one binary problem.")
+    return problems

@@ -1,0 +1,269 @@
+"""The tolerance that uniform-mass binning promises before any data, and its inverses."""
+
+from math import log, sqrt
+
+from skcalib._intervals import check_confidence_level
+from skcalib.guarantees._checks import check_integer, check_option, check_real, check_rows_per_bin
+
+_FINEST = 1e-12  # smallest tolerance worth asking for: it takes more than 1e24 rows
+
+
+def conditional_epsilon(n_samples, n_bins, *, confidence_level=0.9, keep_boundary=False):
+    r"""Tolerance that holds for every bin of uniform-mass binning at once.
+
+    With probability at least `confidence_level` over the calibration rows, *every* predicted probability differs from
+    the event frequency among the rows that receive it by at most the returned number. So does then the expected
+    calibration error in every lp norm.
+
+    Parameters
+    ----------
+    n_samples : int
+        Calibration rows, at least ``2 * n_bins``.
+    n_bins : int
+        Number of bins, fixed beforehand.
+    confidence_level : float, default=0.9
+        Probability of the promise, in (0, 1).
+    keep_boundary : bool, default=False
+        Whether the rows on the bin boundaries count in the bin means (the original of Zadrozny and Elkan).
+
+    Returns
+    -------
+    epsilon : float
+        The tolerance. At 1 or above nothing is promised.
+
+    Raises
+    ------
+    ValueError
+        If ``n_samples < 2 * n_bins`` or `confidence_level` is outside (0, 1).
+
+    See Also
+    --------
+    marginal_epsilon : The smaller tolerance for the bin of a random row.
+    uniform_mass_certificate : The sharper tolerance once the labels are known.
+
+    Notes
+    -----
+    Theorem 3 of [1]_ with ``m = floor(n / B) - 1`` and error probability ``a = 1 - confidence_level``, and Corollary 1
+    with the last term:
+
+    .. math:: \epsilon = \sqrt{\frac{\log(2 B / a)}{2 m}} \; \left[ + \frac{1}{\lfloor n / B \rfloor} \right].
+
+    It never rises with `n_samples` and always rises with `n_bins`, since ``floor(n / B)`` never falls with n and never
+    rises with B.
+
+    References
+    ----------
+    .. [1] Gupta, C. and Ramdas, A. (2021). Distribution-free calibration guarantees for histogram binning without
+       sample splitting. ICML.
+
+    Examples
+    --------
+    >>> from skcalib.guarantees import conditional_epsilon
+    >>> round(conditional_epsilon(2900, 10, keep_boundary=True), 4)
+    0.0992
+    """
+    return uniform_mass_epsilon(n_samples, n_bins, confidence_level, "conditional", keep_boundary)
+
+
+def marginal_epsilon(n_samples, n_bins, *, confidence_level=0.9, keep_boundary=False):
+    r"""Tolerance that holds for the bin of one random future row of uniform-mass binning.
+
+    With probability at least `confidence_level` over the calibration rows *and* the future row, the probability
+    predicted for that row differs from the event frequency in its bin by at most the returned number.
+
+    Parameters
+    ----------
+    n_samples : int
+        Calibration rows, at least ``2 * n_bins``.
+    n_bins : int
+        Number of bins, fixed beforehand.
+    confidence_level : float, default=0.9
+        Probability of the promise, in (0, 1).
+    keep_boundary : bool, default=False
+        Whether the rows on the bin boundaries count in the bin means; adds ``1 / floor(n / B)`` as in Corollary 1.
+
+    Returns
+    -------
+    epsilon : float
+        The tolerance. At 1 or above nothing is promised.
+
+    Raises
+    ------
+    ValueError
+        If ``n_samples < 2 * n_bins`` or `confidence_level` is outside (0, 1).
+
+    Notes
+    -----
+    Theorem 4 of [1]_ with ``m = floor(n / B) - 1`` and error probability ``a = 1 - confidence_level``:
+
+    .. math:: \epsilon = \sqrt{\frac{\log(2 / a)}{2 m}}.
+
+    For 1500 rows and 10 bins this is 0.1003; the paper says "< 0.1", which is true from 1510 rows on. With one bin it
+    is the conditional tolerance.
+
+    References
+    ----------
+    .. [1] Gupta, C. and Ramdas, A. (2021). Distribution-free calibration guarantees for histogram binning without
+       sample splitting. ICML.
+
+    Examples
+    --------
+    >>> from skcalib.guarantees import marginal_epsilon
+    >>> round(marginal_epsilon(1500, 10), 4), round(marginal_epsilon(1510, 10), 4)
+    (0.1003, 0.0999)
+    """
+    return uniform_mass_epsilon(n_samples, n_bins, confidence_level, "marginal", keep_boundary)
+
+
+def expected_error_bound(n_samples, n_bins):
+    r"""Bound on the expected calibration error of uniform-mass binning, in every lp norm with p in [1, 2].
+
+    Parameters
+    ----------
+    n_samples : int
+        Calibration rows, at least ``2 * n_bins``.
+    n_bins : int
+        Number of bins, fixed beforehand.
+
+    Returns
+    -------
+    bound : float
+        ``sqrt(n_bins / (2 * n_samples))``, a bound on the mean over calibration samples of the true error.
+
+    Raises
+    ------
+    ValueError
+        If ``n_samples < 2 * n_bins``.
+
+    Notes
+    -----
+    Theorem 4 of [1]_ (its last part). A bin with ``m_b`` rows strictly inside holds ``(m_b + 1) / (n + 1)`` of the
+    population on average, whatever its labels, and its squared error is at most ``1 / (4 m_b)`` on average: the sum
+    is at most ``B / (2 (n + 1))`` as ``m_b >= 1``.
+
+    References
+    ----------
+    .. [1] Gupta, C. and Ramdas, A. (2021). Distribution-free calibration guarantees for histogram binning without
+       sample splitting. ICML.
+
+    Examples
+    --------
+    >>> from skcalib.guarantees import expected_error_bound
+    >>> expected_error_bound(2000, 10)
+    0.05
+    """
+    n_samples, n_bins = check_rows_per_bin(n_samples, n_bins)
+    return sqrt(n_bins / (2.0 * n_samples))
+
+
+def max_n_bins(n_samples, epsilon, *, confidence_level=0.9, kind="conditional", keep_boundary=False):
+    """Most bins for which uniform-mass binning of `n_samples` rows is promised to be within `epsilon`.
+
+    Parameters
+    ----------
+    n_samples : int
+        Calibration rows, at least 2.
+    epsilon : float
+        Wanted tolerance, positive.
+    confidence_level : float, default=0.9
+        Probability of the promise, in (0, 1).
+    kind : {"conditional", "marginal"}, default="conditional"
+        Which promise: `conditional_epsilon` or `marginal_epsilon`.
+    keep_boundary : bool, default=False
+        Whether the rows on the bin boundaries count in the bin means.
+
+    Returns
+    -------
+    n_bins : int
+        The largest number of bins, at most ``n_samples // 2``.
+
+    Raises
+    ------
+    ValueError
+        If a single bin already misses the tolerance.
+
+    Examples
+    --------
+    >>> from skcalib.guarantees import conditional_epsilon, max_n_bins
+    >>> max_n_bins(20_000, 0.05), conditional_epsilon(20_000, 17) <= 0.05 < conditional_epsilon(20_000, 18)
+    (17, True)
+    """
+    n_samples = check_integer(n_samples, "n_samples", minimum=2)
+    epsilon = check_real(epsilon, "epsilon", low=_FINEST)
+
+    def tolerance(n_bins):
+        return uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundary)
+
+    # the tolerance never falls with the number of bins: see `conditional_epsilon`
+    n_bins = _first(lambda n_bins: tolerance(n_bins) > epsilon, above=0, at_most=n_samples // 2 + 1) - 1
+    if n_bins == 0:
+        needed = min_n_samples(1, epsilon, confidence_level=confidence_level, kind=kind, keep_boundary=keep_boundary)
+        raise ValueError(
+            f"epsilon={epsilon} cannot be promised from n_samples={n_samples}: one bin reaches {tolerance(1):.4g}; "
+            f"use at least {needed} samples or a larger epsilon."
+        )
+    return n_bins
+
+
+def min_n_samples(n_bins, epsilon, *, confidence_level=0.9, kind="conditional", keep_boundary=False):
+    """Fewest rows for which uniform-mass binning with `n_bins` bins is promised to be within `epsilon`.
+
+    Parameters
+    ----------
+    n_bins : int
+        Number of bins.
+    epsilon : float
+        Wanted tolerance, positive.
+    confidence_level : float, default=0.9
+        Probability of the promise, in (0, 1).
+    kind : {"conditional", "marginal"}, default="conditional"
+        Which promise: `conditional_epsilon` or `marginal_epsilon`.
+    keep_boundary : bool, default=False
+        Whether the rows on the bin boundaries count in the bin means.
+
+    Returns
+    -------
+    n_samples : int
+        The smallest number of rows, at least ``2 * n_bins``. Every larger number will do as well.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is below 1e-12 or another argument is out of range.
+
+    Examples
+    --------
+    >>> from skcalib.guarantees import min_n_samples
+    >>> min_n_samples(10, 0.1), min_n_samples(10, 0.1, kind="marginal")
+    (2660, 1510)
+    """
+    n_bins = check_integer(n_bins, "n_bins")
+    epsilon = check_real(epsilon, "epsilon", low=_FINEST)
+
+    def suffices(n_samples):
+        return uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundary) <= epsilon
+
+    enough = 2 * n_bins
+    while not suffices(enough):
+        enough *= 2
+    return _first(suffices, above=2 * n_bins - 1, at_most=enough)
+
+
+def uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundary):
+    """Tolerance of either kind; see `conditional_epsilon` and `marginal_epsilon`."""
+    n_samples, n_bins = check_rows_per_bin(n_samples, n_bins)
+    check_option(kind, "kind", ("conditional", "marginal"))
+    miscoverage = 1.0 - check_confidence_level(confidence_level)
+    n_promises = n_bins if kind == "conditional" else 1
+    rows = n_samples // n_bins
+    # Gupta and Ramdas (2021), Theorem 3 (conditional) and Theorem 4 (marginal), without the tie-breaking delta
+    epsilon = sqrt(log(2.0 * n_promises / miscoverage) / (2.0 * (rows - 1)))
+    return epsilon + 1.0 / rows if keep_boundary else epsilon  # Corollary 1: one more row moves a mean by that much
+
+
+def _first(holds, *, above, at_most):
+    """Return the smallest integer in (above, at_most] for which `holds`, which from there on stays true."""
+    while at_most - above > 1:
+        middle = (above + at_most) // 2
+        above, at_most = (above, middle) if holds(middle) else (middle, at_most)
+    return at_most
