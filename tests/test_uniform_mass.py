@@ -1,0 +1,226 @@
+"""Uniform-mass binning: Algorithms 1 and 2 of Gupta and Ramdas (2021), and what is certified."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skcalib import HistogramBinning, PlattScaling, ScalingBinning, UniformMassBinning
+from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores
+from skcalib.guarantees import conditional_epsilon, marginal_epsilon, max_n_bins
+
+
+def algorithm_1(scores, labels, n_bins, keep_boundary=False):
+    """Transcribe Algorithm 1 for distinct scores: the cuts, the bin means, and the predictor."""
+    n = len(scores)
+    order = sorted(range(n), key=lambda i: scores[i])
+    s = [0.0] + [scores[i] for i in order] + [1.0]
+    y = [None] + [labels[i] for i in order]
+    a = [0] + [math.ceil(b * (n + 1) / n_bins) for b in range(1, n_bins)] + [n + 1]
+    means = []
+    for b in range(1, n_bins + 1):
+        first = a[b - 1] if keep_boundary and b > 1 else a[b - 1] + 1
+        means.append(sum(y[first : a[b]]) / (a[b] - first))
+
+    def predict(score):
+        return next(means[b - 1] for b in range(n_bins, 0, -1) if score >= s[a[b - 1]])
+
+    return [s[i] for i in a[1:-1]], means, predict
+
+
+def distinct_problem(n, seed=0):
+    rng = np.random.default_rng(seed)
+    scores = rng.random(n)
+    return scores, (rng.random(n) < scores**2).astype(int)
+
+
+@pytest.mark.parametrize("keep_boundary", [False, True])
+@pytest.mark.parametrize("n_bins", [5, 10, 31])
+def test_equals_the_transcription_on_distinct_scores(n_bins, keep_boundary):
+    scores, labels = distinct_problem(997)
+    cuts, means, predict = algorithm_1(scores, labels, n_bins, keep_boundary)
+    model = UniformMassBinning(n_bins, keep_boundary=keep_boundary).fit(scores, labels)
+    np.testing.assert_array_equal(model.bin_edges_[1:-1], cuts)
+    np.testing.assert_allclose(model.bin_values_, means, rtol=1e-12)
+    # at the cuts themselves, too: the bins are left-closed
+    new = np.concatenate((cuts, np.nextafter(cuts, 0), [0, 1], scores[:50]))
+    np.testing.assert_allclose(model.predict_proba(new)[:, 1], [predict(s) for s in new], rtol=1e-12)
+
+
+def test_five_rows_by_hand():
+    # n = 5, B = 2: A_1 = ceil(6 / 2) = 3, so .5 cuts; .1, .2 -> (0 + 1) / 2 and .7, .9 -> 1. ZE adds the cut's 0.
+    scores, labels = [0.1, 0.2, 0.5, 0.7, 0.9], [0, 1, 0, 1, 1]
+    assert UniformMassBinning(2).fit(scores, labels).predict_proba([0.49, 0.5])[:, 1].tolist() == [0.5, 1.0]
+    kept = UniformMassBinning(2, keep_boundary=True).fit(scores, labels)
+    np.testing.assert_allclose(kept.predict_proba([0.49, 0.5])[:, 1], [0.5, 2 / 3])
+
+
+def test_randomized_equals_algorithm_1_without_ties():
+    scores, labels = distinct_problem(400)
+    new = np.linspace(0, 1, 1001)  # none of them equals a cut, where the bin would be drawn
+    plain = UniformMassBinning(7).fit(scores, labels).predict_proba(new)
+    drawn = UniformMassBinning(7, randomize=True, random_state=1).fit(scores, labels).predict_proba(new)
+    np.testing.assert_array_equal(plain, drawn)
+
+
+def test_randomized_is_the_limit_of_small_perturbations():
+    # Algorithm 2 with delta = 1e-6 added to the scores by the same keys that break the ties.
+    rng = np.random.default_rng(3)
+    scores, labels = rng.integers(5, size=500) / 4, rng.integers(2, size=500)
+    model = UniformMassBinning(8, randomize=True, random_state=5).fit(scores, labels)
+    key = np.random.RandomState(5).random_sample(500)
+    _, means, _ = algorithm_1((scores + 1e-6 * key) / 2, labels, 8)
+    np.testing.assert_allclose(model.bin_values_, means, rtol=1e-12)
+
+
+def test_randomized_predictions_of_tied_scores_are_drawn_in_proportion_and_repeat():
+    # 600 equal scores in 6 bins: a new row falls into each bin with probability near 1/6
+    labels = np.random.default_rng(0).integers(2, size=600)
+    model = UniformMassBinning(6, randomize=True, random_state=0).fit(np.full(600, 0.3), labels)
+    new = np.full(60_000, 0.3)
+    drawn = model.predict_proba(new)[:, 1]
+    shares = [np.mean(drawn == value) for value in np.unique(model.bin_values_)]
+    multiplicity = [np.sum(model.bin_values_ == value) for value in np.unique(model.bin_values_)]
+    # standard deviation of a bin's share: sqrt(1/6 * 5/6 / 600) = .015 from the cuts (they are drawn, too)
+    np.testing.assert_allclose(shares, np.array(multiplicity) / 6, atol=0.06)
+    np.testing.assert_array_equal(drawn, model.predict_proba(new)[:, 1])
+    again = clone(model).fit(np.full(600, 0.3), labels)
+    np.testing.assert_array_equal(drawn, again.predict_proba(new)[:, 1])
+
+
+@pytest.mark.parametrize("scores", [np.full(30, 0.3), np.arange(30) // 10 / 4, np.r_[np.zeros(15), np.ones(15)]])
+def test_ties_without_randomization_ignore_the_order_of_rows(scores):
+    labels = np.random.default_rng(1).integers(2, size=30)
+    order = np.random.default_rng(2).permutation(30)
+    model = UniformMassBinning(4).fit(scores, labels)
+    shuffled = UniformMassBinning(4).fit(scores[order], labels[order])
+    np.testing.assert_allclose(model.predict_proba(scores), shuffled.predict_proba(scores), rtol=1e-12)
+    assert np.isfinite(model.bin_values_).all()
+
+
+def test_one_distinct_score_makes_one_bin():
+    model = UniformMassBinning(5).fit(np.full(20, 0.4), np.arange(20) % 4 == 0)
+    assert model.n_bins_ == 1
+    assert model.predict_proba([0.1, 0.4, 0.9])[:, 1].tolist() == [0.25] * 3
+
+
+@pytest.mark.parametrize(("n", "n_bins", "expected"), [(1, 10, 1), (7, 5, 3), (19, 10, 9), (20, 10, 10)])
+def test_few_rows_make_fewer_bins(n, n_bins, expected):
+    scores = np.linspace(0.1, 0.9, n)
+    model = UniformMassBinning(n_bins, classes=[0, 1]).fit(scores, np.arange(n) % 2)
+    assert model.n_bins_ == expected
+    assert model.bin_counts_.sum() == n + 1 - expected
+
+
+def test_epsilon_chooses_the_most_bins_that_meet_it():
+    scores, labels = distinct_problem(5000)
+    model = UniformMassBinning(epsilon=0.1).fit(scores, labels)
+    assert model.n_bins_ == max_n_bins(5000, 0.1)
+    assert model.certificate().epsilon <= 0.1 < conditional_epsilon(5000, model.n_bins_ + 1)
+    with pytest.raises(ValueError, match="epsilon=0.001 cannot be promised"):
+        UniformMassBinning(epsilon=0.001).fit(scores, labels)
+    with pytest.raises(ValueError, match="n_bins=5 or epsilon=0.1"):
+        UniformMassBinning(5, epsilon=0.1).fit(scores, labels)
+
+
+def test_epsilon_of_one_vs_rest_holds_for_all_classes_together():
+    rng = np.random.default_rng(0)
+    scores, labels = rng.dirichlet(np.ones(3), size=3000), rng.integers(3, size=3000)
+    model = UniformMassBinning(epsilon=0.12, normalize=False).fit(scores, labels)
+    certificate = model.certificate()
+    assert certificate.epsilon <= 0.12
+    # the union bound over 3 classes: each at level 1 - .1 / 3
+    assert certificate.epsilon == pytest.approx(
+        conditional_epsilon(3000, model.n_bins_[0], confidence_level=1 - 0.1 / 3)
+    )
+    assert certificate.n_problems == 3
+    assert "for all 3 classes together" in str(certificate)
+
+
+def test_log_odds_give_the_bins_of_their_probabilities():
+    scores, labels = distinct_problem(300)
+    model = UniformMassBinning(6).fit(scores, labels)
+    logit = UniformMassBinning(6, input="logit").fit(np.log(scores / (1 - scores)), labels)
+    np.testing.assert_array_equal(model.bin_values_, logit.bin_values_)
+    assert logit.bin_edges_[[0, -1]].tolist() == [-np.inf, np.inf]
+
+
+# ------------------------------------------------------------------------------------------------ certificates
+
+
+def test_certificates_have_the_theorems_tolerance():
+    scores, labels = distinct_problem(2900)
+    # formulas: Corollary 1 at (2900, .1, 10) is .0992; Theorem 3 with m = 289: sqrt(log(200) / 578) = .09574
+    assert UniformMassBinning(10, keep_boundary=True).fit(scores, labels).certificate().epsilon == pytest.approx(
+        0.0992, abs=5e-5
+    )
+    model = UniformMassBinning(10).fit(scores, labels)
+    assert model.certificate().epsilon == pytest.approx(math.sqrt(math.log(200) / 578))
+    marginal = model.certificate(kind="marginal", confidence_level=0.95)
+    assert marginal.epsilon == pytest.approx(marginal_epsilon(2900, 10, confidence_level=0.95))
+    chosen = model.certificate(n_candidates=4)
+    assert chosen.epsilon == pytest.approx(conditional_epsilon(2900, 10, confidence_level=1 - 0.1 / 4))
+    assert model.certificate(bound="clopper_pearson").epsilon < model.certificate().epsilon
+
+
+def test_constructor_level_is_the_certificates_default():
+    scores, labels = distinct_problem(500)
+    model = UniformMassBinning(5, confidence_level=0.99).fit(scores, labels)
+    assert model.certificate().confidence_level == 0.99
+    assert model.certificate(0.8).confidence_level == 0.8
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        HistogramBinning(EqualMass(5), sample_split=0.5),
+        HistogramBinning(EqualWidth(5)),
+        HistogramBinning(FixedEdges([0, 0.3, 1])),
+    ],
+)
+def test_bins_that_do_not_depend_on_their_rows_are_certified(model):
+    scores, labels = distinct_problem(2000)
+    model = clone(model).fit(scores, labels)
+    certificate = model.certificate()
+    # Hoeffding for the smallest bin, union over the bins
+    expected = math.sqrt(math.log(2 * model.n_bins_ / 0.1) / (2 * model.bin_counts_.min()))
+    assert certificate.epsilon == pytest.approx(expected)
+    assert model.certificate(bound="clopper_pearson").epsilon < certificate.epsilon
+
+
+def test_assumptions_are_printed():
+    scores, labels = distinct_problem(500)
+    text = str(UniformMassBinning(5).fit(scores, labels).certificate())
+    assert "one model that was fitted on other rows" in text
+    assert "not chosen among several" in text
+    three = np.random.default_rng(0).dirichlet(np.ones(3), size=300)
+    model = UniformMassBinning(5, multiclass="top_label").fit(three, np.arange(300) % 3)
+    assert "of the predicted class" in str(model.certificate())
+
+
+def test_refusals_give_the_reason():
+    scores, labels = distinct_problem(100)
+    weight = np.ones(100)
+    three = np.random.default_rng(0).dirichlet(np.ones(3), size=100)
+    three_labels = np.arange(100) % 3
+    refused = [
+        (lambda: UniformMassBinning(5).fit(scores, labels, sample_weight=weight), "takes no sample_weight"),
+        (
+            lambda: UniformMassBinning(51).fit(scores, labels).certificate(),
+            "100 rows are fewer than two for each",
+        ),
+        (lambda: UniformMassBinning(5).fit(scores.round(1), labels).certificate(), "scores are tied.*randomize=True"),
+        (lambda: UniformMassBinning(5).fit(three, three_labels).certificate(), "normalize=False"),
+        (lambda: HistogramBinning(5).fit(scores, labels).certificate(), "edges of EqualMass.*depend on the rows"),
+        (lambda: HistogramBinning(UniqueScores()).fit(scores, labels).certificate(), "edges of UniqueScores"),
+        (lambda: HistogramBinning(EqualWidth(5)).fit(scores, labels, weight).certificate(), "sample_weight"),
+        (lambda: HistogramBinning(EqualWidth(5), smoothing=1).fit(scores, labels).certificate(), "smoothing=1"),
+        (lambda: HistogramBinning(EqualWidth(51)).fit(scores, labels).certificate(), "51"),
+        (lambda: HistogramBinning(EqualWidth(5)).fit(three, three_labels).certificate(), "normalize=False"),
+    ]
+    for call, reason in refused:
+        with pytest.raises(ValueError, match=reason):
+            call()
+    for model in (PlattScaling(), ScalingBinning()):  # no theory, no method
+        assert not hasattr(model, "certificate")
