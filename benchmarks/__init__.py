@@ -1,0 +1,1 @@
+"""Benchmarks and reproductions. Nothing here is installed with the package."""

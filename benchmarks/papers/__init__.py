@@ -1,0 +1,1 @@
+"""Reproductions of the papers: ``python -m benchmarks.papers NAME``."""
