@@ -637,7 +637,11 @@ def test_certificate_reads_as_sentences():
     assert "not chosen among several" in marginal
     classes = str(uniform_mass_certificate([EVENTS] * 3, [INSIDE] * 3, [EVENTS / 19] * 3, n_samples=99))
     assert "for all 3 classes together" in classes
-    assert "in 5 bins" in classes
+    assert "in 5 bins." in classes
+    assert "in 1 bin." in str(uniform_mass(np.array([30]), np.array([99]), 99))
+    uneven = [np.array([10, 20, 30]), np.array([40, 20]), np.array([50, 10])]
+    text = str(independent_bins_certificate([n / 2 for n in uneven], uneven, [n / 90 for n in uneven], edges="split"))
+    assert "from 60 calibration rows in 2 to 3 bins." in text
 
 
 def test_printed_tolerance_is_rounded_up():

@@ -66,7 +66,7 @@ class CalibrationCertificate:
     def __str__(self):
         """Say the promise and its assumptions in sentences."""
         sizes = sorted(set(np.atleast_1d(self.n_bins).tolist()))
-        bins = f"{sizes[0]} bins" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} bins"
+        bins = " to ".join(map(str, sizes[:: max(1, len(sizes) - 1)])) + (" bin" if sizes == [1] else " bins")
         title = (
             f"Calibration certificate: {self.kind}, by {self.bound}, from {self.n_samples} calibration rows in {bins}."
         )

@@ -181,9 +181,9 @@ def debiased_square_bound(n_samples, n_bins, calibration_error, *, confidence_le
     * that of ``sum p_b (e_b^2 - y_b (1 - y_b) / (n_b - 1))``, the mean of ``2 p_b^2 v_b^2 / (n_b (n_b - 1))`` summed
       over bins of two rows or more, at most ``B / (4 n^2)``.
 
-    Chebyshev's inequality turns the variance into the bound. It pays ``(1 - confidence_level)**-0.5`` where the theorem
-    pays a logarithm, which is the better bargain at the usual levels. At extreme ones the plugin bound plus
-    ``B / (4 n)`` is smaller and is returned: the debiasing term lies between 0 and ``B / (2 n)``.
+    Chebyshev's inequality turns the variance into the bound. It grows as ``(1 - confidence_level)**-0.5`` where the
+    theorem has a logarithm; at extreme levels the plugin bound plus ``B / (4 n)`` is smaller and is returned, since the
+    debiasing term lies between 0 and ``B / (2 n)``.
 
     References
     ----------
