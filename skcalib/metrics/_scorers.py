@@ -1,5 +1,7 @@
 """The metrics as scikit-learn scorers, by name."""
 
+from inspect import signature
+
 import numpy as np
 
 from skcalib._validation import BaseScorer
@@ -46,7 +48,8 @@ def get_scorer(name, **options):
         One of `get_scorer_names()`. "neg_squared_calibration_error" is minus the signed debiased square, whose mean
         over folds is unbiased and which does not tie at zero: recommended for searches.
     **options : dict
-        Options of the metric, such as ``binning=20``.
+        Options of the metric, such as ``binning=20`` or ``pos_label="yes"``; two classes have the second one as the
+        positive class by default.
 
     Returns
     -------
@@ -57,6 +60,8 @@ def get_scorer(name, **options):
     ------
     ValueError
         If there is no scorer of that name.
+    TypeError
+        If the metric has no such option; the labels are the estimator's and cannot be one.
 
     Examples
     --------
@@ -70,6 +75,10 @@ def get_scorer(name, **options):
     if name not in _SCORERS:
         raise ValueError(f"There is no scorer {name!r}. The names are {', '.join(get_scorer_names())}.")
     metric, defaults = _SCORERS[name]
+    known = sorted(set(signature(metric).parameters) - {"y_true", "y_proba", "sample_weight", "labels"})
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise TypeError(f"{name} has no option {', '.join(unknown)}. The options are {', '.join(known)}.")
     return CalibrationScorer(metric, -1, {**defaults, **options}, "predict_proba")
 
 
@@ -77,23 +86,23 @@ class CalibrationScorer(BaseScorer):
     """Scorer that tells the metric which classes the columns stand for."""
 
     def _score(self, method_caller, estimator, X, y_true, **kwargs):
+        if not (hasattr(estimator, "classes_") and hasattr(estimator, "predict_proba")):
+            raise TypeError(
+                f"A calibration scorer needs a fitted classifier with classes_ and predict_proba, found {estimator!r}."
+            )
+        # Not by `method_caller`: among several scorers its cache keeps the column of the first one's positive class.
+        y_proba = np.asarray(estimator.predict_proba(X))
         y_true = np.asarray(y_true)
-        classes = estimator.classes_
-        if len(classes) == 1:
-            y_proba = estimator.predict_proba(X)
-        else:
-            pos_label = classes[1] if len(classes) == 2 else None
-            y_proba = method_caller(estimator, "predict_proba", X, pos_label=pos_label)
-        labels = np.union1d(classes, y_true)
-        if len(labels) > len(classes):
-            y_proba = _with_unseen_classes(y_proba, classes, labels)
+        labels = np.union1d(estimator.classes_, y_true)
+        if len(labels) == 1:
+            return 0.0  # the only class there is, predicted with certainty
+        if len(labels) > len(estimator.classes_):
+            y_proba = _with_unseen_classes(y_proba, estimator.classes_, labels)
         return self._sign * self._score_func(y_true, y_proba, labels=labels, **{**self._kwargs, **kwargs})
 
 
 def _with_unseen_classes(y_proba, classes, labels):
     """Return columns for all labels: zero for those that the estimator has never seen."""
-    if y_proba.ndim == 1:
-        y_proba = np.column_stack((1 - y_proba, y_proba))
     columns = np.zeros((len(y_proba), len(labels)), dtype=y_proba.dtype)
     columns[:, np.searchsorted(labels, classes)] = y_proba
     return columns
