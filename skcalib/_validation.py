@@ -1,9 +1,12 @@
 """The single gate: every label, score and weight passes here, and nothing else imports private scikit-learn."""
 
+import warnings
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions, validate_params
@@ -12,7 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _num_samples as num_samples
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
 __all__ = [
     "BaseScorer",
@@ -38,13 +41,18 @@ __all__ = [
 # How far a probability or a row sum may be off by rounding: (refused beyond, left untouched within).
 _ROUNDING = {"float16": (1e-2, 1e-3), "float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
 
+# Larger logits, and weights that are larger or (the largest of them) smaller than the inverse, are refused: their
+# squares and sums would leave the range of float64.
+_MAX_MAGNITUDE = 1e100
+
 
 class ScoredLabels(NamedTuple):
     """Validated input of a metric.
 
-    `scores` is (n,) with boolean `labels` (True = the positive class) for two classes, else (n, K) with the column
-    index of each label. Rows of weight zero are gone; `sample_weight` is None or float64 (n,). `classes` holds the
-    labels: (negative, positive) for two classes, else in the order of the columns.
+    `scores` is (n,) with boolean `labels` (True = the positive class) for one score a row, else (n, K) with the column
+    index of each label. Two columns are one score, that of the positive class, where `multiclass` is "auto". Rows of
+    weight zero are gone; `sample_weight` is None or float64 (n,). `classes` holds the labels: (negative, positive)
+    for one score, else in the order of the columns.
     """
 
     scores: np.ndarray
@@ -59,15 +67,20 @@ class ScoredLabels(NamedTuple):
 
 
 def check_scored_labels(
-    y_true, y_proba, *, sample_weight=None, pos_label=None, labels=None, rows_sum_to_one=True, drop=True
+    y_true, y_proba, *, multiclass="auto", sample_weight=None, pos_label=None, labels=None, drop=True
 ):
     """Validate the input of a metric; see `ScoredLabels`. With `drop=False` rows of weight zero are kept."""
-    scores = check_scores(y_proba, name="y_proba", rows_sum_to_one=rows_sum_to_one)
+    scores = check_scores(y_proba, name="y_proba", rows_sum_to_one=multiclass != "marginal")
     y_true = _check_label_vector(y_true, len(scores), name="y_true", scores_name="y_proba")
     sample_weight = check_sample_weight(sample_weight, len(scores))
     if scores.shape[1] <= 2:
-        positive, classes, column = _positive_class(y_true, scores.shape[1], pos_label, labels)
-        scores, codes = scores[:, column], positive
+        codes, classes, column = _positive_class(y_true, scores.shape[1], pos_label, labels)
+        if scores.shape[1] == 2 and multiclass != "auto":
+            # Both columns as they were given: 1 - s can lie in another bin, and marginal rows need not sum to 1.
+            classes, codes = (classes, codes) if column == 1 else (classes[::-1], ~codes)
+            codes = codes.astype(np.intp)
+        else:
+            scores = scores[:, column]
     else:
         if pos_label is not None:
             raise ValueError(f"pos_label={pos_label!r} has no meaning for the {scores.shape[1]} columns of y_proba.")
@@ -79,16 +92,16 @@ def check_scored_labels(
 
 def check_estimator_scores(estimator, X, *, input, reset):
     """Validate what a recalibrator is given as `X` and record or compare its width; return scores (n, C)."""
-    original = X if hasattr(X, "ndim") or sparse.issparse(X) else np.asarray(X)
-    if original.ndim == 1 and not reset and estimator.n_features_in_ > 1:
+    scores = check_scores(X, name="X", input=input)
+    if not reset and scores.shape[1] != estimator.n_features_in_:
         raise ValueError(
-            f"X has one dimension, but the recalibrator was fitted on {estimator.n_features_in_} columns. Reshape your "
-            "data: X.reshape(1, -1) is one row."
+            f"X has {scores.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input: give it scores of the width that fit had. Reshape your data: X.reshape(1, -1) makes "
+            "one row of a vector."
         )
-    X = check_scores(original, name="X", input=input)
-    has_columns = hasattr(original, "columns") or hasattr(original, "__dataframe__")
-    validate_data(estimator, original if has_columns else X, skip_check_array=True, reset=reset)
-    return X
+    has_names = hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2
+    validate_data(estimator, X if has_names else scores, skip_check_array=True, reset=reset)
+    return scores
 
 
 def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
@@ -100,6 +113,9 @@ def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
         value = "NaN" if np.isnan(scores[row, column]) else "infinity"
         raise ValueError(f"{name} contains {value} in row {row}: every score must be finite. Drop or impute such rows.")
     if input == "logit":
+        if float(max(-low, high)) > _MAX_MAGNITUDE:
+            row, column = _first(np.abs(scores) > _MAX_MAGNITUDE)
+            raise ValueError(f"{name} holds the logit {scores[row, column]:.6g} in row {row}: rescale the logits.")
         return scores
     refused, untouched = _ROUNDING[precision]
     if low < -refused or high > 1 + refused:
@@ -122,10 +138,13 @@ def check_sample_weight(sample_weight, n_samples):
     """Return weights as float64 (n,), or None: finite, not negative, not all zero."""
     if sample_weight is None:
         return None
+    weight = np.asarray(sample_weight)
+    if weight.dtype.kind not in "biufO" or (weight.dtype.kind == "O" and _first_string(weight) is not None):
+        raise ValueError(f"sample_weight must be real numbers, found {weight.dtype}.")
     try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"sample_weight must be numbers, found {type(sample_weight).__name__}.") from None
+        weight = weight.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be real numbers ({error}).") from None
     if weight.ndim != 1 or len(weight) != n_samples:
         raise ValueError(f"sample_weight must have shape ({n_samples},), found {weight.shape}.")
     low, high = weight.min(), weight.max()
@@ -134,6 +153,9 @@ def check_sample_weight(sample_weight, n_samples):
         raise ValueError(f"sample_weight must be finite and not negative, but row {row} is {weight[row]}.")
     if high == 0:
         raise ValueError("sample_weight is zero in every row: at least one row must count.")
+    if not 1 / _MAX_MAGNITUDE <= high <= _MAX_MAGNITUDE:
+        row = int(np.argmax(weight))
+        raise ValueError(f"sample_weight is out of range: the largest, in row {row}, is {high}. Rescale the weights.")
     return weight
 
 
@@ -226,7 +248,7 @@ def _negative_first(classes, positive_code):
 
 
 def _position(pos_label, classes):
-    match = np.flatnonzero(classes == pos_label)
+    match = np.flatnonzero(classes == pos_label) if np.ndim(pos_label) == 0 else ()
     if len(match) != 1:
         raise ValueError(f"pos_label={pos_label!r} is not one of the labels {_shown(classes)}.")
     return int(match[0])
@@ -246,22 +268,29 @@ def _unique_labels(y, name):
     positive = _zero_one(y) if y.dtype.kind in "biu" else None
     if positive is not None and positive.any() and not positive.all():
         return np.array([0, 1]).astype(y.dtype), positive.astype(np.intp)
-    try:
-        classes, codes = np.unique(y, return_inverse=True)
-    except TypeError:
-        kinds = sorted({type(value).__name__ for value in y})
-        raise ValueError(f"{name} mixes labels of the types {', '.join(kinds)}: use one type.") from None
+    classes, codes = _sorted_labels(y, name)
     target = type_of_target(classes, input_name=name)
     if target not in ("binary", "multiclass"):
         raise ValueError(f"Unknown label type: {target}. {name} must hold class labels, found {_shown(classes)}.")
     return classes, codes
 
 
+def _sorted_labels(y, name):
+    try:
+        return np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in y})
+        raise ValueError(f"{name} mixes labels of the types {', '.join(kinds)}: use one type.") from None
+
+
 def _check_classes(classes, n_classes, name):
-    classes = column_or_1d(np.asarray(classes))
+    classes = np.asarray(classes)
+    if classes.ndim != 1:
+        raise ValueError(f"{name} must be a list of labels, found shape {classes.shape}.")
     if len(classes) != n_classes:
         raise ValueError(f"{name} names {len(classes)} labels but the scores are those of {n_classes} classes.")
-    if not np.array_equal(np.unique(classes), classes):
+    classes = _native(classes)
+    if not np.array_equal(_sorted_labels(classes, name)[0], classes):
         raise ValueError(
             f"{name} must be sorted and without repetition, in the order of the columns, found {_shown(classes)}. "
             "Reorder the columns of the scores as scikit-learn does."
@@ -281,7 +310,8 @@ def _lookup(y, classes, name, classes_name):
     unknown = classes[codes] != y
     if unknown.any():
         row = _first(unknown)[0]
-        raise ValueError(f"{name} has the unknown label {y[row]!r} in row {row}; {classes_name} are {_shown(classes)}.")
+        label = _shown(y[row : row + 1])
+        raise ValueError(f"{name} has the unknown label {label} in row {row}; {classes_name} are {_shown(classes)}.")
     return codes
 
 
@@ -290,17 +320,41 @@ def _check_label_vector(y, n_samples, *, name, scores_name):
         raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
     if sparse.issparse(y):
         raise TypeError(f"{name} must be a dense vector of class labels, found a sparse matrix.")
-    y = column_or_1d(np.asarray(y), warn=True)
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            f"A column-vector {name} was passed when a 1d array was expected: {name}.ravel() makes it one.",
+            DataConversionWarning,
+            stacklevel=2,
+        )
+        y = y.ravel()
+    if y.ndim != 1:
+        raise ValueError(f"{name} should be a 1d array of labels, got an array of shape {y.shape} instead.")
     if len(y) != n_samples:
         raise ValueError(f"{name} has {len(y)} rows but {scores_name} has {n_samples}: their lengths must agree.")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = _first(~np.isfinite(y))[0]
         raise ValueError(f"{name} contains NaN or infinity in row {row}: labels must be known. Drop such rows.")
     if y.dtype.kind == "O":
-        missing = np.fromiter((value is None or value != value for value in y.tolist()), bool, len(y))
+        missing = np.fromiter(map(_is_missing, y), bool, len(y))
         if missing.any():
             raise ValueError(f"{name} contains a missing label (NaN) in row {_first(missing)[0]}: drop such rows.")
+        y = _native(y)
     return y
+
+
+def _is_missing(value):
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA knows no truth
+        return True
+
+
+def _native(labels):
+    """Return an object array of numbers or booleans as an array of their own type, any other as it is."""
+    if labels.dtype.kind != "O" or not all(isinstance(label, Real) for label in labels):
+        return labels
+    return np.array(labels.tolist())
 
 
 def check_targets(y, n_samples):
@@ -337,11 +391,18 @@ def _from_objects(array, name):
     problem = f"{name} must be numbers, found {array.dtype}"
     if array.dtype.kind != "O":
         raise ValueError(f"{problem}. Encode or drop columns that are not scores.")
+    string = _first_string(array)
+    if string is not None:
+        raise ValueError(f"{problem} with the string {string!r}. Encode or drop columns that are not scores.")
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{problem} with values that are not: argument must be a string or a number ({error}).") from None
+
+
+def _first_string(array):
+    return next((value for value in array.flat if isinstance(value, str | bytes)), None)
 
 
 def _normalize_rows(scores, name, refused, untouched):

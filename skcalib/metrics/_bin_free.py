@@ -161,7 +161,7 @@ def error_over_tasks(task_power, norm, y_true, y_proba, *, multiclass, class_wei
         sample_weight=sample_weight,
         pos_label=pos_label,
         labels=labels,
-        rows_sum_to_one=multiclass != "marginal",
+        multiclass=multiclass,
     )
     return error_root(power_over_tasks(data, task_power, norm, multiclass, class_weight), norm)
 

@@ -57,7 +57,7 @@ def reliability_curve(
         sample_weight=sample_weight,
         pos_label=pos_label,
         labels=labels,
-        rows_sum_to_one=multiclass != "marginal",
+        multiclass=multiclass,
     )
     curves = [task.statistics(strategy) for task in binary_tasks(data, multiclass)]
     return curves if resolve_multiclass(multiclass, data) == "marginal" else curves[0]

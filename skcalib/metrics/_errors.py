@@ -14,6 +14,9 @@ __all__ = ["calibration_error", "check_norm", "expected_calibration_error", "max
 # Share of the weight in bins with fewer than two rows beyond which a debiased error would be mostly left out.
 _MAX_THIN_SHARE = 0.05
 
+# Up to this norm an error of 1e-9 has a power that float64 holds; beyond, powers below the second number are refused.
+_LARGE_NORM, _SMALLEST_POWER = 32, 1e-290
+
 
 def calibration_error(
     y_true,
@@ -108,10 +111,10 @@ def calibration_error(
         sample_weight=sample_weight,
         pos_label=pos_label,
         labels=labels,
-        rows_sum_to_one=multiclass != "marginal",
+        multiclass=multiclass,
     )
     power = power_over_tasks(
-        data, lambda task: _task_power(task, strategy, norm, method), norm, multiclass, class_weight
+        data, lambda task: binned_power(task, strategy, norm, method), norm, multiclass, class_weight
     )
     return float(power) if squared else error_root(power, norm)
 
@@ -298,6 +301,8 @@ def error_power(statistics, norm, method):
 
 def error_root(power, norm):
     """Return the error for its p-th power, a negative one counting as zero."""
+    if _LARGE_NORM < norm < np.inf and not (power < 0 or _SMALLEST_POWER < power < np.inf):
+        raise ValueError(f"norm={norm} leaves the range of floating point for errors this small: use norm=np.inf.")
     power = max(float(power), 0.0)
     return power if norm == np.inf else power ** (1 / norm)
 
@@ -306,11 +311,12 @@ def absolute_moment(mean, variance, order):
     """Return E|N(mean, variance)|^order in closed form; ``|mean|^order`` where the variance is zero."""
     noisy = variance > 0
     variance = np.where(noisy, variance, 1.0)
-    moment = (
-        (2 * variance) ** (order / 2)
-        * (gamma((order + 1) / 2) / np.sqrt(np.pi))
-        * hyp1f1(-order / 2, 0.5, -(mean**2) / (2 * variance))
-    )
+    with np.errstate(over="ignore", invalid="ignore"):  # see `error_root`
+        moment = (
+            (2 * variance) ** (order / 2)
+            * (gamma((order + 1) / 2) / np.sqrt(np.pi))
+            * hyp1f1(-order / 2, 0.5, -(mean**2) / (2 * variance))
+        )
     return np.where(noisy, moment, np.abs(mean) ** order)
 
 
@@ -360,7 +366,8 @@ _POWERS = {"plugin": _plugin, "debiased": _debiased, "unbiased": _unbiased}
 _METHODS = (*_POWERS, "label_binned")  # the last one needs the rows as well
 
 
-def _task_power(task, strategy, norm, method):
+def binned_power(task, strategy, norm, method):
+    """Return the p-th power of the binned error of one binary problem."""
     statistics = task.statistics(strategy)
     if method == "label_binned":
         # Roelofs et al.: mean over rows of |s_i - y_b|^p
@@ -382,7 +389,10 @@ def check_class_weight(class_weight, classes):
         if missing:
             raise ValueError(f"class_weight has no entry for the classes {missing}.")
         class_weight = [class_weight[label] for label in classes.tolist()]
-    weights = np.asarray(class_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(class_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"class_weight must hold numbers, found {class_weight!r}.") from None
     if weights.shape != (n_classes,) or not np.all(weights >= 0) or not 0 < weights.sum() < np.inf:
         raise ValueError(
             f"class_weight must hold {n_classes} finite weights that are not negative nor all zero, found "

@@ -139,7 +139,7 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
         if missing.any() and not self._fits_missing_class:
             raise ValueError(
                 f"{type(self).__name__} needs rows of every class, but there are none (of positive weight) of the "
-                f"class {self.classes_[missing][0]!r}."
+                f"class {self.classes_[missing].tolist()[0]!r}."
             )
 
     def _fit_scores(self, scores, codes, sample_weight):
@@ -191,6 +191,7 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     def _fit_scores(self, scores, codes, sample_weight):
         if len(self.classes_) == 2:
+            vars(self).pop("estimators_", None)  # of an earlier fit to more classes
             self._fit_binary(self._binary_scores(scores), codes == 1, sample_weight)
             return
         tasks = [
@@ -207,7 +208,9 @@ class BinaryRecalibrator(BaseRecalibrator):
         scores = self._class_probabilities(scores)
         if self.multiclass == "top_label":
             _, confidence = top_label(scores)
-            return spread_top_label(scores, self.estimators_[0]._predict_binary(_on_scale(confidence, self._scale)))
+            confidence = self.estimators_[0]._predict_binary(_on_scale(confidence, self._scale))
+            # Scaling methods never return 0: neither may a class that the scores give nothing.
+            return spread_top_label(clip_probability(scores) if self._scale == "log_odds" else scores, confidence)
         columns = [
             part._predict_binary(_on_scale(scores[:, k], self._scale)) for k, part in enumerate(self.estimators_)
         ]
@@ -218,11 +221,16 @@ class BinaryRecalibrator(BaseRecalibrator):
         """Return the scores of the positive class (n,) on the method's scale."""
         if self.input == "probability":
             return _on_scale(scores[:, -1], self._scale)
-        logit = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
-        return expit(logit.astype(np.float64)) if self._scale == "probability" else logit.astype(np.float64)
+        if scores.shape[1] == 1:
+            logit = scores[:, 0].astype(np.float64)
+        else:
+            logit = np.subtract(scores[:, 1], scores[:, 0], dtype=np.float64)
+        return expit(logit) if self._scale == "probability" else logit
 
     def _class_probabilities(self, scores):
-        return softmax(scores.astype(np.float64), axis=1) if self.input == "logit" else scores
+        if self.input == "logit":
+            scores = softmax(scores.astype(np.float64), axis=1)
+        return scores
 
     def _class_tasks(self, scores, codes):
         if self.multiclass == "top_label":
@@ -268,7 +276,8 @@ class LogitRecalibrator(BaseRecalibrator):
         self._fit_logits(self._logits(scores), codes, sample_weight)
 
     def _predict_scores(self, scores):
-        return clip_probability(softmax(self._predict_logits(self._logits(scores)).astype(np.float64), axis=1))
+        logits = self._predict_logits(self._logits(scores))
+        return clip_probability(softmax(logits.astype(np.float64, copy=False), axis=1))
 
     def _logits(self, scores):
         if scores.shape[1] == 1:

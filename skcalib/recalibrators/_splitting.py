@@ -1,6 +1,7 @@
 """Sample splitting: parts of the calibration set for the steps of a method."""
 
 import warnings
+from numbers import Real
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -32,9 +33,8 @@ def split_rows(labels, fractions, random_state=None):
         If the fractions are not positive or do not sum to 1, or there are fewer rows than parts.
     """
     n_rows = len(labels)
-    fractions = np.asarray(fractions, dtype=np.float64)
-    if not (fractions > 0).all() or abs(fractions.sum() - 1) > 1e-9:
-        raise ValueError(f"sample_split must give positive fractions that sum to 1, found {fractions.tolist()}.")
+    if not all(isinstance(part, Real) and part > 0 for part in fractions) or abs(sum(fractions) - 1) > 1e-9:
+        raise ValueError(f"sample_split must give positive fractions that sum to 1, found {fractions!r}.")
     if n_rows < len(fractions):
         raise ValueError(f"A split into {len(fractions)} parts needs at least as many rows, found {n_rows}.")
     ends = np.rint(np.cumsum(fractions)[:-1] * n_rows).astype(int)

@@ -69,7 +69,8 @@ class TemperatureScaling(LogitRecalibrator):
 
     def _check_classes_present(self, codes):
         if codes.min() == codes.max():
-            raise ValueError(f"TemperatureScaling needs rows of two classes, found {self.classes_[codes[0]]!r} only.")
+            label = self.classes_[codes[:1]].tolist()[0]
+            raise ValueError(f"TemperatureScaling needs rows of two classes, found {label!r} only.")
 
     def _fit_logits(self, logits, codes, sample_weight):
         inverse = fit_inverse_temperature(logits, codes, sample_weight)
@@ -80,7 +81,7 @@ class TemperatureScaling(LogitRecalibrator):
         self.temperature_ = float(1 / inverse)
 
     def _predict_logits(self, logits):
-        return logits * self.inverse_temperature_
+        return np.multiply(logits, self.inverse_temperature_, dtype=np.float64)  # float32 could overflow
 
     def _objective(self, logits, codes, sample_weight):
         """Return the loss as a function of the inverse temperature."""
@@ -122,7 +123,7 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
 
 
 def _default_bounds(logits):
-    spread = float((logits.max(axis=1) - logits.min(axis=1)).max())
+    spread = float(np.subtract(logits.max(axis=1), logits.min(axis=1), dtype=np.float64).max())
     return tuple(bound / spread for bound in _RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
 
 
