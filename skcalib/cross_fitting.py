@@ -1,0 +1,478 @@
+"""Cross-fitting: every row is scored by a model that was fitted on other rows."""
+
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import Bunch, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from skcalib._links import log_odds
+from skcalib._validation import (
+    check_feature_names_in,
+    check_method_params,
+    check_sample_weight,
+    check_targets,
+    num_samples,
+    safe_indexing,
+    safe_split,
+    validate_data,
+)
+
+__all__ = ["CrossFittedClassifier"]
+
+
+class CrossFittedClassifier(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
+    """A classifier in the middle of a pipeline: it transforms rows into out-of-fold scores.
+
+    What a model says of the rows it was fitted on is too confident to calibrate it with. `fit_transform` therefore
+    gives each row the score of a model fitted on the other folds (as `sklearn.preprocessing.TargetEncoder` does), so
+    that the next step of a pipeline learns from honest scores; `transform` uses one model fitted on all rows.
+    ``fit_transform(X, y)`` and ``fit(X, y).transform(X)`` hence differ on purpose.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The classifier to put into the pipeline; it is cloned. A `sklearn.frozen.FrozenEstimator` is used as it is:
+        it has not seen the rows, so nothing is split or fitted again.
+
+    cv : int, cross-validation splitter or iterable of (train, test), default=5
+        How rows are split. An int means that many stratified folds. Each row must be in exactly one test fold, so
+        repeated and shuffled-split strategies are refused.
+
+    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        Where the scores come from; "auto" is `predict_proba` if the classifier has it, else `decision_function`. A
+        recalibrator after a decision function needs ``input="logit"``.
+
+    passthrough : False, str, int or list of these, default=False
+        Columns of `X`, by name or position, to append after the scores: the groups of a group-wise recalibrator.
+
+    n_jobs : int, default=None
+        How many fits run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The sorted labels, in the order of the score columns.
+
+    estimator_ : classifier
+        The classifier fitted on all rows.
+
+    response_method_ : str
+        The method that gives the scores, "auto" resolved.
+
+    n_features_in_ : int
+        Number of columns of `X`, where it has columns.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of `X`, where they are strings.
+
+    See Also
+    --------
+    RecalibratedClassifierCV : Classifier and recalibrator in one estimator.
+
+    Notes
+    -----
+    Scores are (n_samples, n_classes) from `predict_proba` and from the decision function of more than two classes, and
+    (n_samples, 1) from that of two. Their floating-point type is the classifier's.
+
+    A class that is missing from the training part of a fold has probability 0 there. As a logit that is the row's
+    smallest plus log(2^-52), about -36: less than any probability that is told from 0 once logits become
+    probabilities, and finite. For two classes a decision function says nothing without the other class, which is an
+    error.
+
+    With `passthrough`, a pandas or polars DataFrame gives a DataFrame of its own kind, so that strings and categories
+    survive. From other containers it gives a float array where the appended columns are numbers, else an object array.
+
+    Metadata: `fit` and `fit_transform` hand `sample_weight` and whatever else they are given to the classifier's `fit`,
+    and `groups` to the splitter. With metadata routing enabled the requests decide instead, as everywhere in
+    scikit-learn. In a pipeline without routing write ``pipe.fit(X, y, crossfittedclassifier__groups=groups)``, which
+    also works through a search; a list of splits as `cv` does not, because it belongs to one `X`.
+
+    ``Pipeline(memory=...)`` caches the scores: a search over later steps then costs cv + 1 fits per outer split,
+    however many candidates it compares.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skcalib import CrossFittedClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> cross_fitted = CrossFittedClassifier(GaussianNB(), cv=5)
+    >>> cross_fitted.fit_transform(X, y).shape
+    (569, 2)
+    >>> cross_fitted.get_feature_names_out()
+    array(['crossfittedclassifier_0', 'crossfittedclassifier_1'], dtype=object)
+
+    A model that was fitted elsewhere gives the same scores either way:
+
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> frozen = CrossFittedClassifier(FrozenEstimator(GaussianNB().fit(X[:200], y[:200])))
+    >>> bool((frozen.fit_transform(X[200:], y[200:]) == frozen.transform(X[200:])).all())
+    True
+    """
+
+    def __init__(self, estimator, *, cv=5, response_method="auto", passthrough=False, n_jobs=None):
+        self.estimator = estimator
+        self.cv = cv
+        self.response_method = response_method
+        self.passthrough = passthrough
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, **params):
+        """Fit the classifier on all rows, for `transform`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Rows, in any container that the classifier takes.
+
+        y : array-like of shape (n_samples,)
+            Labels: numbers, booleans or strings.
+
+        **params : dict
+            `sample_weight` and other metadata for the classifier; `groups` is accepted and not needed, nothing is
+            split here.
+
+        Returns
+        -------
+        self : CrossFittedClassifier
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            If `y` has one class only or a parameter is not one of those listed.
+        """
+        self._fit(X, y, "fit", params)
+        return self
+
+    def fit_transform(self, X, y, **params):
+        """Fit the classifier on all rows and return out-of-fold scores.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Rows, in any container that the classifier takes.
+
+        y : array-like of shape (n_samples,)
+            Labels: numbers, booleans or strings.
+
+        **params : dict
+            `sample_weight` and other metadata for the classifier, `groups` for the splitter.
+
+        Returns
+        -------
+        scores : ndarray or DataFrame of shape (n_samples, n_scores)
+            Each row's scores from the model that was fitted without its fold, then the columns of `passthrough`.
+
+        Raises
+        ------
+        ValueError
+            If `cv` does not put each row into exactly one test fold or trains on rows it tests, and as in `fit`.
+        """
+        return self._joined(self._fit(X, y, "fit_transform", params), X)
+
+    def transform(self, X):
+        """Score rows with the classifier fitted on all training rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            New rows.
+
+        Returns
+        -------
+        scores : ndarray or DataFrame of shape (n_samples, n_scores)
+            Scores, then the columns of `passthrough`.
+        """
+        check_is_fitted(self)
+        return self._joined(classifier_scores(self.estimator_, X, self.classes_, self.response_method_), X)
+
+    def get_feature_names_out(self, input_features=None):
+        """Return one name a score column, then the names of the passed columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns of `X`, needed only where `X` had none in `fit` and `passthrough` gives positions.
+
+        Returns
+        -------
+        names : ndarray of str objects
+            ``crossfittedclassifier_<label>`` for each class; a decision function of two classes has the positive
+            class's alone.
+        """
+        check_is_fitted(self)
+        names_in = check_feature_names_in(self, input_features, generate_names=self.passthrough is not False)
+        prefix = type(self).__name__.lower()
+        one_column = self.response_method_ == "decision_function" and len(self.classes_) == 2
+        names = [f"{prefix}_{label}" for label in (self.classes_[1:] if one_column else self.classes_)]
+        names += [key if isinstance(key, str) else names_in[key] for key in self._passthrough_keys()]
+        return np.asarray(names, dtype=object)
+
+    def get_metadata_routing(self):
+        """Return how metadata is routed: to the classifier's `fit` and to the splitter's `split`.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            The routes of `fit` and `fit_transform`.
+        """
+        to_fit, to_split = MethodMapping(), MethodMapping()
+        for caller in ("fit", "fit_transform"):
+            to_fit.add(caller=caller, callee="fit")
+            to_split.add(caller=caller, callee="split")
+        router = MetadataRouter(owner=type(self).__name__).add(estimator=self.estimator, method_mapping=to_fit)
+        return router.add(splitter=self.cv, method_mapping=to_split)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        tags.target_tags.required = True
+        return tags
+
+    def _fit(self, X, y, method, params):
+        """Fit on all rows; return the out-of-fold scores if `method` is "fit_transform"."""
+        keys = self._passthrough_keys()
+        methods = {"auto": ("predict_proba", "decision_function")}.get(self.response_method, (self.response_method,))
+        response_method = check_response_method(self.estimator, methods)
+        X, y = check_rows(X, y)
+        routed = route_metadata(self, method, params)
+        classes = check_known_classes(self.estimator, y)
+        validate_data(self, X, skip_check_array=True)
+        _positions(X, keys)
+        if "sample_weight" in routed.estimator.fit:
+            check_sample_weight(routed.estimator.fit["sample_weight"], len(y))
+        if method == "fit":
+            scores, self.estimator_ = None, fitted_classifier(self.estimator, X, y, routed.estimator.fit)
+        else:
+            scores, self.estimator_ = cross_fit(
+                self.estimator,
+                X,
+                y,
+                cv=self.cv,
+                classes=classes,
+                response_method=response_method,
+                routed=routed,
+                n_jobs=self.n_jobs,
+            )
+        self.classes_, self.response_method_ = classes, response_method
+        return scores
+
+    def _passthrough_keys(self):
+        if self.passthrough is False:
+            return []
+        keys = [self.passthrough] if isinstance(self.passthrough, str | Integral) else self.passthrough
+        if isinstance(keys, list | tuple | np.ndarray) and not any(isinstance(key, bool | np.bool_) for key in keys):
+            if all(isinstance(key, str | Integral) for key in keys):
+                return list(keys)
+        raise ValueError(
+            f"passthrough must be False or the names or integer positions of columns of X, found {self.passthrough!r}."
+        )
+
+    def _joined(self, scores, X):
+        """Return the scores with the passed columns of `X` after them."""
+        keys = self._passthrough_keys()
+        if not keys:
+            return scores
+        columns = _select_columns(indexable(X)[0], keys)
+        if hasattr(columns, "columns"):
+            return _joined_frame(scores, columns, self.get_feature_names_out())
+        if columns.dtype.kind not in "biuf":
+            scores, columns = scores.astype(object), columns.astype(object)
+        return np.hstack([scores, columns])
+
+
+def cross_fit(estimator, X, y, *, cv, classes, response_method, routed, n_jobs=None):
+    """Return out-of-fold scores of all rows and the model fitted on all of them; a frozen model is only asked."""
+    if isinstance(estimator, FrozenEstimator):
+        return classifier_scores(estimator, X, classes, response_method), estimator
+    splits = check_splits(cv, X, y, routed.splitter.split, partition=True)
+    fit_params = routed.estimator.fit
+    model, *folds = Parallel(n_jobs=n_jobs)(
+        [delayed(fitted_classifier)(estimator, X, y, fit_params)]
+        + [delayed(_fold_scores)(estimator, X, y, *split, fit_params, classes, response_method) for split in splits]
+    )
+    scores = np.empty((len(y), folds[0].shape[1]), dtype=np.result_type(*folds))
+    for (_, test), fold in zip(splits, folds, strict=True):
+        scores[test] = fold
+    return scores, model
+
+
+def fitted_classifier(estimator, X, y, fit_params):
+    """Return a clone of the classifier fitted on all rows, a frozen one as it is."""
+    return clone(estimator).fit(X, y, **fit_params)
+
+
+def fitted_on_fold(estimator, X, y, train, test, fit_params):
+    """Return a clone of the classifier fitted on the rows `train`, and the rows `test` of `X`."""
+    X_train, y_train = safe_split(estimator, X, y, train)
+    X_test, _ = safe_split(estimator, X, None, test, train)
+    return fitted_classifier(estimator, X_train, y_train, check_method_params(X, fit_params, train)), X_test
+
+
+def classifier_scores(model, X, classes, response_method):
+    """Return a classifier's scores with one column for each of `classes`, or one column for a decision between two.
+
+    A class that the model does not know gets probability 0, as a logit the row's smallest plus log(2^-52).
+    """
+    scores, labels = np.asarray(getattr(model, response_method)(X)), np.asarray(model.classes_)
+    is_logit = response_method == "decision_function"
+    if is_logit and len(labels) == 2:
+        # As two logits whose softmax has the log-odds of the single column.
+        half = scores.reshape(-1, 1) / 2
+        scores = np.hstack([-half, half])
+    known = np.searchsorted(classes, labels)
+    if scores.ndim != 2 or scores.shape[1] != len(labels) or (is_logit and len(labels) < 2):
+        raise ValueError(
+            f"{response_method} of {type(model).__name__} has shape {scores.shape}, and it was fitted on the classes "
+            f"{labels.tolist()}: one column a class is needed"
+            + (", and two classes at least in the training part of every fold." if is_logit else ".")
+        )
+    if not np.array_equal(known, np.arange(len(classes))):
+        scores = _aligned(scores, known, len(classes), is_logit)
+    return scores[:, 1:] - scores[:, :1] if is_logit and len(classes) == 2 else scores
+
+
+def check_response_method(estimator, methods):
+    """Return the first of `methods` that the classifier has."""
+    allowed = ("predict_proba", "decision_function")
+    if not set(methods) <= set(allowed):
+        raise ValueError(f"response_method must be 'auto', {' or '.join(map(repr, allowed))}, found {methods[0]!r}.")
+    if not hasattr(estimator, "fit") or isinstance(estimator, type):
+        raise TypeError(f"estimator must be a classifier, found {estimator!r}.")
+    for method in methods:
+        if hasattr(estimator, method):
+            return method
+    raise TypeError(
+        f"estimator must be a classifier with {' or '.join(methods)}, but {type(estimator).__name__} has none of them."
+    )
+
+
+def check_rows(X, y):
+    """Return `X` as something whose rows can be selected and `y` as a vector of labels of the same length."""
+    (X,) = indexable(X)
+    if num_samples(X) == 0:
+        raise ValueError("X has no rows: a classifier needs rows of at least two classes.")
+    y = check_targets(y, num_samples(X))
+    check_classification_targets(y)
+    return X, y
+
+
+def check_known_classes(estimator, y):
+    """Return the sorted classes: those of `y`, or those of a frozen classifier, which must know all of `y`."""
+    if not isinstance(estimator, FrozenEstimator):
+        classes = np.unique(y)
+        if len(classes) < 2:
+            raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): a classifier needs at least two.")
+        return classes
+    check_is_fitted(estimator)
+    classes = np.unique(estimator.classes_)
+    unknown = ~np.isin(y, classes)
+    if unknown.any():
+        row = int(np.argmax(unknown))
+        raise ValueError(
+            f"y has the label {y[row : row + 1].tolist()[0]!r} in row {row}, which the frozen classifier has not seen; "
+            f"it knows {classes.tolist()}."
+        )
+    return classes
+
+
+def route_metadata(meta_estimator, method, params):
+    """Return metadata sorted into `estimator.fit` and `splitter.split`."""
+    if get_config()["enable_metadata_routing"]:
+        return process_routing(meta_estimator, method, **params)
+    params = {name: value for name, value in params.items() if value is not None}
+    split_params = {"groups": params.pop("groups")} if "groups" in params else {}
+    return Bunch(estimator=Bunch(fit=params), splitter=Bunch(split=split_params))
+
+
+def check_splits(cv, X, y, split_params, *, partition):
+    """Return the splits as index arrays; no fold may test what it trains on, and a partition tests each row once."""
+    splitter = check_cv(cv, y, classifier=True)
+    name = f"cv ({type(splitter if cv is None or isinstance(cv, Integral) else cv).__name__})"
+    splits = [tuple(_row_indices(rows, len(y)) for rows in split) for split in splitter.split(X, y, **split_params)]
+    if not splits:
+        raise ValueError(f"{name} gives no splits. A generator is used up after one fit: give a list or a splitter.")
+    for fold, (train, test) in enumerate(splits):
+        if not (len(train) and len(test)):
+            raise ValueError(f"{name} trains fold {fold} on {len(train)} rows and tests it on {len(test)}.")
+        in_both = np.intersect1d(train, test)
+        if len(in_both):
+            raise ValueError(f"{name} trains fold {fold} on row {in_both[0]}, which that fold tests: keep them apart.")
+    times_tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(y))
+    if partition and not (times_tested == 1).all():
+        row = int(np.argmax(times_tested != 1))
+        raise ValueError(
+            f"{name} must put every row into exactly one test fold, but row {row} is in {times_tested[row]}. Use a "
+            "partition such as StratifiedKFold or GroupKFold; RecalibratedClassifierCV(ensemble=True) takes any split."
+        )
+    return splits
+
+
+def _row_indices(rows, n_samples):
+    """Return the rows of a split, a mask included, as indices from 0 on."""
+    try:
+        return np.arange(n_samples)[rows]
+    except IndexError as error:
+        raise ValueError(
+            f"cv was made for another X than the one with {n_samples} rows: {error}. A list of splits belongs to one "
+            "X; inside a search or cross-validation give a splitter as cv."
+        ) from None
+
+
+def _fold_scores(estimator, X, y, train, test, fit_params, classes, response_method):
+    model, X_test = fitted_on_fold(estimator, X, y, train, test, fit_params)
+    return classifier_scores(model, X_test, classes, response_method)
+
+
+def _aligned(scores, known, n_classes, is_logit):
+    aligned = np.zeros((len(scores), n_classes), dtype=scores.dtype)
+    if is_logit:
+        aligned += scores.min(axis=1, keepdims=True) + scores.dtype.type(log_odds(0.0))
+    aligned[:, known] = scores
+    return aligned
+
+
+def _positions(X, keys):
+    """Return the positions of the columns that `keys` names; they are looked up anew in each `X`."""
+    if not keys:
+        return []
+    columns = list(getattr(X, "columns", ()))
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    n_columns = shape[1] if len(shape) == 2 else 0
+    for key in keys:
+        if isinstance(key, str) and key not in columns:
+            found = f"X has the columns {columns}" if columns else "X has no column names: give positions"
+            raise ValueError(f"passthrough names the column {key!r}, but {found}.")
+        if isinstance(key, Integral) and not -n_columns <= key < n_columns:
+            raise ValueError(f"passthrough asks for column {key}, but X has {n_columns} columns.")
+    return [columns.index(key) if isinstance(key, str) else key % n_columns for key in keys]
+
+
+def _select_columns(X, keys):
+    positions = _positions(X, keys)
+    if hasattr(X, "columns"):
+        return safe_indexing(X, positions, axis=1)
+    return X[:, positions].toarray() if sparse.issparse(X) else np.asarray(X)[:, positions]
+
+
+def _joined_frame(scores, columns, names):
+    """Return a DataFrame of the kind of `columns` that holds the scores before them."""
+    if len(set(names)) < len(names):
+        raise ValueError(f"passthrough gives columns of the same name: {names.tolist()}. Rename a column of X.")
+    score_names = names[: scores.shape[1]].tolist()
+    if hasattr(columns, "hstack"):
+        return type(columns)(scores, schema=score_names, orient="row").hstack(columns)
+    joined = type(columns)(scores, index=columns.index, columns=score_names)
+    for position, name in enumerate(names[scores.shape[1] :]):
+        joined[name] = columns.iloc[:, position].array
+    return joined

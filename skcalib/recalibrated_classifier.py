@@ -1,0 +1,389 @@
+"""A classifier and its recalibrator in one estimator."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from skcalib._defaults import DefaultObjects
+from skcalib._validation import check_sample_weight
+from skcalib.cross_fitting import (
+    check_known_classes,
+    check_response_method,
+    check_rows,
+    check_splits,
+    classifier_scores,
+    cross_fit,
+    fitted_on_fold,
+    route_metadata,
+)
+from skcalib.recalibrators import PlattScaling
+
+__all__ = ["RecalibratedClassifierCV"]
+
+# The name of the scale that a recalibrator is told.
+_SCALE = {"decision_function": "logit", "predict_proba": "probability"}
+
+
+def _linear_svc():
+    classifier = LinearSVC(random_state=0)
+    return classifier.set_fit_request(sample_weight=True) if get_config()["enable_metadata_routing"] else classifier
+
+
+class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjects, BaseEstimator):
+    """Classifier whose probabilities are recalibrated on rows that it was not fitted on.
+
+    The counterpart of `sklearn.calibration.CalibratedClassifierCV` that takes any recalibrator object: with
+    `PlattScaling` and `IsotonicCalibration` it gives its probabilities for a classifier with a decision function.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        The classifier to recalibrate, None for ``LinearSVC(random_state=0)``. Its `decision_function` is used if it
+        has one, else its `predict_proba`. For a model that is fitted already wrap it in a
+        `sklearn.frozen.FrozenEstimator` and pass rows that it has not seen.
+
+    recalibrator : recalibrator, default=None
+        Any object with ``fit(scores, y)`` and ``predict_proba(scores)``, None for `PlattScaling`. It is cloned, and
+        its parameters `input` (the scale of the scores) and `classes` (the labels of their columns) are set to what
+        the classifier gives, where it or the recalibrator inside it has them.
+
+    cv : int, cross-validation splitter or iterable of (train, test), default=None
+        How rows are split into those for the classifier and those for the recalibrator; None is 5 stratified folds, an
+        int that many. With ``ensemble=False`` each row must be in exactly one test fold.
+
+    n_jobs : int, default=None
+        How many fits run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
+
+    ensemble : bool or "auto", default="auto"
+        With True, each fold has a classifier fitted on its training rows and a recalibrator fitted on its test rows;
+        their probabilities are averaged. With False, one recalibrator is fitted on the cross-fitted scores of all rows,
+        and the classifier on all rows. "auto" is False for a `FrozenEstimator`, where nothing is split, else True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The sorted labels, in the order of the probability columns.
+
+    calibrated_classifiers_ : list
+        The fitted pairs, each with its `estimator`, `recalibrator` and `predict_proba`: one a fold, or one alone.
+
+    n_features_in_ : int
+        Number of features, where the classifier tells.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the classifier tells.
+
+    See Also
+    --------
+    CrossFittedClassifier : The same as two steps of a pipeline, so that a search can reuse the scores.
+
+    Notes
+    -----
+    A class that is missing from a fold's training rows has probability 0 in that fold's pair; test rows of that class
+    are left out of its recalibration, because the classifier could not have known it. A class that is missing from a
+    fold's test rows is no error for the recalibrators that are defined then.
+
+    `sample_weight` goes to the recalibrator and, if its `fit` takes it, to the classifier. In a `Pipeline` of
+    recalibrators it goes to every step that takes it, `input` to the first step and `classes` to all. Other metadata
+    go to the classifier, and `groups` to the splitter; with metadata routing enabled the requests decide instead. A
+    search without routing keeps `groups` for itself: make this a step of a pipeline and name the step,
+    ``search.fit(X, y, recalibratedclassifiercv__groups=groups)``.
+
+    References
+    ----------
+    .. [1] Platt, "Probabilistic Outputs for Support Vector Machines and Comparisons to Regularized Likelihood
+       Methods", 1999 (``ensemble=False``).
+    .. [2] Zadrozny and Elkan, "Transforming Classifier Scores into Accurate Multiclass Probability Estimates",
+       KDD 2002.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.metrics import log_loss
+    >>> from sklearn.model_selection import train_test_split
+    >>> from skcalib import IsotonicCalibration, RecalibratedClassifierCV
+    >>> X_train, X_test, y_train, y_test = train_test_split(*load_breast_cancer(return_X_y=True), random_state=0)
+    >>> classifier = GaussianNB().fit(X_train, y_train)
+    >>> recalibrated = RecalibratedClassifierCV(GaussianNB(), recalibrator=IsotonicCalibration()).fit(X_train, y_train)
+    >>> len(recalibrated.calibrated_classifiers_)
+    5
+    >>> bool(
+    ...     log_loss(y_test, recalibrated.predict_proba(X_test)) < log_loss(y_test, classifier.predict_proba(X_test))
+    ... )
+    True
+    """
+
+    _default_objects = {"estimator": _linear_svc, "recalibrator": PlattScaling}
+
+    def __init__(self, estimator=None, *, recalibrator=None, cv=None, n_jobs=None, ensemble="auto"):
+        self.estimator = estimator
+        self.recalibrator = recalibrator
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.ensemble = ensemble
+
+    def fit(self, X, y, sample_weight=None, **fit_params):
+        """Fit the classifier and the recalibrator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Rows, in any container that the classifier takes.
+
+        y : array-like of shape (n_samples,)
+            Labels: numbers, booleans or strings.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows; None weighs them equally.
+
+        **fit_params : dict
+            Metadata for the classifier's `fit`, and `groups` for the splitter.
+
+        Returns
+        -------
+        self : RecalibratedClassifierCV
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If `y` has one class only, `cv` trains a fold on rows that it tests, or, with ``ensemble=False``, does not
+            test each row once.
+        TypeError
+            If `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` no `predict_proba`.
+        """
+        estimator, ensemble = self._resolved("estimator"), self._resolved_ensemble()
+        response_method = check_response_method(estimator, ("decision_function", "predict_proba"))
+        recalibrator = _check_recalibrator(self._resolved("recalibrator"))
+        X, y = check_rows(X, y)
+        sample_weight = check_sample_weight(sample_weight, len(y))
+        routed = self._routed(estimator, sample_weight, fit_params)
+        self.classes_ = check_known_classes(estimator, y)
+        fit = self._fit_ensemble if ensemble else self._fit_cross_fitted
+        self.calibrated_classifiers_ = fit(
+            estimator, recalibrator, X, y, sample_weight, response_method=response_method, routed=routed
+        )
+        first = self.calibrated_classifiers_[0].estimator
+        for attribute in ("n_features_in_", "feature_names_in_"):
+            if hasattr(first, attribute):
+                setattr(self, attribute, getattr(first, attribute))
+        return self
+
+    def predict_proba(self, X):
+        """Return recalibrated probabilities: the mean over the fitted pairs.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y_proba : ndarray of shape (n_samples, n_classes)
+            Probability of each class, in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        total = sum(pair.predict_proba(X) for pair in self.calibrated_classifiers_)
+        return total / len(self.calibrated_classifiers_)
+
+    def predict(self, X):
+        """Return the most probable class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Labels: the largest mean probability's, or with a single pair what its recalibrator predicts.
+        """
+        check_is_fitted(self)
+        first, *others = self.calibrated_classifiers_
+        if not others and hasattr(first.recalibrator, "predict"):
+            return first.predict(X)
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def get_metadata_routing(self):
+        """Return how metadata is routed: to the classifier's `fit` and to the splitter's `split`.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            The routes of `fit`; `sample_weight` is used here too, for the recalibrator.
+        """
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        router.add(estimator=self._resolved("estimator"), method_mapping=to_fit)
+        return router.add(splitter=self.cv, method_mapping=to_split)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        estimator_tags = get_tags(self._resolved("estimator"))
+        tags.input_tags = estimator_tags.input_tags
+        if estimator_tags.classifier_tags is not None:
+            tags.classifier_tags.multi_class = estimator_tags.classifier_tags.multi_class
+        return tags
+
+    def _resolved_ensemble(self):
+        if not isinstance(self.ensemble, bool | np.bool_) and self.ensemble != "auto":
+            raise ValueError(f"ensemble must be True, False or 'auto', found {self.ensemble!r}.")
+        return not isinstance(self.estimator, FrozenEstimator) if self.ensemble == "auto" else bool(self.ensemble)
+
+    def _routed(self, estimator, sample_weight, fit_params):
+        """Return metadata sorted by consumer; without routing the classifier gets the weights if it takes them."""
+        if get_config()["enable_metadata_routing"] or has_fit_parameter(estimator, "sample_weight"):
+            fit_params = {"sample_weight": sample_weight, **fit_params}
+        elif sample_weight is not None and not isinstance(estimator, FrozenEstimator):
+            warnings.warn(
+                f"{type(estimator).__name__}.fit takes no sample_weight, so the weights are used for the "
+                "recalibration alone, which then differs in weighting from the classifier.",
+                stacklevel=3,
+            )
+        return route_metadata(self, "fit", fit_params)
+
+    def _fit_ensemble(self, estimator, recalibrator, X, y, sample_weight, *, response_method, routed):
+        """Return one pair a fold: the classifier fitted on its training rows, the recalibrator on its test rows."""
+        if get_tags(estimator).input_tags.pairwise:
+            raise ValueError("ensemble=True cannot predict from a precomputed kernel: use ensemble=False.")
+        splits = check_splits(self.cv, X, y, routed.splitter.split, partition=False)
+        if any(len(test) < 2 for _, test in splits):
+            raise ValueError("cv tests a fold on one row alone, too little for a recalibrator: use ensemble=False.")
+        return Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_pair)(
+                estimator,
+                recalibrator,
+                X,
+                y,
+                sample_weight,
+                *split,
+                fit_params=routed.estimator.fit,
+                response_method=response_method,
+                classes=self.classes_,
+                fold=fold,
+            )
+            for fold, split in enumerate(splits)
+        )
+
+    def _fit_cross_fitted(self, estimator, recalibrator, X, y, sample_weight, *, response_method, routed):
+        """Return one pair: the recalibrator fitted on cross-fitted scores, the classifier on all rows."""
+        classes = self.classes_
+        scores, model = cross_fit(
+            estimator,
+            X,
+            y,
+            cv=self.cv,
+            classes=classes,
+            response_method=response_method,
+            routed=routed,
+            n_jobs=self.n_jobs,
+        )
+        recalibrator = _fitted_recalibrator(recalibrator, scores, y, sample_weight, response_method, classes)
+        return [_RecalibratedModel(model, recalibrator, classes, response_method)]
+
+
+class _RecalibratedModel(NamedTuple):
+    """A fitted classifier with the recalibrator of its scores."""
+
+    estimator: object
+    recalibrator: object
+    classes: np.ndarray
+    response_method: str
+
+    def predict_proba(self, X):
+        """Return float64 probabilities with one column for each of `classes`."""
+        probabilities = classifier_scores(self.recalibrator, self._scores(X), self.classes, "predict_proba")
+        return probabilities.astype(np.float64, copy=False)
+
+    def predict(self, X):
+        """Return the labels that the recalibrator predicts."""
+        return self.recalibrator.predict(self._scores(X))
+
+    def _scores(self, X):
+        return classifier_scores(self.estimator, X, np.unique(self.estimator.classes_), self.response_method)
+
+
+def _fit_pair(estimator, recalibrator, X, y, sample_weight, train, test, *, fit_params, response_method, classes, fold):
+    """Fit the classifier on the rows `train` and its recalibrator on those rows of `test` whose class it knows."""
+    model, X_test = fitted_on_fold(estimator, X, y, train, test, fit_params)
+    known = np.unique(model.classes_)
+    if len(known) < 2:
+        raise ValueError(
+            f"cv trains fold {fold} on one class only ({known.tolist()[0]!r}): nothing can be recalibrated. Use a "
+            "stratified cv, fewer folds, or ensemble=False."
+        )
+    scores = classifier_scores(model, X_test, known, response_method)
+    is_known = np.isin(y[test], known)
+    if not is_known.any():
+        raise ValueError(f"cv tests fold {fold} on classes alone that it does not train on: use a stratified cv.")
+    weight = None if sample_weight is None else sample_weight[test][is_known]
+    recalibrator = _fitted_recalibrator(
+        recalibrator, scores[is_known], y[test][is_known], weight, response_method, known
+    )
+    return _RecalibratedModel(model, recalibrator, classes, response_method)
+
+
+def _check_recalibrator(recalibrator):
+    for method in ("fit", "predict_proba"):
+        if not hasattr(recalibrator, method):
+            raise TypeError(f"recalibrator must have fit and predict_proba, but {recalibrator!r} has no {method}.")
+    return recalibrator
+
+
+def _fitted_recalibrator(recalibrator, scores, y, sample_weight, response_method, classes):
+    recalibrator = clone(recalibrator)
+    _describe_scores(recalibrator, {"input": _SCALE[response_method], "classes": classes})
+    return recalibrator.fit(scores, y, **_weight_params(recalibrator, sample_weight))
+
+
+def _describe_scores(recalibrator, description):
+    """Set those parameters of `description` that the recalibrator, or else one inside it, has.
+
+    The first step of a pipeline gets the classifier's scores, a later one what the step before makes of them.
+    """
+    if isinstance(recalibrator, Pipeline):
+        for position, step in enumerate(_steps(recalibrator).values()):
+            _describe_scores(step, description if position == 0 else {"classes": description["classes"]})
+        return
+    names = recalibrator.get_params(deep=False)
+    recalibrator.set_params(**{name: value for name, value in description.items() if name in names})
+    inner = {name: value for name, value in description.items() if name not in names}
+    if inner and names.get("recalibrator") is not None:
+        _describe_scores(recalibrator.recalibrator, inner)
+
+
+def _weight_params(recalibrator, sample_weight):
+    """Return the weights under the names that the recalibrator's `fit` takes them by."""
+    if sample_weight is None:
+        return {}
+    is_pipeline = isinstance(recalibrator, Pipeline)
+    steps = _steps(recalibrator) if is_pipeline else {"": recalibrator}
+    takers = {name: step for name, step in steps.items() if has_fit_parameter(step, "sample_weight")}
+    if not takers:
+        raise ValueError(
+            f"sample_weight was given, but fit of {recalibrator!r} does not take it: choose one that does."
+        )
+    if not is_pipeline:
+        return {"sample_weight": sample_weight}
+    if get_config()["enable_metadata_routing"]:
+        for step in takers.values():
+            step.set_fit_request(sample_weight=True)
+        return {"sample_weight": sample_weight}
+    return {f"{name}__sample_weight": sample_weight for name in takers}
+
+
+def _steps(pipeline):
+    return {name: step for name, step in pipeline.steps if step is not None and not isinstance(step, str)}
