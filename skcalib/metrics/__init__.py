@@ -1,20 +1,31 @@
 """Calibration metrics with honest statistics, and their scikit-learn scorers."""
 
 from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, neighborhood_calibration_error
+from skcalib.metrics._bootstrap import calibration_error_interval
 from skcalib.metrics._curves import reliability_curve
+from skcalib.metrics._decomposition import brier_decomposition, log_loss_decomposition
 from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
+from skcalib.metrics._groupwise import groupwise_calibration_error
 from skcalib.metrics._scorers import get_scorer, get_scorer_names
+from skcalib.metrics._slope import calibration_slope_intercept
 from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
 from skcalib.metrics._sweep import sweep_calibration_error
+from skcalib.metrics._tests import calibration_test
 from skcalib.metrics._validity import mean_validity_curve, validity_curve
 
 __all__ = [
+    "brier_decomposition",
     "calibration_error",
+    "calibration_error_interval",
+    "calibration_slope_intercept",
+    "calibration_test",
     "expected_calibration_error",
     "get_scorer",
     "get_scorer_names",
+    "groupwise_calibration_error",
     "kde_calibration_error",
     "kolmogorov_smirnov_calibration_error",
+    "log_loss_decomposition",
     "maximum_calibration_error",
     "mean_validity_curve",
     "neighborhood_calibration_error",

@@ -5,7 +5,11 @@ from inspect import signature
 import numpy as np
 
 from skcalib._validation import BaseScorer
+from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, neighborhood_calibration_error
 from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
+from skcalib.metrics._groupwise import groupwise_calibration_error
+from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
+from skcalib.metrics._sweep import sweep_calibration_error
 
 __all__ = ["get_scorer", "get_scorer_names"]
 
@@ -13,8 +17,14 @@ __all__ = ["get_scorer", "get_scorer_names"]
 _SCORERS = {
     "neg_calibration_error": (calibration_error, {}),
     "neg_expected_calibration_error": (expected_calibration_error, {}),
+    "neg_groupwise_calibration_error": (groupwise_calibration_error, {}),
+    "neg_kde_calibration_error": (kde_calibration_error, {}),
+    "neg_kolmogorov_smirnov_calibration_error": (kolmogorov_smirnov_calibration_error, {}),
     "neg_maximum_calibration_error": (maximum_calibration_error, {}),
+    "neg_neighborhood_calibration_error": (neighborhood_calibration_error, {}),
+    "neg_smooth_calibration_error": (smooth_calibration_error, {}),
     "neg_squared_calibration_error": (calibration_error, {"squared": True}),
+    "neg_sweep_calibration_error": (sweep_calibration_error, {}),
 }
 
 

@@ -1,0 +1,178 @@
+"""Proper scores taken apart: miscalibration, discrimination, uncertainty."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import xlog1py, xlogy
+
+from skcalib._links import clip_probability
+from skcalib._reductions import binary_tasks
+from skcalib._validation import check_scored_labels
+from skcalib.binning import PoolAdjacentViolators, check_binning
+
+__all__ = ["ScoreDecomposition", "brier_decomposition", "log_loss_decomposition"]
+
+
+class ScoreDecomposition(NamedTuple):
+    """The parts of a proper score: ``score = miscalibration - discrimination + uncertainty``.
+
+    Parameters
+    ----------
+    miscalibration : float
+        What recalibration by the bins' event frequencies would save; smaller is better, not negative.
+    discrimination : float
+        What these frequencies save over always predicting the base rate; larger is better, not negative.
+    uncertainty : float
+        Score of always predicting the base rate; a property of the labels alone.
+    """
+
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+    @property
+    def score(self):
+        """The score that was taken apart."""
+        return self.miscalibration - self.discrimination + self.uncertainty
+
+
+def brier_decomposition(
+    y_true, y_proba, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None
+):
+    """Brier score as miscalibration - discrimination + uncertainty.
+
+    With the isotonic blocks (CORP, the default) and with `UniqueScores` the parts add up to the Brier score of the
+    forecast itself, with other bins to that of the forecast that says each bin's mean score.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    binning : BaseBinning, int or None, default=None
+        Strategy; an int means so many equal-mass bins, None ``PoolAdjacentViolators()``.
+    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+        See `calibration_error`. For "marginal" the mean over classes, each against the rest: the Brier score of the
+        K classes is K times it.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The label that one column of scores is the probability of.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    decomposition : ScoreDecomposition
+        Named tuple (miscalibration, discrimination, uncertainty), with the `score` that they add up to.
+
+    Raises
+    ------
+    ValueError
+        For input that has no answer.
+
+    References
+    ----------
+    Murphy (1973), A new vector partition of the probability score. Dimitriadis, Gneiting and Jordan (2021), Stable
+    reliability diagrams for probabilistic classifiers.
+
+    Examples
+    --------
+    Always the base rate: calibrated, without discrimination.
+
+    >>> from skcalib.metrics import brier_decomposition
+    >>> brier_decomposition([0, 1, 0, 1], [0.5, 0.5, 0.5, 0.5])
+    ScoreDecomposition(miscalibration=0.0, discrimination=0.0, uncertainty=0.25)
+    """
+    return _decomposition(_expected_brier, y_true, y_proba, binning, multiclass, sample_weight, pos_label, labels)
+
+
+def log_loss_decomposition(
+    y_true, y_proba, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None
+):
+    """Log-loss as miscalibration - discrimination + uncertainty.
+
+    Miscalibration is the mean Kullback-Leibler divergence of the forecast from the event frequencies. What the parts
+    add up to is as in `brier_decomposition`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52].
+    binning : BaseBinning, int or None, default=None
+        Strategy; an int means so many equal-mass bins, None ``PoolAdjacentViolators()``.
+    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+        See `calibration_error`. For "marginal" the mean over classes, each against the rest.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The label that one column of scores is the probability of.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    decomposition : ScoreDecomposition
+        Named tuple (miscalibration, discrimination, uncertainty) in nats, with the `score` that they add up to.
+
+    Raises
+    ------
+    ValueError
+        For input that has no answer.
+
+    References
+    ----------
+    Bröcker (2009), Reliability, sufficiency, and the decomposition of proper scores. Dimitriadis, Gneiting and Jordan
+    (2021), Stable reliability diagrams for probabilistic classifiers.
+
+    Examples
+    --------
+    Right and certain: all of the uncertainty, log 2, is discriminated away.
+
+    >>> from skcalib.metrics import log_loss_decomposition
+    >>> [round(part, 6) for part in log_loss_decomposition([0, 1, 0, 1], [0, 1, 0, 1])]
+    [0.0, 0.693147, 0.693147]
+    """
+    return _decomposition(_expected_log_loss, y_true, y_proba, binning, multiclass, sample_weight, pos_label, labels)
+
+
+def _decomposition(expected_score, y_true, y_proba, binning, multiclass, sample_weight, pos_label, labels):
+    strategy = check_binning(binning, PoolAdjacentViolators())
+    data = check_scored_labels(
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+        multiclass=multiclass,
+    )
+    parts = [_parts(expected_score, task, strategy) for task in binary_tasks(data, multiclass)]
+    return ScoreDecomposition(*np.mean(parts, axis=0).tolist())
+
+
+def _parts(expected_score, task, strategy):
+    bins = task.statistics(strategy)
+    share, frequency = bins.share, bins.event_frequency
+    base_rate = bins.weighted_label.sum() / bins.weight.sum()
+    if isinstance(strategy, PoolAdjacentViolators):
+        scores = expected_score(task.labels, task.scores.astype(np.float64))
+        score = np.average(scores, weights=task.sample_weight)
+    else:
+        score = share @ expected_score(frequency, bins.mean_score)
+    recalibrated = share @ expected_score(frequency, frequency)
+    uncertainty = expected_score(base_rate, base_rate)
+    return score - recalibrated, uncertainty - recalibrated, uncertainty
+
+
+def _expected_brier(frequency, forecast):
+    """Return the expected Brier score of a forecast for events of this frequency."""
+    return (forecast - frequency) ** 2 + frequency * (1 - frequency)
+
+
+def _expected_log_loss(frequency, forecast):
+    """Return the expected log-loss of a forecast for events of this frequency."""
+    forecast = clip_probability(forecast)
+    return -xlogy(frequency, forecast) - xlog1py(1 - frequency, -forecast)

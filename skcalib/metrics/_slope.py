@@ -1,0 +1,134 @@
+"""Calibration slope and calibration-in-the-large: the logistic regression of the labels on the log-odds."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import ndtri
+
+from skcalib._intervals import check_confidence_level
+from skcalib._links import expit, log_odds
+from skcalib._reductions import binary_tasks, resolve_multiclass
+from skcalib._validation import check_scored_labels
+from skcalib.metrics._bootstrap import IntervalEstimate
+
+__all__ = ["CalibrationSlopeIntercept", "calibration_slope_intercept"]
+
+
+class CalibrationSlopeIntercept(NamedTuple):
+    """Calibration slope and calibration-in-the-large, each with its interval.
+
+    Parameters
+    ----------
+    slope : IntervalEstimate
+        1 for calibrated scores; below 1 they are too extreme (over-confident), above 1 not extreme enough.
+    intercept : IntervalEstimate
+        Calibration-in-the-large, in log-odds: 0 for calibrated scores, below 0 they are too high on the whole.
+    """
+
+    slope: IntervalEstimate
+    intercept: IntervalEstimate
+
+
+def calibration_slope_intercept(
+    y_true,
+    y_proba,
+    *,
+    confidence_level=0.9,
+    multiclass="auto",
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
+):
+    """Calibration slope and calibration-in-the-large, as clinical prediction models report them.
+
+    The slope b is that of ``logit P(y = 1) = a + b logit(s)``, the intercept that of ``logit P(y = 1) = a + logit(s)``
+    with the slope held at 1.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52]: a score of exactly 0 or 1 has a lot of leverage.
+    confidence_level : float, default=0.9
+        Coverage of the Wald intervals, between 0 and 1.
+    multiclass : {"auto", "top_label"}, default="auto"
+        See `calibration_error`.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The label that one column of scores is the probability of.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    result : CalibrationSlopeIntercept
+        Named tuple (slope, intercept), each a named tuple (estimate, low, high).
+
+    Raises
+    ------
+    ValueError
+        Where there is no finite estimate: one class only, one distinct score, or scores that separate the classes.
+
+    References
+    ----------
+    Cox (1958), Two further applications of a model for binary regression. Van Calster, McLernon, van Smeden, Wynants
+    and Steyerberg (2019), Calibration: the Achilles heel of predictive analytics.
+
+    Examples
+    --------
+    Events at .2 and .8 in a fifth and four fifths of the rows: slope 1, intercept 0.
+
+    >>> from skcalib.metrics import calibration_slope_intercept
+    >>> result = calibration_slope_intercept([0, 0, 0, 0, 1, 1, 1, 1, 1, 0], [0.2] * 5 + [0.8] * 5)
+    >>> round(result.slope.estimate, 6), abs(round(result.intercept.estimate, 6))
+    (1.0, 0.0)
+    """
+    confidence_level = check_confidence_level(confidence_level)
+    data = check_scored_labels(
+        y_true, y_proba, multiclass=multiclass, sample_weight=sample_weight, pos_label=pos_label, labels=labels
+    )
+    if resolve_multiclass(multiclass, data) == "marginal":
+        raise ValueError('multiclass="marginal" has no single slope: use "top_label", or one class against the rest.')
+    (task,) = binary_tasks(data, multiclass)
+    logit = log_odds(task.scores)
+    _check_estimable(logit, task.labels)
+    weight = np.ones(len(logit)) if task.sample_weight is None else task.sample_weight
+    ones = np.ones((len(logit), 1))
+    slope = _logistic_fit(np.column_stack((ones, logit)), np.zeros_like(logit), task.labels, weight, confidence_level)
+    intercept = _logistic_fit(ones, logit, task.labels, weight, confidence_level)
+    return CalibrationSlopeIntercept(slope, intercept)
+
+
+def _check_estimable(logit, labels):
+    if labels.all() or not labels.any():
+        raise ValueError("y_true has one class only: calibration slope and intercept would be infinite.")
+    if np.ptp(logit) == 0:
+        raise ValueError(f"y_proba has one distinct score ({expit(logit[0]):.6g}): there is no calibration slope.")
+    negative, positive = logit[~labels], logit[labels]
+    if negative.max() <= positive.min() or positive.max() <= negative.min():
+        raise ValueError("The scores separate the classes of y_true: the calibration slope would be infinite.")
+
+
+def _logistic_fit(design, offset, labels, weight, confidence_level):
+    """Return the last coefficient of a logistic regression by maximum likelihood, with its Wald interval."""
+    share = weight / weight.sum()
+
+    def loss(coefficients):
+        logit = offset + design @ coefficients
+        return share @ (np.logaddexp(0, logit) - labels * logit)
+
+    def gradient(coefficients):
+        return design.T @ (share * (expit(offset + design @ coefficients) - labels))
+
+    def information(coefficients):
+        probability = expit(offset + design @ coefficients)
+        return design.T @ (design * (share * probability * (1 - probability))[:, None])
+
+    start = np.zeros(design.shape[1])
+    fit = minimize(loss, start, jac=gradient, hess=information, method="trust-exact", options={"gtol": 1e-10})
+    variance = np.linalg.inv(information(fit.x))[-1, -1] / weight.sum()
+    estimate, width = float(fit.x[-1]), float(ndtri((1 + confidence_level) / 2) * np.sqrt(variance))
+    return IntervalEstimate(estimate, estimate - width, estimate + width)
