@@ -1,0 +1,79 @@
+"""What there is, in one place: the recalibrators and metrics that the tests of common properties run over."""
+
+import traceback
+from contextlib import contextmanager
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+import skcalib
+from skcalib import metrics, recalibrators
+
+# One or more instances of every public recalibrator.
+RECALIBRATORS = [
+    skcalib.HistogramBinning(binning=3),
+    skcalib.HistogramBinning(binning=3, smoothing=1.0, multiclass="top_label"),
+    skcalib.IsotonicCalibration(),
+    skcalib.IsotonicCalibration(centered=True),
+    skcalib.PlattScaling(),
+    skcalib.PlattScaling(loss="squared", smooth_targets=False),
+    skcalib.PlattScaling(multiclass="top_label"),
+    skcalib.ScalingBinning(binning=3),
+    skcalib.TemperatureScaling(),
+    skcalib.TemperatureScaling(loss="brier"),
+    skcalib.UniformMassBinning(n_bins=3),
+]
+# Those whose theory has no weights.
+UNWEIGHTED = (skcalib.UniformMassBinning,)
+# Those that fit with `classes=` where a class has no row.
+FIT_MISSING_CLASS = (
+    skcalib.HistogramBinning,
+    skcalib.IsotonicCalibration,
+    skcalib.ScalingBinning,
+    skcalib.UniformMassBinning,
+)
+
+# Options that a metric of (y_true, y_proba) cannot do without, for the few rows of the tests.
+_OPTIONS = {
+    "neighborhood_calibration_error": {"n_neighbors": 2},
+    "calibration_error": {"binning": 3},
+    "calibration_error_interval": {"binning": 3, "n_resamples": 20, "random_state": 0},
+    "calibration_test": {"n_resamples": 20, "random_state": 0},
+}
+
+
+def public_recalibrators():
+    classes = (getattr(skcalib, name) for name in skcalib.__all__)
+    return {one for one in classes if isinstance(one, type) and issubclass(one, recalibrators.BaseRecalibrator)}
+
+
+def metrics_(*needs):
+    """Return test parameters: functions of (y_true, y_proba, **options), those that have all the parameters named."""
+    found = []
+    for name in metrics.__all__:
+        metric = getattr(metrics, name)
+        parameters = signature(metric).parameters
+        if list(parameters)[:2] == ["y_true", "y_proba"] and set(needs) <= set(parameters):
+            found.append(pytest.param(_with_options(metric, _OPTIONS.get(name, {})), id=name))
+    return found
+
+
+def _with_options(metric, options):
+    def call(y_true, y_proba, **more):
+        return metric(y_true, y_proba, **{**options, **more})
+
+    call.__name__ = metric.__name__
+    return call
+
+
+@contextmanager
+def refused(exception, *words):
+    """Expect one exception, raised in our own code, whose message holds all the words."""
+    with pytest.raises(exception) as caught:
+        yield
+    message = str(caught.value)
+    missing = [word for word in words if word not in message]
+    assert not missing, f"{missing} is not in: {message}"
+    raised_in = traceback.extract_tb(caught.value.__traceback__)[-1].filename
+    assert Path(raised_in).is_relative_to(Path(skcalib.__file__).parent), raised_in
