@@ -1,9 +1,10 @@
 """Recalibrators: estimators that turn scores into calibrated probabilities."""
 
 from skcalib.recalibrators._base import BaseRecalibrator, BinaryRecalibrator, LogitRecalibrator
-from skcalib.recalibrators._histogram import HistogramBinning, ScalingBinning
+from skcalib.recalibrators._histogram import HistogramBinning
 from skcalib.recalibrators._isotonic import IsotonicCalibration
 from skcalib.recalibrators._scaling import PlattScaling
+from skcalib.recalibrators._scaling_binning import ScalingBinning
 from skcalib.recalibrators._temperature import TemperatureScaling
 from skcalib.recalibrators._uniform_mass import UniformMassBinning
 

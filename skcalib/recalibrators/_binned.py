@@ -1,0 +1,31 @@
+"""Base of the methods that predict one value a bin."""
+
+from numbers import Real
+
+from skcalib._validation import HasMethods, Interval
+from skcalib.binning import EqualMass, assign_bins, check_binning
+from skcalib.recalibrators._base import BinaryRecalibrator
+
+
+class BinnedRecalibrator(BinaryRecalibrator):
+    """Base of the methods that predict one value a bin."""
+
+    _default_objects = {"binning": lambda: EqualMass(10)}
+    _fits_missing_class = True
+
+    _parameter_constraints = {
+        **BinaryRecalibrator._parameter_constraints,
+        "binning": [HasMethods("bin_edges"), Interval(Real, 1, None, closed="left"), None],
+        "random_state": ["random_state"],
+    }
+
+    def _strategy(self):
+        return check_binning(self.binning, self._default_objects["binning"]())
+
+    def _predict_binary(self, scores):
+        return self.bin_values_[assign_bins(scores, self.bin_edges_)]
+
+
+def take_rows(rows, scores, labels, sample_weight):
+    """Return the given rows of scores, labels and weights (which may be None)."""
+    return scores[rows], labels[rows], None if sample_weight is None else sample_weight[rows]
