@@ -1,0 +1,220 @@
+"""Calibration curves: the event probability as a known function of the score."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, xlogy
+
+__all__ = ["GlmCurve", "NoisyPlattCurve", "PlattCurve", "PowerCurve"]
+
+_SCALES = ("logit", "log", "logflip")
+
+
+@dataclass(frozen=True)
+class GlmCurve:
+    """Curve of a generalised linear model: ``link(T(s)) = intercept + slope * transform(s)``.
+
+    Parameters
+    ----------
+    link, transform : {"logit", "log", "logflip"}
+        Scale of the event probability and of the score; "logflip" is ``log(1 - x)``.
+    intercept, slope : float
+        Coefficients of the linear predictor.
+
+    Raises
+    ------
+    ValueError
+        For another link or transform, or coefficients that are not finite.
+
+    Notes
+    -----
+    The inverses of the links "log" and "logflip" leave [0, 1] where the linear predictor is positive; the predictor is
+    clipped at 0 there. A slope of 0 makes a constant curve, also at scores of 0 and 1.
+
+    References
+    ----------
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation.
+
+    Examples
+    --------
+    Slope 1 and intercept 0 on equal scales is a calibrated model.
+
+    >>> from skcalib.simulation import GlmCurve
+    >>> GlmCurve("logflip", "logflip", 0, 1)([0.0, 0.25, 1.0]).round(6).tolist()
+    [0.0, 0.25, 1.0]
+    """
+
+    link: str
+    transform: str
+    intercept: float
+    slope: float
+    accepts_complement: ClassVar[bool] = True
+
+    def __post_init__(self):
+        for name in ("link", "transform"):
+            if getattr(self, name) not in _SCALES:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(map(repr, _SCALES))}, found {getattr(self, name)!r}."
+                )
+        if not np.isfinite([self.intercept, self.slope]).all():
+            raise ValueError(f"intercept and slope must be finite, found {self.intercept} and {self.slope}.")
+
+    def __call__(self, scores, complement=None):
+        """Return the event probability at scores, whose complement 1 - s may be given more exactly than they are."""
+        scores, complement = _with_complement(scores, complement)
+        predictor = self.intercept + _slope_times(self.transform, self.slope, scores, complement)
+        if self.link == "logit":
+            return expit(predictor)
+        predictor = np.minimum(predictor, 0)
+        return np.exp(predictor) if self.link == "log" else np.abs(np.expm1(predictor))
+
+
+@dataclass(frozen=True)
+class PowerCurve:
+    """Curve ``T(s) = s^d``: calibrated for d = 1, overconfident above, underconfident below.
+
+    Parameters
+    ----------
+    d : float
+        Exponent, positive.
+
+    Raises
+    ------
+    ValueError
+        If `d` is not positive and finite.
+
+    Examples
+    --------
+    >>> from skcalib.simulation import PowerCurve
+    >>> PowerCurve(2)([0.0, 0.5, 1.0]).tolist()
+    [0.0, 0.25, 1.0]
+    """
+
+    d: float
+
+    def __post_init__(self):
+        if not 0 < self.d < np.inf:
+            raise ValueError(f"d must be positive and finite, found {self.d!r}.")
+
+    def __call__(self, scores):
+        """Return the event probability at scores."""
+        return np.asarray(scores, dtype=np.float64) ** self.d
+
+
+@dataclass(frozen=True)
+class PlattCurve:
+    """The scaling family of Kumar et al.: ``g(z; a, c) = sigmoid(a log(z / (1 - z)) + c)``.
+
+    Parameters
+    ----------
+    a, c : float
+        Slope and intercept on the log-odds scale.
+
+    References
+    ----------
+    Kumar, Liang and Ma (2019), Verified uncertainty calibration.
+
+    Examples
+    --------
+    >>> from skcalib.simulation import PlattCurve
+    >>> PlattCurve(1, 0)([0.25, 0.5]).round(6).tolist()
+    [0.25, 0.5]
+    """
+
+    a: float
+    c: float
+    accepts_complement: ClassVar[bool] = True
+
+    def __call__(self, scores, complement=None):
+        """Return the event probability at scores, whose complement 1 - s may be given more exactly than they are."""
+        return GlmCurve("logit", "logit", self.c, self.a)(scores, complement)
+
+
+@dataclass(frozen=True)
+class NoisyPlattCurve:
+    """``g(z; a, c) + h(z)``, with h of a fixed size and, on each cell of a fine grid, a random sign.
+
+    A truth outside the scaling family that no smooth map can follow: recalibrating with `PlattCurve` leaves the error
+    ``noise``, whereas in a bin the signs average out.
+
+    Parameters
+    ----------
+    a, c : float
+        Slope and intercept of `PlattCurve`.
+    noise : float, default=0.02
+        Size of h.
+    low, high : float, default=0.25, 0.75
+        The grid's ends. Scores beyond have the sign of the cell at the end.
+    n_cells : int, default=100_000
+        Number of cells of equal width.
+    random_state : int, default=0
+        Seed of the signs: equal curves have equal signs.
+
+    Attributes
+    ----------
+    breakpoints : ndarray of shape (n_cells + 1,)
+        Edges of the cells, where the curve jumps.
+
+    Raises
+    ------
+    ValueError
+        If the curve would leave [0, 1], or there are no cells.
+
+    References
+    ----------
+    Kumar, Liang and Ma (2019), Verified uncertainty calibration, Appendix F.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.simulation import NoisyPlattCurve, PlattCurve
+    >>> scores = np.array([0.3, 0.5, 0.7])
+    >>> deviation = NoisyPlattCurve(2, 1)(scores) - PlattCurve(2, 1)(scores)
+    >>> np.abs(deviation).round(6).tolist()
+    [0.02, 0.02, 0.02]
+    """
+
+    a: float
+    c: float
+    noise: float = 0.02
+    low: float = 0.25
+    high: float = 0.75
+    n_cells: int = 100_000
+    random_state: int = 0
+    breakpoints: np.ndarray = field(init=False, repr=False, compare=False)
+    _signs: np.ndarray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self):
+        if not 0 <= self.low < self.high <= 1 or self.n_cells < 1:
+            raise ValueError(
+                f"The grid needs 0 <= low < high <= 1 and n_cells >= 1, found {self.low}, {self.high}, {self.n_cells}."
+            )
+        ends = PlattCurve(self.a, self.c)([self.low, self.high])
+        if not 0 <= self.noise <= min(ends.min(), 1 - ends.max()):
+            raise ValueError(
+                f"noise={self.noise} takes the curve, {ends.min():.4g} to {ends.max():.4g}, out of [0, 1]."
+            )
+        signs = np.random.default_rng(self.random_state).choice((-1.0, 1.0), size=self.n_cells)
+        object.__setattr__(self, "_signs", signs)
+        object.__setattr__(self, "breakpoints", np.linspace(self.low, self.high, self.n_cells + 1))
+
+    def __call__(self, scores):
+        """Return the event probability at scores."""
+        scores = np.asarray(scores, dtype=np.float64)
+        cell = np.searchsorted(self.breakpoints[1:-1], scores, side="right")
+        return PlattCurve(self.a, self.c)(scores) + self.noise * self._signs[cell]
+
+
+def _with_complement(scores, complement):
+    scores = np.asarray(scores, dtype=np.float64)
+    return scores, 1 - scores if complement is None else np.asarray(complement, dtype=np.float64)
+
+
+def _slope_times(transform, slope, scores, complement):
+    """Return slope * transform(s); xlogy makes a slope of zero a zero at the ends too."""
+    if transform == "log":
+        return xlogy(slope, scores)
+    if transform == "logflip":
+        return xlogy(slope, complement)
+    return xlogy(slope, scores) - xlogy(slope, complement)

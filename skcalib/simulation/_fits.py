@@ -1,0 +1,279 @@
+"""Fits of a score distribution and a calibration curve to data, and the ten fits of Roelofs et al."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import minimize
+from scipy.special import betaln, expit, hyp2f1
+
+from skcalib._links import clip_probability
+from skcalib._validation import check_scores, encode_labels
+from skcalib.simulation._curves import GlmCurve
+from skcalib.simulation._model import CalibrationModel
+
+__all__ = ["CurveFit", "CurveFits", "fit_calibration_curve", "fit_score_distribution", "roelofs_models"]
+
+# The scales (link, transform) of the paper's candidates.
+_CANDIDATES = (("logit", "logit"), ("log", "log"), ("logflip", "logflip"), ("logit", "logflip"))
+
+# Roelofs et al., Tables 1 and 2: alpha, beta, link, transform, intercept, slope of the fit of least AIC.
+_ROELOFS_FITS = {
+    "resnet110_c10": (2.7752, 0.0478, "logflip", "logflip", -0.24, 0.30),
+    "resnet110_SD_c10": (2.1714, 0.0394, "logit", "logflip", -0.27, -0.33),
+    "resnet_wide32_c10": (2.3806, 0.0379, "logit", "logit", 0.0, 0.26),
+    "densenet40_c10": (1.9824, 0.0397, "logit", "logflip", 0.0, -0.26),
+    "resnet110_c100": (1.1823, 0.1081, "logflip", "logflip", -0.11, 0.28),
+    "resnet110_SD_c100": (1.1233, 0.1147, "logit", "logit", -0.88, 0.49),
+    "resnet_wide32_c100": (1.0611, 0.0650, "logflip", "logflip", -0.15, 0.21),
+    "densenet40_c100": (1.0805, 0.0808, "logit", "logit", -0.97, 0.34),
+    "resnet152_imgnet": (1.1359, 0.2069, "logflip", "logflip", -0.12, 0.58),
+    "densenet161_imgnet": (1.1928, 0.2206, "log", "log", -0.05, 1.27),
+}
+
+
+class CurveFit(NamedTuple):
+    """A candidate curve, fitted: its name (link, transform, free coefficients), curve, log-likelihood and AIC."""
+
+    name: str
+    curve: GlmCurve
+    n_parameters: int
+    log_likelihood: float
+    aic: float
+
+
+class CurveFits(NamedTuple):
+    """The curve of least AIC, and all candidates in increasing order of AIC."""
+
+    curve: GlmCurve
+    table: list
+
+
+def roelofs_models():
+    """Return the ten models that Roelofs et al. fitted to networks on CIFAR-10, CIFAR-100 and ImageNet.
+
+    Returns
+    -------
+    models : dict of CalibrationModel
+        By the name of the network and the data set.
+
+    Notes
+    -----
+    The paper prints two digits of the coefficients and four of the Beta parameters; the links are those of least AIC.
+
+    References
+    ----------
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Tables 1 and 2.
+
+    Examples
+    --------
+    >>> from skcalib.simulation import roelofs_models
+    >>> models = roelofs_models()
+    >>> len(models), round(models["resnet110_c10"].true_calibration_error(), 4)
+    (10, 0.1071)
+    """
+    return {
+        name: CalibrationModel(stats.beta(alpha, beta), GlmCurve(*curve))
+        for name, (alpha, beta, *curve) in _ROELOFS_FITS.items()
+    }
+
+
+def fit_score_distribution(scores, *, resolution=None):
+    """Fit a Beta distribution to scores by maximum likelihood.
+
+    Scores that are 0 or 1 to float precision have no density: they are censored, that is, they count as "at most
+    `resolution`" and "at least 1 - `resolution`", with the probability of that. Where a sixth of a network's scores
+    rounds to 1 the fit is the one that the exact scores would give, up to their sampling error.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,)
+        Scores in [0, 1].
+    resolution : float, default=None
+        Distance from 0 and from 1 below which scores are censored. None is half the gap between 1 and the float below
+        it: 2^-54 for float64, 2^-25 for float32. Give the one of the dtype in which the scores were computed.
+
+    Returns
+    -------
+    distribution : frozen distribution
+        ``scipy.stats.beta(a, b)``.
+
+    Raises
+    ------
+    ValueError
+        If the scores are not numbers in [0, 1], are all the same, or all censored: no Beta distribution is the most
+        likely then.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from skcalib.simulation import fit_score_distribution
+    >>> scores = stats.beta(2.8, 0.05).rvs(20_000, random_state=0)
+    >>> bool((scores == 1).mean() > 0.1)
+    True
+    >>> [round(value, 2) for value in fit_score_distribution(scores).args]
+    [2.8, 0.05]
+    """
+    given = np.asarray(scores).dtype
+    scores = _check_score_vector(scores)
+    if resolution is None:
+        resolution = float(np.finfo(given if given.kind == "f" else np.float64).eps) / 4
+    if not 0 < resolution < 0.5:
+        raise ValueError(f"resolution must be in (0, 0.5), found {resolution!r}.")
+    scores = scores.astype(np.float64)
+    at_zero, at_one = scores <= resolution, scores >= 1 - resolution
+    inner = scores[~(at_zero | at_one)]
+    if len(inner) == 0 or scores.min() == scores.max():
+        what = f"all are {scores[0]:g}" if scores.min() == scores.max() else "all are 0 or 1"
+        raise ValueError(f"scores must differ, and some lie strictly between 0 and 1, for a Beta fit; {what}.")
+    shares = np.array([np.mean(at_zero), np.mean(at_one), np.log(inner).sum() / len(scores)])
+    log_complement = np.log1p(-inner).sum() / len(scores)
+
+    def loss(log_parameters):
+        a, b = np.exp(log_parameters)
+        inner_term = (a - 1) * shares[2] + (b - 1) * log_complement - (1 - shares[0] - shares[1]) * betaln(a, b)
+        tails = shares[0] * _log_lower_tail(a, b, resolution) + shares[1] * _log_lower_tail(b, a, resolution)
+        return -(inner_term + tails)
+
+    options = {"xatol": 1e-9, "fatol": 1e-14, "maxiter": 2000, "maxfev": 4000}
+    found = minimize(loss, np.log(_moment_start(scores)), method="Nelder-Mead", options=options)
+    return stats.beta(*(float(value) for value in np.exp(found.x)))
+
+
+def fit_calibration_curve(scores, y):
+    """Fit the calibration curves of Roelofs et al. by maximum likelihood and choose one by AIC.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,)
+        Scores in [0, 1], clipped to [2^-52, 1 - 2^-52].
+    y : array-like of shape (n,)
+        Labels; the larger one is the event.
+
+    Returns
+    -------
+    fits : CurveFits
+        The `curve` of least AIC and the `table` of all candidates: the link and transform logit-logit, log-log,
+        logflip-logflip and logit-logflip, each with slope alone (``_b1``) and with intercept and slope (``_b0_b1``),
+        and a constant (``constant_b0``, the same for every link).
+
+    Raises
+    ------
+    ValueError
+        If the scores are not numbers in [0, 1] or all the same, or `y` does not hold two labels.
+
+    Notes
+    -----
+    The links log and logflip keep the event probability within [0, 1] for a linear predictor of at most 0 only. It is
+    fitted as its two values at the smallest and the largest score, which makes that a bound on each: the likelihood
+    is concave in them and has one maximum.
+
+    References
+    ----------
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Table 2.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from skcalib.simulation import CalibrationModel, GlmCurve, fit_calibration_curve
+    >>> model = CalibrationModel(stats.uniform(), GlmCurve("log", "log", -0.3, 1.5))
+    >>> fits = fit_calibration_curve(*model.sample(20_000, random_state=0))
+    >>> fits.table[0].name
+    'log_log_b0_b1'
+    >>> round(fits.curve.intercept, 1), round(fits.curve.slope, 1)
+    (-0.3, 1.5)
+    """
+    scores = clip_probability(_check_score_vector(scores))
+    y = np.asarray(y)
+    if y.shape != scores.shape:
+        raise ValueError(f"y must have shape {scores.shape}, one label a score, found {y.shape}.")
+    _, codes = encode_labels(y, 1, None, name="y", classes_name="labels")
+    if codes.min() == codes.max():
+        raise ValueError("y has one label only: a calibration curve needs both.")
+    if scores.min() == scores.max():
+        raise ValueError(f"scores must differ for a curve to be fitted: all are {scores[0]:g}.")
+    table = [_constant_fit(codes == 1)]
+    for link, transform in _CANDIDATES:
+        for free in ("b1", "b0_b1"):
+            table.append(_fit_candidate(scores, codes == 1, link, transform, free))
+    table.sort(key=lambda fit: fit.aic)
+    return CurveFits(table[0].curve, table)
+
+
+def _fit_candidate(scores, labels, link, transform, free):
+    """Maximise the likelihood over the linear predictor at the ends, or over the slope alone."""
+    values = _transformed(transform, scores)
+    low, high = values.min(), values.max()
+    # Predictor = basis @ parameters, with rows of weights that are not negative: values at both ends, or at one.
+    if free == "b0_b1":
+        basis = np.stack((high - values, values - low)) / (high - low)
+        to_coefficients = np.array([[high, -low], [-1, 1]]) / (high - low)
+    else:
+        end = low if abs(low) > abs(high) else high
+        basis, to_coefficients = values[None] / end, np.array([[0.0], [1 / end]])
+    start = np.full(len(basis), -1.0)
+    bounds = [(None, None if link == "logit" else 0.0)] * len(basis)
+    found = minimize(
+        _negative_log_likelihood,
+        start,
+        args=(basis, labels, link),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000},
+    )
+    intercept, slope = (float(value) for value in to_coefficients @ found.x)
+    curve = GlmCurve(link, transform, intercept, slope)
+    return _curve_fit(f"{link}_{transform}_{free}", curve, len(basis), -found.fun * len(labels))
+
+
+def _constant_fit(labels):
+    frequency = labels.mean()
+    log_likelihood = len(labels) * (frequency * np.log(frequency) + (1 - frequency) * np.log1p(-frequency))
+    curve = GlmCurve("logit", "logit", float(np.log(frequency / (1 - frequency))), 0.0)
+    return _curve_fit("constant_b0", curve, 1, log_likelihood)
+
+
+def _curve_fit(name, curve, n_parameters, log_likelihood):
+    return CurveFit(name, curve, n_parameters, float(log_likelihood), float(2 * n_parameters - 2 * log_likelihood))
+
+
+def _negative_log_likelihood(parameters, basis, labels, link):
+    """Return the mean negative log-likelihood and its gradient in the values of the linear predictor at the ends."""
+    predictor = parameters @ basis
+    if link == "logit":
+        loss = np.logaddexp(0, predictor) - labels * predictor
+        slope = expit(predictor) - labels
+    else:
+        # log: P(1) = exp(predictor); logflip: P(0) = exp(predictor). The other's logarithm is log(1 - exp).
+        named = labels if link == "log" else ~labels
+        predictor = np.minimum(predictor, -(2.0**-52))
+        other = -np.expm1(predictor)
+        loss = -np.where(named, predictor, np.log(other))
+        slope = np.where(named, -1.0, np.exp(predictor) / other)
+    return loss.mean(), basis @ slope / len(labels)
+
+
+def _transformed(transform, scores):
+    if transform == "log":
+        return np.log(scores)
+    return np.log1p(-scores) if transform == "logflip" else np.log(scores) - np.log1p(-scores)
+
+
+def _log_lower_tail(a, b, x):
+    """Return log P(S <= x) of Beta(a, b) for a small x, where the probability itself may underflow."""
+    return a * np.log(x) - np.log(a) - betaln(a, b) + np.log(hyp2f1(a, 1 - b, a + 1, x))
+
+
+def _moment_start(scores):
+    """Return the Beta parameters with the scores' mean and variance, kept away from 0."""
+    mean, variance = np.clip(scores.mean(), 1e-3, 1 - 1e-3), max(scores.var(), 1e-12)
+    total = max(mean * (1 - mean) / variance - 1, 0.05)
+    return np.array([mean * total, (1 - mean) * total])
+
+
+def _check_score_vector(scores):
+    scores = check_scores(scores, name="scores")
+    if scores.shape[1] != 1:
+        raise ValueError(f"scores must be those of one event, shape (n,), found {scores.shape[1]} columns.")
+    return scores[:, 0]

@@ -1,0 +1,387 @@
+"""Scores and labels from a model whose calibration error is known."""
+
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils import check_random_state
+
+from skcalib.metrics._errors import check_norm
+from skcalib.simulation._curves import PowerCurve
+from skcalib.simulation._quadrature import ScoreLaw, expectation, supremum
+
+__all__ = ["CalibrationModel", "EstimatorBias"]
+
+_BATCHES = 64  # tasks of a parallel run: enough for an even load and for progress to be seen
+
+
+class EstimatorBias(NamedTuple):
+    """How an estimator of the calibration error behaves on samples of one size.
+
+    Parameters
+    ----------
+    bias : float
+        Mean of the estimates minus `true_error`.
+    standard_error : float
+        Monte Carlo standard error of `bias`.
+    variance : float
+        Variance of the estimates from sample to sample.
+    mean : float
+        Mean of the estimates.
+    true_error : float
+        The model's true calibration error.
+    n_simulations : int
+        Number of samples.
+    """
+
+    bias: float
+    standard_error: float
+    variance: float
+    mean: float
+    true_error: float
+    n_simulations: int
+
+
+class CalibrationModel:
+    """A distribution of scores and the event probability at each score: a forecaster whose error is known.
+
+    Parameters
+    ----------
+    score_distribution : frozen distribution of scipy.stats
+        Distribution of the scores, with support inside [0, 1]; a discrete one stands for a binned model.
+    calibration_curve : callable
+        Vectorised function T of scores (n,) that returns the event probabilities E[Y | s]. If it has an attribute
+        ``accepts_complement = True`` it is called with a second argument, 1 - s without cancellation; an attribute
+        `breakpoints` gives the scores at which it jumps, where those are many.
+
+    Raises
+    ------
+    TypeError
+        If `score_distribution` cannot be sampled and inverted, or `calibration_curve` not called.
+    ValueError
+        If the support leaves [0, 1], and later if the curve does.
+
+    Notes
+    -----
+    Scores are real numbers, drawn as such, and rounded to float64 at the end. Those of Beta(2.8, 0.05) are above
+    1 - 1e-16 in one case of six, and come out as exactly 1; the labels and the true error know the difference.
+
+    References
+    ----------
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Section 4.
+
+    Examples
+    --------
+    Uniform scores and T(s) = s^2: the squared error is the integral of (s - s^2)^2, 1/30.
+
+    >>> from scipy import stats
+    >>> from skcalib.simulation import CalibrationModel, PowerCurve
+    >>> model = CalibrationModel(stats.uniform(), PowerCurve(2))
+    >>> round(30 * model.true_calibration_error() ** 2, 8)
+    1.0
+    >>> scores, y = model.sample(1000, random_state=0)
+    >>> bool(abs(y.mean() - 1 / 3) < 0.05)
+    True
+    """
+
+    def __init__(self, score_distribution, calibration_curve):
+        self.score_distribution = score_distribution
+        self.calibration_curve = calibration_curve
+        _check_distribution(score_distribution)
+        if not callable(calibration_curve):
+            raise TypeError(f"calibration_curve must be a function of scores, found {calibration_curve!r}.")
+        self._law = ScoreLaw(score_distribution)
+
+    def __repr__(self):
+        distribution = self.score_distribution
+        arguments = [f"{value:g}" for value in getattr(distribution, "args", ())]
+        arguments += [f"{name}={value:g}" for name, value in getattr(distribution, "kwds", {}).items()]
+        name = getattr(getattr(distribution, "dist", distribution), "name", type(distribution).__name__)
+        return f"CalibrationModel({name}({', '.join(arguments)}), {self.calibration_curve!r})"
+
+    def sample(self, n, random_state=None):
+        """Draw scores and labels.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        random_state : int, Generator, RandomState or None, default=None
+            Source of randomness.
+
+        Returns
+        -------
+        scores : ndarray of float64, shape (n,)
+            Scores in [0, 1].
+        y : ndarray of int, shape (n,)
+            Labels, 1 where the event happened.
+
+        Raises
+        ------
+        ValueError
+            If `n` is not a positive int, or the curve leaves [0, 1].
+        """
+        _check_count(n, "n")
+        scores, y = self._sample(n, np.random.default_rng(_seed(random_state)))
+        return scores, y.astype(np.int64)
+
+    def true_calibration_error(self, norm=2):
+        """Return ``(E |S - T(S)|^p)^(1/p)``, to 1e-8 or better.
+
+        Parameters
+        ----------
+        norm : float, default=2
+            p >= 1, or ``np.inf`` for the supremum over the support.
+
+        Returns
+        -------
+        error : float
+            In [0, 1]; 0 for a calibrated model.
+
+        Raises
+        ------
+        ValueError
+            If the curve leaves [0, 1], or jumps more often than can be resolved without its `breakpoints`.
+        """
+        norm = check_norm(norm)
+        breakpoints = getattr(self.calibration_curve, "breakpoints", None)
+        if norm == np.inf:
+            return supremum(self._law, self._gap, breakpoints)
+        power = expectation(self._law, lambda *s: self._gap(*s) ** norm, breakpoints, floor=1e-10**norm)
+        return power ** (1 / norm)
+
+    def estimates(self, metric, n, n_simulations=1000, *, n_jobs=None, verbose=False, random_state=None):
+        """Return a metric's values on independent samples.
+
+        Parameters
+        ----------
+        metric : callable or dict of callables
+            ``metric(y_true, y_proba)``, given boolean labels, returns a number. Several in a dict are given the same
+            samples, so that their differences have little noise.
+        n : int
+            Rows of a sample.
+        n_simulations : int, default=1000
+            Number of samples.
+        n_jobs : int, default=None
+            Number of parallel jobs of joblib; the samples do not depend on it.
+        verbose : bool, default=False
+            Whether progress is written to stderr.
+        random_state : int, Generator, RandomState or None, default=None
+            Source of randomness.
+
+        Returns
+        -------
+        estimates : ndarray of shape (n_simulations,), or a dict of them
+            Values, in the order of the samples.
+
+        Raises
+        ------
+        ValueError
+            If a count is not a positive int, or a metric returns something that is not finite.
+        """
+        _check_count(n, "n")
+        _check_count(n_simulations, "n_simulations")
+        metrics = metric if isinstance(metric, dict) else {None: metric}
+        seeds = np.random.SeedSequence(_seed(random_state)).spawn(n_simulations)
+        size = -(-n_simulations // _BATCHES)
+        batches = [seeds[start : start + size] for start in range(0, n_simulations, size)]
+        # joblib writes progress to stderr for a verbosity of up to 50.
+        tables = Parallel(n_jobs=n_jobs, verbose=10 * bool(verbose))(
+            delayed(self._evaluate)(list(metrics.values()), n, batch) for batch in batches
+        )
+        values = dict(zip(metrics, np.concatenate(tables, axis=1), strict=True))
+        return values if isinstance(metric, dict) else values[None]
+
+    def estimator_bias(self, metric, n, n_simulations=1000, *, norm=2, n_jobs=None, verbose=False, random_state=None):
+        """Return bias and variance of an estimator of the calibration error.
+
+        Parameters
+        ----------
+        metric : callable or dict of callables
+            ``metric(y_true, y_proba)``, which estimates the error of this `norm`.
+        n : int
+            Rows of a sample.
+        n_simulations : int, default=1000
+            Number of samples.
+        norm : float, default=2
+            Norm of the true error that the estimates are compared with.
+        n_jobs : int, default=None
+            Number of parallel jobs of joblib; the result does not depend on it.
+        verbose : bool, default=False
+            Whether progress is written to stderr.
+        random_state : int, Generator, RandomState or None, default=None
+            Source of randomness.
+
+        Returns
+        -------
+        result : EstimatorBias, or a dict of them
+            With `bias`, its `standard_error`, the estimates' `variance` and `mean`, and the `true_error`.
+
+        Raises
+        ------
+        ValueError
+            For fewer than two simulations, besides what `estimates` refuses.
+
+        Examples
+        --------
+        Of a calibrated model, a binned error can only be too large.
+
+        >>> from scipy import stats
+        >>> from skcalib.metrics import calibration_error
+        >>> from skcalib.simulation import CalibrationModel, PowerCurve
+        >>> model = CalibrationModel(stats.uniform(), PowerCurve(1))
+        >>> def plugin(y_true, y_proba):
+        ...     return calibration_error(y_true, y_proba, method="plugin")
+        >>> result = model.estimator_bias(plugin, n=200, n_simulations=50, random_state=0)
+        >>> 0.08 < result.bias < 0.12
+        True
+        """
+        if n_simulations == 1:
+            raise ValueError("n_simulations must be at least 2 for a variance, found 1.")
+        estimates = self.estimates(metric, n, n_simulations, n_jobs=n_jobs, verbose=verbose, random_state=random_state)
+        truth = self.true_calibration_error(norm)
+        if isinstance(estimates, dict):
+            return {name: _bias(values, truth) for name, values in estimates.items()}
+        return _bias(estimates, truth)
+
+    def detection_rate(
+        self,
+        metric,
+        n,
+        n_simulations=1000,
+        *,
+        significance_level=0.05,
+        n_jobs=None,
+        verbose=False,
+        random_state=None,
+    ):
+        """Return how often a metric tells the model from a calibrated one with the same scores.
+
+        The metric detects miscalibration where it exceeds the ``1 - significance_level`` quantile of its values on
+        samples of the calibrated model, T(s) = s.
+
+        Parameters
+        ----------
+        metric : callable or dict of callables
+            ``metric(y_true, y_proba)``, larger for worse.
+        n : int
+            Rows of a sample.
+        n_simulations : int, default=1000
+            Number of samples of each of the two models.
+        significance_level : float, default=0.05
+            Type I error, in (0, 1).
+        n_jobs : int, default=None
+            Number of parallel jobs of joblib; the result does not depend on it.
+        verbose : bool, default=False
+            Whether progress is written to stderr.
+        random_state : int, Generator, RandomState or None, default=None
+            Source of randomness.
+
+        Returns
+        -------
+        rate : float, or a dict of them
+            Share of samples in which miscalibration is detected; for a calibrated model the type I error.
+
+        Raises
+        ------
+        ValueError
+            If `significance_level` is not in (0, 1), besides what `estimates` refuses.
+
+        References
+        ----------
+        Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Section 6.
+        """
+        if not 0 < significance_level < 1:
+            raise ValueError(f"significance_level must be in (0, 1), found {significance_level!r}.")
+        calibrated = CalibrationModel(self.score_distribution, PowerCurve(1))
+        metrics = metric if isinstance(metric, dict) else {None: metric}
+        null, own = (
+            model.estimates(metrics, n, n_simulations, n_jobs=n_jobs, verbose=verbose, random_state=seed)
+            for model, seed in zip((calibrated, self), np.random.default_rng(_seed(random_state)).spawn(2), strict=True)
+        )
+        # Of `n_simulations` null values at most a share `significance_level` is larger than this one.
+        rank = np.ceil((1 - significance_level) * n_simulations).astype(int) - 1
+        rates = {name: float(np.mean(own[name] > np.sort(null[name])[rank])) for name in metrics}
+        return rates if isinstance(metric, dict) else rates[None]
+
+    def _sample(self, n, rng):
+        """Return scores and boolean labels."""
+        scores, complement = self._law.sample(n, rng)
+        return scores, rng.random(n) < self._event_probability(scores, complement)
+
+    def _evaluate(self, metrics, n, seeds):
+        """Return the values (n_metrics, n_seeds) of metrics on the samples of some seeds."""
+        values = np.empty((len(metrics), len(seeds)))
+        for column, seed in enumerate(seeds):
+            scores, y = self._sample(n, np.random.default_rng(seed))
+            values[:, column] = [metric(y, scores) for metric in metrics]
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"The metric returned {values[~np.isfinite(values)][0]}: it must be finite on every sample."
+            )
+        return values
+
+    def _gap(self, scores, complement):
+        return np.abs(scores - self._event_probability(scores, complement))
+
+    def _event_probability(self, scores, complement):
+        curve = self.calibration_curve
+        arguments = (scores, complement) if getattr(curve, "accepts_complement", False) else (scores,)
+        probability = np.asarray(curve(*arguments), dtype=np.float64)
+        if probability.shape != scores.shape:
+            raise ValueError(
+                f"calibration_curve must return one probability a score, found shape {probability.shape} for "
+                f"{scores.shape}."
+            )
+        valid = (probability >= -1e-12) & (probability <= 1 + 1e-12)
+        if not valid.all():
+            row = np.flatnonzero(~valid)[0]
+            raise ValueError(
+                f"calibration_curve must stay in [0, 1], but it is {probability[row]:.6g} at the score "
+                f"{scores[row]:.6g}."
+            )
+        return np.clip(probability, 0, 1)
+
+
+def _bias(estimates, truth):
+    return EstimatorBias(
+        bias=float(estimates.mean() - truth),
+        standard_error=float(estimates.std(ddof=1) / np.sqrt(len(estimates))),
+        variance=float(estimates.var(ddof=1)),
+        mean=float(estimates.mean()),
+        true_error=float(truth),
+        n_simulations=len(estimates),
+    )
+
+
+def _check_distribution(distribution):
+    missing = [name for name in ("rvs", "ppf", "isf", "support") if not hasattr(distribution, name)]
+    if missing:
+        raise TypeError(
+            f"score_distribution must be a frozen distribution of scipy.stats, such as scipy.stats.beta(2, 0.5): "
+            f"{distribution!r} has no {missing[0]}."
+        )
+    try:
+        low, high = distribution.support()
+    except TypeError:
+        raise TypeError(
+            f"score_distribution must be frozen: give its parameters, as in scipy.stats.beta(2, 0.5). Found "
+            f"{distribution!r}."
+        ) from None
+    if not (low >= 0 and high <= 1):
+        raise ValueError(f"score_distribution must have its support in [0, 1], found [{low:g}, {high:g}].")
+
+
+def _check_count(value, name):
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a positive int, found {value!r}.")
+
+
+def _seed(random_state):
+    """Return entropy for a SeedSequence: None, an int, or an int drawn from a generator."""
+    if random_state is None or (isinstance(random_state, Integral) and random_state >= 0):
+        return random_state
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
