@@ -38,8 +38,9 @@ class TemperatureScaling(LogitRecalibrator):
 
     Notes
     -----
-    The inverse temperature stays positive, so that decisions never change. On separable data it would be infinite, for
-    a model that is always wrong negative: it then ends on a bound of a million to one relative to the logits.
+    The inverse temperature stays positive, so that decisions never change. On separable data it would be infinite: it
+    ends where nothing is left of the loss in floating point. For a model that is always wrong it would be negative: it
+    ends on a bound, a millionth of what makes the logits spread by 1.
 
     References
     ----------

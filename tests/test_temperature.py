@@ -1,0 +1,163 @@
+"""Temperature scaling against a golden-section search over plain losses."""
+
+import numpy as np
+import pytest
+from _catalog import refused
+from _twins import minimum, repeated, temperature_loss
+from scipy.optimize import brentq
+from scipy.special import expit, softmax
+from sklearn.metrics import log_loss
+
+from skcalib import TemperatureScaling
+from skcalib.metrics import expected_calibration_error
+
+
+def _sample(n=150, n_classes=3, temperature=2.0, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(scale=3, size=(n, n_classes)).astype(dtype)
+    truth = softmax(logits.astype(float) / temperature, axis=1)
+    return logits, np.array([rng.choice(n_classes, p=row) for row in truth])
+
+
+@pytest.mark.parametrize("loss", ["log", "brier"])
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_fit_is_the_minimum_of_the_loss(loss, n_classes, weighted):
+    logits, y = _sample(n_classes=n_classes)
+    weights = np.random.default_rng(1).random(len(y)) if weighted else None
+    model = TemperatureScaling(loss=loss, input="logit").fit(logits, y, weights)
+    twin = minimum(lambda inverse: temperature_loss(inverse, logits, y, weights, loss), 0.05, 5, steps=60)
+    assert model.inverse_temperature_ == pytest.approx(twin, rel=1e-6)
+    assert model.temperature_ == 1 / model.inverse_temperature_
+    np.testing.assert_allclose(model.predict_proba(logits), softmax(logits * model.inverse_temperature_, axis=1))
+
+
+def _slope(inverse, logits, y):
+    """Return the derivative of the log-loss: the mean of E[z] - z_y."""
+    proba = softmax(inverse * logits, axis=1)
+    return np.mean((proba * logits).sum(axis=1) - logits[np.arange(len(y)), y])
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-3, 1, 1e3, 1e12])
+@pytest.mark.parametrize("temperature", [0.2, 1.0, 2.0, 10.0])
+def test_log_loss_temperature_is_exact_to_1e_8(scale, temperature):
+    logits, y = _sample(400, temperature=temperature)
+    exact = brentq(_slope, 1e-4, 1e4, args=(logits, y), xtol=1e-300, rtol=1e-14)
+    model = TemperatureScaling(input="logit").fit(logits * scale, y)
+    assert model.inverse_temperature_ * scale == pytest.approx(exact, rel=1e-8)
+
+
+def test_float32_logits_are_not_returned_unchanged():
+    # Finite differences vanish in float32: a library returns T = 1 without a warning.
+    logits, y = _sample(400, dtype=np.float32)
+    found = TemperatureScaling(input="logit").fit(logits, y).temperature_
+    assert found == pytest.approx(TemperatureScaling(input="logit").fit(logits.astype(float), y).temperature_, rel=1e-8)
+    assert abs(found - 1) > 0.3
+
+
+@pytest.mark.parametrize("labels", [(1, 2), (-1, 1), (False, True), ("no", "yes"), (0.0, 1.0), (5, 1000)])
+def test_labels_of_any_type_give_the_same_temperature(labels):
+    # Labels {1, 2} give a constant prediction in scikit-learn 1.9.1.
+    rng = np.random.default_rng(0)
+    z = rng.normal(scale=4, size=300)
+    y = (rng.random(300) < expit(z / 2)).astype(int)
+    expected = TemperatureScaling(input="logit").fit(z, y)
+    model = TemperatureScaling(input="logit").fit(z, np.array(labels)[y])
+    assert model.temperature_ == expected.temperature_
+    assert 1.5 < model.temperature_ < 2.5  # in Guo's sense, for two classes as well
+    np.testing.assert_array_equal(model.predict_proba(z), expected.predict_proba(z))
+    assert model.classes_.tolist() == list(labels)
+
+
+def test_a_series_with_any_index():
+    pandas = pytest.importorskip("pandas")
+    logits, y = _sample()
+    series = pandas.Series(y, index=range(1000, 1150))
+    frame = pandas.DataFrame(logits, index=series.index[::-1], columns=list("abc"))
+    found = TemperatureScaling(input="logit").fit(frame, series).temperature_
+    assert found == TemperatureScaling(input="logit").fit(logits, y).temperature_
+
+
+def test_one_two_and_probability_columns_agree():
+    rng = np.random.default_rng(0)
+    z = rng.normal(scale=3, size=200)
+    y = rng.random(200) < expit(z / 2)
+    expected = TemperatureScaling(input="logit").fit(z, y).temperature_
+    two = np.column_stack((0 * z - 5, z - 5))  # a constant in a row does not count
+    assert TemperatureScaling(input="logit").fit(two, y).temperature_ == pytest.approx(expected)
+    assert TemperatureScaling().fit(expit(z), y).temperature_ == pytest.approx(expected)
+    assert TemperatureScaling().fit(softmax(two, axis=1), y).temperature_ == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_metric_may_be_the_loss(weighted):
+    logits, y = _sample()
+    names = np.array(["a", "b", "c"])
+    weights = 1.0 + np.arange(len(y)) % 2 if weighted else None
+    by_metric = TemperatureScaling(loss=log_loss, input="logit").fit(logits, names[y], weights)
+    by_name = TemperatureScaling(input="logit").fit(logits, names[y], weights)
+    assert by_metric.temperature_ == pytest.approx(by_name.temperature_, rel=1e-6)
+
+
+def test_calibration_error_as_the_loss_is_at_most_that_of_log_loss():
+    logits, y = _sample(400)
+    error = lambda y_true, y_proba: expected_calibration_error(y_true, y_proba, labels=[0, 1, 2])  # noqa: E731
+    by_error = TemperatureScaling(loss=error, input="logit").fit(logits, y)
+    by_log = TemperatureScaling(input="logit").fit(logits, y)
+    assert error(y, by_error.predict_proba(logits)) <= error(y, by_log.predict_proba(logits))
+
+
+def test_weights_are_repeated_rows():
+    logits, y = _sample()
+    weights = np.arange(len(y)) % 4
+    for loss in ("log", "brier"):
+        weighted = TemperatureScaling(loss=loss, input="logit").fit(logits, y, weights)
+        rows = TemperatureScaling(loss=loss, input="logit").fit(*repeated(weights, logits, y))
+        assert weighted.temperature_ == pytest.approx(rows.temperature_, rel=1e-7)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1, 1e6])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_separable_and_always_wrong_end_somewhere(sign, scale):
+    z, y = scale * np.array([-2.0, -4.0, 2.0, 3.0]), np.array([0, 0, 1, 1])
+    model = TemperatureScaling(input="logit").fit(sign * z, y)
+    proba = model.predict_proba(sign * z)
+    np.testing.assert_array_equal(proba.argmax(axis=1), sign * z > 0)
+    assert proba.min() >= 2**-52
+    assert proba.max() <= 1 - 2**-52
+    if sign == 1:
+        assert log_loss(y, proba) < 1e-15
+    else:  # the bound of 1e-6 over the largest spread
+        assert model.inverse_temperature_ == pytest.approx(1e-6 / (4 * scale))
+
+
+def test_decisions_never_change():
+    logits, y = _sample()
+    for loss in ("log", "brier"):
+        model = TemperatureScaling(loss=loss, input="logit").fit(logits, y)
+        np.testing.assert_array_equal(model.predict(logits), logits.argmax(axis=1))
+
+
+def test_logits_without_a_spread_keep_their_scale():
+    model = TemperatureScaling(input="logit").fit(np.zeros((4, 3)), [0, 1, 2, 0])
+    assert model.temperature_ == 1
+    np.testing.assert_allclose(model.predict_proba(np.zeros((1, 3))), 1 / 3)
+
+
+def test_a_class_without_rows_is_no_obstacle():
+    logits, y = _sample()
+    rows = y > 0
+    model = TemperatureScaling(classes=[0, 1, 2], input="logit").fit(logits[rows], y[rows])
+    twin = minimum(lambda inverse: temperature_loss(inverse, logits[rows], y[rows]), 0.05, 5, steps=60)
+    assert model.inverse_temperature_ == pytest.approx(twin, rel=1e-6)
+
+
+def test_one_class_alone_has_no_temperature():
+    with refused(ValueError, "TemperatureScaling needs rows of two classes", "'b'"):
+        TemperatureScaling(classes=["a", "b"]).fit([0.3, 0.4], ["b", "b"])
+
+
+@pytest.mark.parametrize("loss", ["hinge", 3, None])
+def test_loss_is_checked(loss):
+    with pytest.raises(ValueError, match="loss"):
+        TemperatureScaling(loss=loss).fit([0.3, 0.4], [0, 1])
