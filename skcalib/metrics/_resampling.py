@@ -54,13 +54,15 @@ def cell_units(task, edges, stratum):
     The scores of the rows that a cell stands for are drawn with it, as a normal deviate of their sum.
     """
     bins = assign_bins(task.scores, edges)
-    cell = (stratum * (len(edges) - 1) + bins) * 2 + task.labels
-    present, first, of_row = np.unique(cell, return_index=True, return_inverse=True)
+    n_cells = 2 * (len(edges) - 1)  # of one stratum
+    cell = stratum * n_cells + bins * 2 + task.labels
+    is_present = np.bincount(cell) > 0
+    of_row = (np.cumsum(is_present) - 1)[cell]
     weight = _ones_or(task.sample_weight, len(cell))
     mass = np.bincount(of_row, weight)
     mean = np.bincount(of_row, weight * task.scores) / mass
     variance = np.bincount(of_row, weight * (task.scores - mean[of_row]) ** 2) / mass
-    return Units(of_row, mass, _by_code(stratum[first]), variance)
+    return Units(of_row, mass, _by_code(np.flatnonzero(is_present) // n_cells), variance)
 
 
 def resampled_statistics(tasks, edges, units, rng, size):
@@ -96,6 +98,11 @@ def _design(task, edges, units, values):
     bins = assign_bins(task.scores, edges)
     scores, labels = task.scores.astype(np.float64), task.labels
     terms = (np.ones_like(scores), scores, labels, scores**2, scores * labels)
+    shape = len(units.mass), n_bins
+    if shape[0] * shape[1] <= len(scores):  # few cells, not clusters: a dense matrix is made faster
+        entry = units.of_row * n_bins + bins
+        sums = [np.bincount(entry, values * term, minlength=shape[0] * shape[1]) for term in terms]
+        return np.concatenate([total.reshape(shape) for total in sums], axis=1)
     data = np.concatenate([values * term for term in terms])
     columns = np.concatenate([bins + k * n_bins for k in range(len(terms))])
     rows = np.tile(units.of_row, len(terms))

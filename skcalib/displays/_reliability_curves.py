@@ -1,0 +1,306 @@
+"""The numbers of a reliability diagram: bins, interval, consistency band, histogram and error of each curve."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import bdtrik
+from sklearn.utils import check_random_state
+
+from skcalib._bin_statistics import BinStatistics
+from skcalib._intervals import check_confidence_level
+from skcalib._reductions import BinaryTask
+from skcalib._validation import drop_zero_weight
+from skcalib.binning import BaseBinning, EqualMass, MinimumMass, PoolAdjacentViolators, assign_bins, check_binning
+from skcalib.metrics import calibration_error, calibration_error_interval
+from skcalib.metrics._bootstrap import check_n_resamples
+
+__all__ = ["Band", "CurveOptions", "ReliabilityCurve", "curve_error", "readable_limits", "reliability_curve_of"]
+
+_HISTOGRAM_BINS = 40
+_COMPRESSED_BINS = 500  # rows that a refitted binning is resampled from are pooled to so many scores
+_BINOMIAL_INTERVALS = ("clopper_pearson", "wilson", "hoeffding")
+
+
+class _SpreadBins(BaseBinning):
+    """Equal-width bins, those with more than their share of the rows cut into parts of equal mass.
+
+    Points spread over the axis, as for a network that is nearly always sure, and over the rows, as for a rare event.
+    """
+
+    def __init__(self, n_bins=15):
+        self.n_bins = n_bins
+
+    def _edges(self, scores, y, sample_weight):
+        edges = np.linspace(0, 1, self.n_bins + 1)
+        bins = assign_bins(scores, edges)
+        mass = np.bincount(bins, weights=sample_weight, minlength=self.n_bins)
+        n_parts = np.round(self.n_bins * mass / mass.sum()).astype(int)
+        parts = [edges]
+        for full in np.flatnonzero(n_parts > 1):
+            inside = bins == full
+            weight = None if sample_weight is None else sample_weight[inside]
+            parts.append(EqualMass(int(n_parts[full]))._edges(scores[inside], None, weight)[1:-1])
+        return np.unique(np.concatenate(parts))
+
+
+# None of so few rows that its interval would span the picture.
+DEFAULT_BINNING = MinimumMass(_SpreadBins(), min_weight=10)
+
+
+class Band(NamedTuple):
+    """Limits of a band over increasing scores, arrays of one shape."""
+
+    scores: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityCurve:
+    """What one curve of a reliability diagram shows.
+
+    Parameters
+    ----------
+    model : str
+        Name of the model.
+    panel : str or None
+        Name of the class or group, where each has a panel of its own.
+    statistics : BinStatistics
+        The bins.
+    is_step : bool
+        Whether the bins are the blocks of an isotonic fit, which is a step function.
+    bars : tuple of ndarray of shape (n_bins,) or None
+        Low and high limits of each bin's event frequency.
+    band : Band or None
+        Bootstrap limits of the event frequency as a function of the score.
+    consistency : Band
+        Limits within which the event frequencies of a calibrated model lie, from the lowest to the highest score.
+    histogram : BinStatistics
+        Equal-width bins of the scores.
+    error : IntervalEstimate or None
+        Calibration error with its interval; None where the rows are too few for it.
+    """
+
+    model: str
+    panel: str | None
+    statistics: BinStatistics
+    is_step: bool
+    bars: tuple[np.ndarray, np.ndarray] | None
+    band: Band | None
+    consistency: Band
+    histogram: BinStatistics
+    error: tuple[float, float, float] | None
+
+    @property
+    def limits(self):
+        """Smallest and largest probability that is drawn."""
+        seen = self.statistics.weight > 0
+        limits = [limit[seen] for limit in self.bars or ()]
+        band = [] if self.band is None else self.band
+        drawn = np.concatenate([self.consistency.scores, self.statistics.event_frequency[seen], *limits, *band])
+        return float(drawn.min()), float(drawn.max())
+
+
+class CurveOptions(NamedTuple):
+    """How the curves of one picture are made; see `ReliabilityDisplay.from_predictions`."""
+
+    strategy: BaseBinning
+    interval: str | None
+    confidence_level: float
+    n_resamples: int
+    metric: object
+    error_binning: BaseBinning
+    seed: int
+
+    @classmethod
+    def checked(cls, binning, interval, confidence_level, n_resamples, metric, random_state):
+        """Return valid options, defaults resolved."""
+        strategy = check_binning(binning, DEFAULT_BINNING)
+        if interval == "auto":
+            interval = "bootstrap" if strategy.needs_labels else "clopper_pearson"
+        if interval not in (None, "bootstrap", *_BINOMIAL_INTERVALS):
+            kinds = ", ".join(map(repr, ("auto", "bootstrap", *_BINOMIAL_INTERVALS)))
+            raise ValueError(f"interval must be one of {kinds} or None, found {interval!r}.")
+        if interval in _BINOMIAL_INTERVALS and strategy.needs_labels:
+            raise ValueError(
+                f'interval="{interval}" is not valid for bins that the labels made ({type(strategy).__name__}): '
+                'use interval="bootstrap".'
+            )
+        if not (metric is None or metric == "auto" or callable(metric)):
+            raise ValueError(f'metric must be "auto", a function or None, found {metric!r}.')
+        check_n_resamples(n_resamples)
+        # An error in bins that its own labels made would be biased; that of no bins in particular is the library's.
+        error_binning = EqualMass(15) if binning is None or strategy.needs_labels else strategy
+        # One seed for all curves: a panel's limits do not depend on which other panels there are.
+        seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+        level = check_confidence_level(confidence_level)
+        return cls(strategy, interval, level, n_resamples, metric, error_binning, seed)
+
+
+def readable_limits(low, high):
+    """Return limits of axes for probabilities: 0 and 1 unless half of that would be empty (a rare event)."""
+    if high <= 0.5:
+        return 0.0, _next_round(high)
+    return (1 - _next_round(1 - low), 1.0) if low >= 0.5 else (0.0, 1.0)
+
+
+def reliability_curve_of(task, options, histogram_limits, model, panel=None):
+    """Return the `ReliabilityCurve` of one binary problem."""
+    task = BinaryTask(*drop_zero_weight(task.sample_weight, task.scores, task.labels))
+    statistics = task.statistics(options.strategy)
+    bars = band = None
+    if options.interval in _BINOMIAL_INTERVALS:
+        bars = statistics.interval(options.confidence_level, method=options.interval)
+    if options.strategy.needs_labels:
+        band, consistency = _refitted_bands(task, options)
+    else:
+        score_range = _score_range(task.scores)
+        consistency = _consistency_band(statistics, score_range, options.confidence_level)
+        if options.interval == "bootstrap":
+            band = _bootstrap_band(statistics, score_range, options)
+    return ReliabilityCurve(
+        model=model,
+        panel=panel,
+        statistics=statistics,
+        is_step=isinstance(options.strategy, PoolAdjacentViolators),
+        bars=bars,
+        band=band,
+        consistency=consistency,
+        histogram=BinStatistics.from_scores(
+            task.scores, task.labels, np.linspace(*histogram_limits, _HISTOGRAM_BINS + 1), task.sample_weight
+        ),
+        error=_error_interval(task, options),
+    )
+
+
+def _next_round(value):
+    """Return the smallest round number that is not below a value, at most 1."""
+    value = min(max(value, 1e-6), 1.0) * (1 - 1e-9)
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(power * next(step for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= value))
+
+
+def _score_range(scores):
+    """Return the lowest and the highest score, apart by so much that a band between them can be seen."""
+    low, high = float(scores.min()), float(scores.max())
+    return (low, high) if high - low > 0.02 else (max(low - 0.01, 0.0), min(high + 0.01, 1.0))
+
+
+def curve_error(task, options):
+    """Return the error by which panels are ranked; minus infinity where the rows are too few for one."""
+    try:
+        if options.metric in (None, "auto"):
+            return calibration_error(task.labels, task.scores, squared=True, **_error_arguments(task, options))
+        return options.metric(task.labels, task.scores, **_row_arguments(task))
+    except ValueError:
+        return -np.inf
+
+
+def _row_arguments(task):
+    arguments = {"labels": [False, True]}
+    return arguments if task.sample_weight is None else {**arguments, "sample_weight": task.sample_weight}
+
+
+def _error_arguments(task, options):
+    return {**_row_arguments(task), "binning": options.error_binning}
+
+
+def _error_interval(task, options):
+    if options.metric is None:
+        return None
+    resampling = {
+        "confidence_level": options.confidence_level,
+        "n_resamples": options.n_resamples,
+        "random_state": options.seed,
+    }
+    if options.metric != "auto":
+        return calibration_error_interval(
+            task.labels, task.scores, metric=options.metric, **resampling, **_row_arguments(task)
+        )
+    try:
+        return calibration_error_interval(task.labels, task.scores, **resampling, **_error_arguments(task, options))
+    except ValueError:  # the input is valid: the error is refused because its bins hold too few rows
+        return None
+
+
+def _consistency_band(statistics, score_range, confidence_level):
+    """Return binomial limits of calibrated bins: exact for equal scores in a bin, else a little wide (Hoeffding 1956).
+
+    Between the mean scores the distance from the diagonal is interpolated; beyond them it stays the same.
+    """
+    seen = statistics.weight > 0
+    mean, weight = statistics.mean_score[seen], statistics.weight[seen]
+    low, high = _binomial_limits(weight, mean, confidence_level)
+    scores = np.unique(np.concatenate((mean, score_range)))
+    return Band(
+        scores,
+        np.clip(scores + np.interp(scores, mean, low - mean), 0, 1),
+        np.clip(scores + np.interp(scores, mean, high - mean), 0, 1),
+    )
+
+
+def _binomial_limits(weight, probability, confidence_level):
+    """Return the quantiles of the frequency of an event in `weight` trials."""
+    tail = (1 - confidence_level) / 2
+    inside = (probability > 0) & (probability < 1)
+    safe = np.where(inside, probability, 0.5)
+    limits = [np.clip(np.ceil(bdtrik(q, weight, safe)), 0, weight) / weight for q in (tail, 1 - tail)]
+    return [np.where(inside, limit, probability) for limit in limits]
+
+
+def _bootstrap_band(statistics, score_range, options):
+    """Return percentile limits of the event frequencies, the (bin, label) cells resampled."""
+    seen = statistics.weight > 0
+    cells = np.stack((statistics.weight - statistics.weighted_label, statistics.weighted_label))[:, seen]
+    counts = _resampled_cells(cells, options)
+    total = counts.sum(axis=1)
+    frequency = np.divide(
+        counts[:, 1], total, out=np.broadcast_to(statistics.event_frequency[seen], total.shape).copy(), where=total > 0
+    )
+    low, high = _percentiles(frequency, options.confidence_level)
+    mean = statistics.mean_score[seen]
+    scores = np.unique(np.concatenate((mean, score_range)))
+    return Band(scores, np.interp(scores, mean, low), np.interp(scores, mean, high))
+
+
+def _refitted_bands(task, options):
+    """Return the bootstrap band, if wanted, and the consistency band of bins that are made anew on each resample."""
+    pooled = task.statistics(EqualMass(_COMPRESSED_BINS))
+    seen = pooled.weight > 0
+    scores, weight, positives = pooled.mean_score[seen], pooled.weight[seen], pooled.weighted_label[seen]
+    band = None
+    if options.interval == "bootstrap":
+        counts = _resampled_cells(np.stack((weight - positives, positives)), options)
+        band = Band(scores, *_percentiles(_refit(scores, counts, options.strategy), options.confidence_level))
+    rng = np.random.default_rng(options.seed)
+    trials = np.maximum(1, np.round(weight)).astype(np.int64)
+    events = rng.binomial(trials, scores, size=(options.n_resamples, len(scores)))
+    counts = np.stack((trials - events, events), axis=1).astype(np.float64)
+    return band, Band(scores, *_percentiles(_refit(scores, counts, options.strategy), options.confidence_level))
+
+
+def _resampled_cells(cells, options):
+    """Return counts (n_resamples, 2, n_cells) of as many rows as the cells (2, n_cells) weigh."""
+    rng = np.random.default_rng(options.seed)
+    n_rows = max(1, round(float(cells.sum())))
+    counts = rng.multinomial(n_rows, (cells / cells.sum()).ravel(), size=options.n_resamples)
+    return counts.reshape(-1, *cells.shape).astype(np.float64)
+
+
+def _refit(scores, counts, strategy):
+    """Return the event frequency at each score in the bins that `strategy` makes of each resample."""
+    labels = np.repeat([False, True], len(scores))
+    both = np.tile(scores, 2)
+    frequency = np.empty((len(counts), len(scores)))
+    for row, resample in zip(frequency, counts, strict=True):
+        weight = resample.ravel()
+        drawn = weight > 0
+        resampled = BinaryTask(both[drawn], labels[drawn], weight[drawn]).statistics(strategy)
+        row[:] = resampled.event_frequency[assign_bins(scores, resampled.edges)]
+    return frequency
+
+
+def _percentiles(values, confidence_level):
+    tail = (1 - confidence_level) / 2
+    return np.quantile(values, (tail, 1 - tail), axis=0)

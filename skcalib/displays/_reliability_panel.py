@@ -1,0 +1,115 @@
+"""The artists of one panel of a reliability diagram."""
+
+import numpy as np
+
+from skcalib.displays._style import CURVE, neutral, probability_axes
+
+__all__ = [
+    "HISTOGRAM_HEIGHT",
+    "draw_band",
+    "draw_bars",
+    "draw_consistency",
+    "draw_curve",
+    "draw_histogram",
+    "draw_reference",
+    "n_curves",
+    "scale_histogram",
+]
+
+# A mark by which a display drawn on top of another knows what is there.
+_REFERENCE = "skcalib-reference"
+HISTOGRAM_HEIGHT = 0.24  # in units of the diagram's side
+
+
+def n_curves(ax):
+    """Return how many curves displays have drawn in the axes before."""
+    return sum(line.get_gid() == CURVE for line in ax.lines)
+
+
+def draw_reference(ax, limits, line_kw):
+    """Draw the diagonal unless it is there, make the axes a square, and return the line."""
+    for line in ax.lines:
+        if line.get_gid() == _REFERENCE:
+            low, high = ax.get_xlim()
+            probability_axes(ax, (max(0, min(low, limits[0])), min(1, max(high, limits[1]))))
+            return line
+    probability_axes(ax, limits)
+    keywords = {"color": neutral(0.75), "linewidth": 1, "linestyle": (0, (1, 1.5)), "label": "perfect calibration"}
+    (line,) = ax.plot([0, 1], [0, 1], **{**keywords, "zorder": 1.5, "gid": _REFERENCE, **line_kw})
+    return line
+
+
+def draw_consistency(ax, curve, color, fill_kw, label):
+    """Draw the band within which a calibrated model would stay and return it."""
+    keywords = {"facecolor": neutral(0.16), "linewidth": 0, "alpha": None} if color is None else {}
+    keywords = keywords or {"facecolor": color, "linewidth": 0, "alpha": 0.12}
+    band = curve.consistency
+    return ax.fill_between(band.scores, band.low, band.high, **{**keywords, "zorder": 1, "label": label, **fill_kw})
+
+
+def draw_bars(ax, curve, color, errorbar_kw, label):
+    """Draw each bin's interval and return the container."""
+    seen = curve.statistics.weight > 0
+    low, high = (limit[seen] for limit in curve.bars)
+    frequency = curve.statistics.event_frequency[seen]
+    # A weighted frequency can leave its limits by rounding, and a length must not be negative.
+    lengths = np.maximum(0, np.stack((frequency - low, high - frequency)))
+    keywords = {"fmt": "none", "ecolor": color, "elinewidth": 1, "capsize": 2.5, "capthick": 1, "zorder": 2}
+    return ax.errorbar(
+        curve.statistics.mean_score[seen], frequency, yerr=lengths, **{**keywords, "label": label, **errorbar_kw}
+    )
+
+
+def draw_band(ax, curve, color, fill_kw, label):
+    """Draw the bootstrap band and return it."""
+    band = curve.band
+    keywords = {"facecolor": color, "alpha": 0.25, "linewidth": 0, "zorder": 1.8, "label": label}
+    return ax.fill_between(band.scores, band.low, band.high, **{**keywords, **fill_kw})
+
+
+def draw_curve(ax, curve, color, mark, line_kw, label):
+    """Draw the event frequencies and return the line."""
+    linestyle, marker = mark
+    keywords = {"color": color, "linestyle": linestyle, "linewidth": 1.6, "zorder": 3, "label": label, "gid": CURVE}
+    statistics = curve.statistics
+    seen = statistics.weight > 0
+    if curve.is_step:
+        # From the lowest to the highest score, not over bins without rows at either end.
+        edges = np.clip(statistics.edges, curve.consistency.scores[0], curve.consistency.scores[-1])
+        frequency = np.append(statistics.event_frequency, statistics.event_frequency[-1])
+        (line,) = ax.plot(edges, frequency, **{**keywords, "drawstyle": "steps-post", **line_kw})
+    else:
+        keywords |= {"marker": marker, "markersize": 4.5, "markeredgewidth": 0}
+        (line,) = ax.plot(statistics.mean_score[seen], statistics.event_frequency[seen], **{**keywords, **line_kw})
+    return line
+
+
+def scale_histogram(ax, scale):
+    """Make room for numbers of rows, upwards and downwards, and write them short."""
+    from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, MaxNLocator
+
+    if scale == "log":
+        ax.set_yscale("symlog", linthresh=1)  # defined for empty bins, and downwards
+        ax.yaxis.set_major_locator(FixedLocator([0, *(sign * 10**k for k in range(1, 16, 2) for sign in (1, -1))]))
+    else:
+        ax.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+    short = EngFormatter(sep="")
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda number, _: short(abs(number))))
+
+
+def draw_histogram(ax, curve, color, mark, *, split, filled, stairs_kw, labels):
+    """Draw the histogram of the scores, events upwards and the rest downwards if split; return the steps."""
+    statistics = curve.histogram
+    keywords = {"edgecolor": color, "linewidth": 1}
+    keywords |= {"facecolor": color, "fill": True, "alpha": 0.75} if filled else {"fill": False, "linestyle": mark[0]}
+    if not split:
+        return [ax.stairs(statistics.weight, statistics.edges, **{**keywords, **stairs_kw})]
+    events, others = statistics.weighted_label, statistics.weight - statistics.weighted_label
+    pale = {"facecolor": "none", "hatch": "////", "alpha": 0.75} if filled else {}
+    downwards = {**keywords, **pale, **({"label": labels[0]} if filled else {})}
+    upwards = {**keywords, **({"label": labels[1]} if filled else {})}
+    ax.axhline(0, color=neutral(0.75), linewidth=0.8)
+    return [
+        ax.stairs(events, statistics.edges, **{**upwards, **stairs_kw}),
+        ax.stairs(-others, statistics.edges, **{**downwards, **stairs_kw}),
+    ]
