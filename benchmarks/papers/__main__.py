@@ -2,7 +2,7 @@
 
 Each module of this folder is a reproduction: ``run(options) -> list of Row``, with a docstring that says what of. Its
 name on the command line has dashes. `options` has `data` (a Path or None), `repeats` (an int or None for the module's
-own default), `quick` and `plot` (a path for the figure, or None).
+own default), `quick`, `n_jobs` and `plot` (a path for the figure, or None).
 """
 
 import argparse
@@ -23,6 +23,7 @@ def main(argv=None):
     parser.add_argument("--data", type=Path, help="folder of the real data, for the reproductions that need it")
     parser.add_argument("--repeats", type=int, help="number of repeats (default: the reproduction's own)")
     parser.add_argument("--quick", action="store_true", help="under a minute, with wider intervals")
+    parser.add_argument("--n-jobs", type=int, default=1, help="parallel jobs, where a reproduction has them")
     parser.add_argument("--json", action="store_true", help="print JSON in place of the table")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw the figure (needs matplotlib)")
     options = parser.parse_args(argv)

@@ -43,6 +43,31 @@ def mean_interval(samples, confidence_level=0.95):
     return mean, mean - half, mean + half
 
 
+def ratio_interval(numerators, denominators, *, paired=False, confidence_level=0.95):
+    """Return the ratio of two means of repeats and its interval, by the delta method on the logarithm."""
+    parts = [np.asarray(values, dtype=np.float64) for values in (numerators, denominators)]
+    means = [values.mean() for values in parts]
+    if paired:
+        variance = np.var(parts[0] / means[0] - parts[1] / means[1], ddof=1) / len(parts[0])
+    else:
+        variance = sum(np.var(values / mean, ddof=1) / len(values) for values, mean in zip(parts, means, strict=True))
+    half = float(norm.ppf((1 + confidence_level) / 2)) * np.sqrt(variance)
+    ratio = means[0] / means[1]
+    return float(ratio), float(ratio * np.exp(-half)), float(ratio * np.exp(half))
+
+
+def bootstrap_interval(statistic, *samples, paired=False, confidence_level=0.95, n_resamples=999):
+    """Return a statistic of samples (repeats in the first axis) and its percentile interval under resampling."""
+    rng = np.random.default_rng(0)
+    values = []
+    for _ in range(n_resamples):
+        rows = [rng.integers(len(sample), size=len(sample)) for sample in samples]
+        chosen = [rows[0]] * len(samples) if paired else rows
+        values.append(statistic(*(sample[row] for sample, row in zip(samples, chosen, strict=True))))
+    tail = (1 - confidence_level) / 2
+    return (float(statistic(*samples)), *(float(value) for value in np.quantile(values, [tail, 1 - tail])))
+
+
 def print_table(rows, out):
     """Print the rows as a table."""
     width = max(len(row.quantity) for row in rows)

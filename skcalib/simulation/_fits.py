@@ -33,7 +33,21 @@ _ROELOFS_FITS = {
 
 
 class CurveFit(NamedTuple):
-    """A candidate curve, fitted: its name (link, transform, free coefficients), curve, log-likelihood and AIC."""
+    """A candidate curve, fitted.
+
+    Parameters
+    ----------
+    name : str
+        Link, transform and free coefficients, as in "logit_log_b0_b1".
+    curve : GlmCurve
+        The fitted curve.
+    n_parameters : int
+        Number of free coefficients.
+    log_likelihood : float
+        Maximum of the log-likelihood.
+    aic : float
+        ``2 n_parameters - 2 log_likelihood``.
+    """
 
     name: str
     curve: GlmCurve
@@ -43,7 +57,15 @@ class CurveFit(NamedTuple):
 
 
 class CurveFits(NamedTuple):
-    """The curve of least AIC, and all candidates in increasing order of AIC."""
+    """The candidates for a calibration curve and the one that was chosen.
+
+    Parameters
+    ----------
+    curve : GlmCurve
+        The curve of least AIC.
+    table : list of CurveFit
+        All candidates in increasing order of AIC.
+    """
 
     curve: GlmCurve
     table: list
