@@ -15,3 +15,4 @@ myst_heading_anchors = 3
 autosummary_generate = True
 numpydoc_show_class_members = False
 html_theme = "alabaster"
+suppress_warnings = ["ref.ref"]  # inherited scikit-learn docstrings refer to its own guide

@@ -71,7 +71,7 @@ class CrossFittedClassifier(TransformerMixin, MetaEstimatorMixin, BaseEstimator)
     n_features_in_ : int
         Number of columns of `X`, where it has columns.
 
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of `X`, where they are strings.
 
     See Also

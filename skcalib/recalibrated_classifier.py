@@ -80,7 +80,7 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
     n_features_in_ : int
         Number of features, where the classifier tells.
 
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where the classifier tells.
 
     See Also

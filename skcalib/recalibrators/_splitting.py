@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 # A difference between the parts' event frequencies beyond this many standard errors means rows that are sorted.
-_SORTED_Z = 6.0
+_SORTED_Z = 5.0
 
 
 def split_rows(labels, fractions, random_state=None):
