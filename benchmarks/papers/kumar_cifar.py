@@ -75,15 +75,8 @@ def _marginal_rows(measured, bins):
     hb, sb = measured["HB"], measured["SB"]
     last = bins.index(100)
     ratio, low, high = ratio_interval(sb[0, last], hb[0, last], paired=True)
-    rows = [
-        compare(
-            "Figure 3a, B=100: squared marginal CE, SB below HB by %",
-            35,
-            100 * (1 - ratio),
-            100 * (1 - high),
-            100 * (1 - low),
-        )
-    ]
+    below = (100 * (1 - value) for value in (ratio, high, low))
+    rows = [compare("Figure 3a, B=100: squared marginal CE, SB below HB by %", 35, *below, margin=0.5)]
     for n_bins in (25, 50):
         at = bins.index(n_bins)
         ratio = ratio_interval(sb[0, at], hb[0, at], paired=True)
@@ -255,7 +248,9 @@ def _certificate_rows(probabilities, labels, quick):
         compare(f"Figure 17, CE at most 1.5 % at 90 %: largest B, {method}", paper, *_extremes(largest[method]))
         for method, paper in (("debiased", 100), ("plugin", 15))
     ]
-    rows.append(compare("Figure 17: MSE of the plugin's choice above the debiased one's, %", 13, *_extremes(costs)))
+    rows.append(
+        compare("Figure 17: MSE of the plugin's choice above the debiased one's, %", 13, *_extremes(costs), margin=0.5)
+    )
     return rows
 
 
