@@ -1,0 +1,116 @@
+"""Run jobs: ours, the floor and the peers in turn, and compare their times, their answers and our memory."""
+
+import math
+import statistics
+import time
+import tracemalloc
+from dataclasses import asdict, dataclass
+
+from benchmarks.speed.jobs import JOBS
+from benchmarks.speed.peers import Contender, installed
+
+__all__ = ["Measured", "measure"]
+
+# A contender that has used this many seconds is not timed again.
+_PATIENCE = 20.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One job against one peer (or none): medians in seconds, their ratios, and whether the answers agree.
+
+    `reason` says why they do not; `peak_mb` is our memory above the input, the result included, at its highest. Both
+    are for the table; `target` is what the job is meant to reach.
+    """
+
+    job: str
+    size: str
+    ours_s: float
+    floor_s: float | None
+    peer: str | None
+    peer_s: float | None
+    ours_over_floor: float | None
+    peer_over_ours: float | None
+    answers_agree: bool | None
+    reason: str
+    peak_mb: float
+    target: str
+
+    def as_json(self):
+        """Return the fields of the machine-readable report."""
+        return {name: value for name, value in asdict(self).items() if name not in ("reason", "peak_mb", "target")}
+
+
+def measure(names, *, quick=False, slow=False, repeats=5):
+    """Yield the rows of the named jobs; peers of minutes are left out of them unless `slow` (or `quick`)."""
+    peers, _ = installed()
+    for name in names:
+        yield from _measure(name, JOBS[name], peers, quick=quick, slow=slow or quick, repeats=2 if quick else repeats)
+
+
+def _measure(name, job, peers, *, quick, slow, repeats):
+    problem = job.make(*(job.quick if quick else job.full))
+    contenders = {"ours": Contender(job.ours)}
+    if job.floor is not None:
+        contenders["floor"] = Contender(job.floor)
+    contenders |= {peer: jobs[name] for peer, jobs in peers.items() if name in jobs and (slow or peer not in job.slow)}
+    seconds, answers = _in_turn(job, contenders, problem, repeats)
+    peak_mb = _peak_mb(job.ours, problem)
+    ours, floor = seconds["ours"], seconds.get("floor")
+    rivals = [peer for peer in contenders if peer not in ("ours", "floor")]
+    for peer in rivals or [None]:
+        agree, reason = _comparison(job, contenders, answers, peer)
+        yield Measured(
+            job=name,
+            size=problem.size,
+            ours_s=ours,
+            floor_s=floor,
+            peer=peer,
+            peer_s=seconds.get(peer),
+            ours_over_floor=None if floor is None else ours / floor,
+            peer_over_ours=None if peer is None else seconds[peer] / ours,
+            answers_agree=agree,
+            reason=reason,
+            peak_mb=peak_mb,
+            target=job.target,
+        )
+
+
+def _in_turn(job, contenders, problem, repeats):
+    """Return the median seconds and the answer of each contender, run A B C A B C."""
+    times, answers = {name: [] for name in contenders}, {}
+    for repeat in range(repeats + 1):
+        for name, contender in contenders.items():
+            if sum(times[name]) > _PATIENCE:
+                continue
+            start = time.perf_counter()
+            result = contender.run(problem)
+            elapsed = time.perf_counter() - start
+            # An import times itself, without the start of the interpreter.
+            times[name].append(result if job.make.__name__ == "no_input" else elapsed)
+            if repeat == 0 and name != "floor":
+                answers[name] = (contender.answer or job.answer)(result, problem)
+            del result
+    # The first run warms up: lazy imports and the memory that later ones reuse.
+    return {name: statistics.median(runs[1:] or runs) for name, runs in times.items()}, answers
+
+
+def _comparison(job, contenders, answers, peer):
+    if peer is None or answers[peer] is None:
+        return None, "" if peer is None else contenders[peer].differs
+    if job.agrees(answers["ours"], answers[peer]):
+        return True, ""
+    return False, contenders[peer].differs or f"ours {_shown(answers['ours'])}, theirs {_shown(answers[peer])}"
+
+
+def _shown(answer):
+    return f"{answer:.6g}" if isinstance(answer, float) and math.isfinite(answer) else "other values"
+
+
+def _peak_mb(run, problem):
+    tracemalloc.start()
+    try:
+        run(problem)
+        return tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,81 @@
+"""The speed benchmark runs, and its answers are those of the peers that are always installed. Nothing is timed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FIELDS = [
+    "job",
+    "size",
+    "ours_s",
+    "floor_s",
+    "peer",
+    "peer_s",
+    "ours_over_floor",
+    "peer_over_ours",
+    "answers_agree",
+]
+# scikit-learn has the plugin curve only: its answer is another one by design.
+OTHER_ANSWER = {("equal-mass ECE, debiased", "scikit-learn")}
+
+
+def _command(*arguments):
+    command = [sys.executable, "-m", "benchmarks.speed", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return json.loads(_command("--quick", "--json").stdout)
+
+
+def test_each_row_has_the_fields_of_the_report(rows):
+    for row in rows:
+        assert list(row) == FIELDS
+        assert row["ours_s"] > 0
+        if row["floor_s"] is not None:
+            assert row["ours_over_floor"] == pytest.approx(row["ours_s"] / row["floor_s"])
+        if row["peer"] is not None:
+            assert row["peer_over_ours"] == pytest.approx(row["peer_s"] / row["ours_s"])
+
+
+def test_answers_agree(rows):
+    compared = [row for row in rows if row["peer"] in ("scikit-learn", "plain-loop")]
+    assert len({row["job"] for row in compared}) >= 8
+    differ = {(row["job"], row["peer"]) for row in compared if row["answers_agree"] is False}
+    assert differ == OTHER_ANSWER
+
+
+def test_every_job_is_measured(rows):
+    from benchmarks.speed.jobs import JOBS
+
+    skipped = {name for name, job in JOBS.items() if job.needs == "matplotlib"}
+    assert {row["job"] for row in rows} | skipped == set(JOBS)
+
+
+def test_one_job_as_a_table():
+    done = _command("--quick", "--job", "sweep")
+    header, rule, *body = done.stdout.splitlines()
+    assert header.startswith("job | size | ours")
+    assert len(body) == 1
+    assert body[0].startswith("sweep | 20,000")
+
+
+def test_floors_do_the_work():
+    # The floors of the binned errors compute the error itself, but for ties at an edge, of which there are none here.
+    from benchmarks.speed import floors, problems
+    from skcalib.metrics import calibration_error, expected_calibration_error
+
+    problem = problems.binary(5_000)
+    y, s = problem.labels, problem.scores
+    np.testing.assert_allclose(floors.equal_width(problem), expected_calibration_error(y, s))
+    np.testing.assert_allclose(floors.equal_mass(problem), calibration_error(y, s, norm=1, method="plugin"), atol=1e-3)
+    many = problems.many_classes(1_000, 5)
+    np.testing.assert_allclose(floors.top_label(many), expected_calibration_error(many.labels, many.scores), rtol=1e-5)
+    marginal = expected_calibration_error(many.labels, many.scores, multiclass="marginal")
+    np.testing.assert_allclose(floors.marginal_equal_width(many), marginal, rtol=1e-5)
