@@ -10,15 +10,18 @@ __all__ = [
     "MARKS",
     "Frame",
     "colors",
+    "count_axis",
     "full_names",
     "grid_frame",
     "legend_outside",
     "neutral",
     "percent",
+    "plural",
     "probability_axes",
     "require_matplotlib",
     "rows",
     "single_frame",
+    "single_or_pair",
 ]
 
 # Okabe and Ito (2008), without yellow, which vanishes on white, in an order whose greys differ, too.
@@ -107,6 +110,18 @@ def single_frame(ax, *, height_below=None, figsize=None):
     return Frame(np.array([ax], dtype=object), below, is_own, grid)
 
 
+def single_or_pair(ax, n_panels):
+    """Return the frame of one panel or of two, side by side, that need not be squares."""
+    if n_panels == 1:
+        return single_frame(np.ravel(np.asarray(ax, dtype=object))[0] if np.ndim(ax) else ax)
+    if ax is not None:
+        return grid_frame(ax, n_panels)
+    plt = require_matplotlib()
+    width, height = plt.rcParams["figure.figsize"]
+    _, axes = plt.subplots(1, n_panels, figsize=(1.4 * width, height), layout="constrained")
+    return Frame(axes, [], True, None)
+
+
 def grid_frame(ax, n_panels, *, height_below=None):
     """Return the frame of small multiples; `ax` may be as many axes, one whose place is divided among them, or None."""
     plt = require_matplotlib()
@@ -192,6 +207,16 @@ def probability_axes(ax, limits):
         axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10]))
 
 
+def count_axis(ax):
+    """Give axes over counts a logarithmic scale with numbers as people write them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda number, _: rows(number)))
+
+
 def legend_outside(frame, title, legend_kw):
     """Put one legend of all that is labelled outside the axes, where it cannot hide data, and return it.
 
@@ -253,6 +278,11 @@ def _legend_handles(axes):
 def rows(number):
     """Return a number of rows as people write it."""
     return f"{number:,.0f}" if float(number).is_integer() or number >= 100 else f"{number:,.4g}"
+
+
+def plural(noun, number):
+    """Return the noun's form after a number."""
+    return noun if number == 1 else noun + "s"
 
 
 def percent(value):

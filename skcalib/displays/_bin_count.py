@@ -1,0 +1,412 @@
+"""How many bins: what theory promises for each number, and what they cost and gain on data."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.model_selection import GridSearchCV, check_cv
+
+from skcalib._reductions import binary_tasks, resolve_multiclass
+from skcalib._validation import check_scored_labels
+from skcalib.binning import UniqueScores
+from skcalib.displays._predictions import named_models, predicted_probabilities
+from skcalib.displays._style import (
+    CURVE,
+    MARKS,
+    colors,
+    count_axis,
+    full_names,
+    legend_outside,
+    neutral,
+    plural,
+    rows,
+    single_or_pair,
+)
+from skcalib.guarantees import conditional_epsilon, marginal_epsilon, max_n_bins
+from skcalib.model_selection import sharpest_within
+from skcalib.recalibrators import HistogramBinning, ScalingBinning
+
+__all__ = ["BinCountDisplay"]
+
+_N_BINS = (2, 3, 5, 10, 15, 20, 30, 50, 75, 100)
+_ROWS_PER_BIN = 5  # of a test fold, on average, so that few bins have less than the two rows that debiasing takes
+
+
+class BinCountCurve(NamedTuple):
+    """What one recalibrator or one sample size gives for each number of bins.
+
+    Parameters
+    ----------
+    name : str
+        Name in the legend.
+    n_bins : ndarray of int, shape (n_counts,)
+        Numbers of bins.
+    tolerance : ndarray of shape (n_counts,) or None
+        Promised tolerance.
+    squared_error, squared_error_deviation : ndarray of shape (n_counts,) or None
+        Mean over folds of the signed square of the debiased l2 error, and the standard deviation of that mean.
+    sharpness, sharpness_deviation : ndarray of shape (n_counts,) or None
+        Share of the labels' variance that the event frequencies of the bins explain, and the same for it.
+    chosen : int or None
+        Number of bins that is marked.
+    """
+
+    name: str
+    n_bins: np.ndarray
+    tolerance: np.ndarray | None = None
+    squared_error: np.ndarray | None = None
+    squared_error_deviation: np.ndarray | None = None
+    sharpness: np.ndarray | None = None
+    sharpness_deviation: np.ndarray | None = None
+    chosen: int | None = None
+
+
+class BinCountDisplay:
+    """How many bins: promised tolerance, or error and sharpness on data, against the number of bins.
+
+    `from_guarantee` draws the tolerance that uniform-mass binning promises before any data, for several sample sizes,
+    with the most bins that meet a wanted one. `from_predictions` and `from_estimator` recalibrate scores by
+    cross-validation and draw calibration error and sharpness.
+
+    Parameters
+    ----------
+    curves : list of BinCountCurve
+        One for each sample size or recalibrator.
+    limit : float, default=None
+        The wanted tolerance or error.
+    caption : str, default=None
+        What the legend says above.
+
+    Attributes
+    ----------
+    ax_ : Axes or ndarray of Axes
+        The axes; error and sharpness have one each.
+    figure_ : Figure
+        The figure.
+    lines_ : list of Line2D
+        The curves: tolerances, or errors and then sharpness of each recalibrator.
+    bands_ : list of PolyCollection
+        Mean over folds plus and minus its standard deviation, in the order of `lines_`.
+    chosen_ : list of Line2D
+        The marks on the chosen numbers of bins.
+    limit_line_ : Line2D or None
+        The wanted tolerance or error.
+    legend_ : Legend or None
+        The legend.
+
+    See Also
+    --------
+    skcalib.guarantees.max_n_bins : The number of bins for a tolerance.
+    skcalib.model_selection.sharpest_within : The rule of the choice on data.
+
+    References
+    ----------
+    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting,
+    Figure 2. Kumar, Liang and Ma (2019), Verified uncertainty calibration, Figures 3 and 17.
+
+    Examples
+    --------
+    >>> from skcalib.displays import BinCountDisplay
+    >>> display = BinCountDisplay.from_guarantee([1_000, 20_000], epsilon=0.1)  # doctest: +SKIP
+    """
+
+    def __init__(self, curves, *, limit=None, caption=None):
+        self.curves = list(curves)
+        self.limit = limit
+        self.caption = caption
+
+    @classmethod
+    def from_guarantee(
+        cls, n_samples, *, epsilon=None, confidence_level=0.9, kind="conditional", n_bins=None, ax=None, **plot_options
+    ):
+        """Draw the tolerance that uniform-mass binning promises, for each number of calibration rows.
+
+        Parameters
+        ----------
+        n_samples : int or sequence of int
+            Calibration rows.
+        epsilon : float, default=None
+            Wanted tolerance; the most bins that meet it are marked, where one bin does.
+        confidence_level : float, default=0.9
+            Probability of the promise.
+        kind : {"conditional", "marginal"}, default="conditional"
+            Promise for all bins at once, or for the bin of one random row.
+        n_bins : array-like of int, default=None
+            Numbers of bins; None is 1 to 100.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : BinCountDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If no number of bins has two rows in each, or an argument is out of range.
+        """
+        if kind not in ("conditional", "marginal"):
+            raise ValueError(f'kind must be "conditional" or "marginal", found {kind!r}.')
+        curves = [_promised(int(n), kind, confidence_level, epsilon, n_bins) for n in np.atleast_1d(n_samples).tolist()]
+        caption = f"{kind} guarantee, {100 * confidence_level:g} % confidence"
+        return cls(curves, limit=epsilon, caption=caption).plot(ax, **plot_options)
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, **options):
+        """Draw error and sharpness against the number of bins for the scores of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, with `predict_proba`.
+        X : array-like of shape (n, n_features)
+            Rows that the classifier was not fitted on.
+        y : array-like of shape (n,)
+            Labels.
+        **options : dict
+            Options of `from_predictions`.
+
+        Returns
+        -------
+        display : BinCountDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `predict_proba`, and for input that has no answer.
+        """
+        probabilities, classes = predicted_probabilities({"model": estimator}, X, None)
+        return cls.from_predictions(y, probabilities["model"], **{"labels": classes, **options})
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true,
+        y_prob,
+        *,
+        recalibrators=None,
+        n_bins=None,
+        max_error=None,
+        cv=5,
+        multiclass="auto",
+        pos_label=None,
+        labels=None,
+        n_jobs=None,
+        ax=None,
+        **plot_options,
+    ):
+        """Draw calibration error and sharpness of recalibrated scores against the number of bins.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Labels.
+        y_prob : array-like of shape (n,), (n, 2) or (n, K)
+            Scores in [0, 1] of a model that was fitted on other rows.
+        recalibrators : recalibrator or dict of them by name, default=None
+            Binned recalibrators for two classes; None is `HistogramBinning` and `ScalingBinning`.
+        n_bins : sequence of int, default=None
+            Numbers of bins; None is those from 2 to 100 that leave five rows a bin in each test fold.
+        max_error : float, default=None
+            Largest l2 calibration error; the sharpest number of bins within it is marked (`sharpest_within`).
+        cv : int, cross-validation splitter or iterable, default=5
+            Folds; an int means stratified ones.
+        multiclass : {"auto", "top_label", "marginal"}, default="auto"
+            See `calibration_error`; "marginal" averages over the classes, each against the rest.
+        pos_label : int, float, bool or str, default=None
+            The label that one column of scores is the probability of.
+        labels : array-like of shape (K,), default=None
+            The sorted labels of the columns.
+        n_jobs : int, default=None
+            Number of fits at once.
+        ax : array of two Axes, or Axes, default=None
+            Where to draw; None makes a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : BinCountDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            For input that has no answer, and for more bins than the rows of a fold allow.
+        """
+        data = check_scored_labels(y_true, y_prob, multiclass=multiclass, pos_label=pos_label, labels=labels)
+        tasks = list(binary_tasks(data, multiclass))
+        n_rows = len(data.scores)
+        splitter = check_cv(cv, tasks[0].labels, classifier=True)
+        n_bins = _checked_n_bins(n_bins, n_rows, splitter.get_n_splits(tasks[0].scores, tasks[0].labels))
+        if recalibrators is None:
+            recalibrators = {"histogram binning": HistogramBinning(), "scaling-binning": ScalingBinning()}
+        elif not isinstance(recalibrators, dict):
+            recalibrators = {type(recalibrators).__name__: recalibrators}
+        curves = [
+            _measured(name, model, tasks, n_bins, splitter, max_error, n_jobs)
+            for name, model in named_models(recalibrators, None).items()
+        ]
+        caption = f"n = {rows(n_rows)}, {resolve_multiclass(multiclass, data).replace('_', '-')} calibration"
+        return cls(curves, limit=max_error, caption=caption).plot(ax, **plot_options)
+
+    def plot(self, ax=None, *, legend=True, line_kw=None, band_kw=None, chosen_kw=None, limit_kw=None, legend_kw=None):
+        """Draw the stored numbers.
+
+        Parameters
+        ----------
+        ax : Axes or array of Axes, default=None
+            Where to draw; None makes a figure.
+        legend : bool, default=True
+            Whether there is a legend.
+        line_kw, band_kw, chosen_kw, limit_kw, legend_kw : dict, default=None
+            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`, `Axes.axhline` and `legend`) that
+            replace ours.
+
+        Returns
+        -------
+        display : BinCountDisplay
+            Itself, with the artists as attributes.
+        """
+        names = [curve.name for curve in self.curves]
+        measured = self.curves[0].tolerance is None
+        frame = single_or_pair(ax, 2 if measured else 1)
+        palette = dict(zip(names, colors(len(names)), strict=True))
+        self.lines_, self.bands_, self.chosen_, self.limit_line_ = [], [], [], None
+        parts = [_error, _sharpness] if measured else [_tolerance]
+        for part, axes in zip(parts, frame.axes, strict=True):
+            for rank, curve in enumerate(self.curves):
+                style = {"color": palette[curve.name], **_mark(rank, with_marker=measured)}
+                self._draw(axes, curve, part(curve), style, line_kw, band_kw, chosen_kw)
+            axes.set(xlabel="Number of bins", ylabel=_LABELS[part])
+            axes.set_ylim(0, min(1.0, axes.get_ylim()[1]))  # beyond 1 nothing is promised
+            count_axis(axes)
+        if self.limit is not None:
+            keywords = {"color": neutral(0.75), "linestyle": (0, (1, 1.5)), "linewidth": 1}
+            label = f"wanted: at most {self.limit:g}"
+            self.limit_line_ = frame.axes[0].axhline(self.limit, **{**keywords, "label": label, **full_names(limit_kw)})
+        self.legend_ = legend_outside(frame, self.caption, full_names(legend_kw)) if legend else None
+        self.figure_ = frame.axes[0].figure
+        self.ax_ = frame.axes if measured else frame.axes[0]
+        return self
+
+    def _draw(self, ax, curve, drawn, style, line_kw, band_kw, chosen_kw):
+        value, low, high = drawn
+        label = curve.name
+        if self.limit is not None:
+            chosen = "no number of bins" if curve.chosen is None else f"{curve.chosen} {plural('bin', curve.chosen)}"
+            label = f"{label}\n{chosen}"
+        keywords = {**style, "linewidth": 1.6, "label": label, "gid": CURVE}
+        self.lines_ += ax.plot(curve.n_bins, value, **{**keywords, **full_names(line_kw)})
+        if low is not None:
+            keywords = {"facecolor": style["color"], "alpha": 0.2, "linewidth": 0}
+            self.bands_.append(ax.fill_between(curve.n_bins, low, high, **{**keywords, **full_names(band_kw)}))
+        if curve.chosen is not None:
+            keywords = {"color": style["color"], "marker": "o", "markersize": 11, "fillstyle": "none", "zorder": 4}
+            at = np.flatnonzero(curve.n_bins == curve.chosen)
+            self.chosen_ += ax.plot(
+                curve.n_bins[at],
+                value[at],
+                **{**keywords, "linestyle": "none", "markeredgewidth": 1.8},
+                **full_names(chosen_kw),
+            )
+
+
+def _tolerance(curve):
+    return curve.tolerance, None, None
+
+
+def _error(curve):
+    """Return the error, the root of the mean square, with one standard deviation of that mean."""
+    squares = curve.squared_error + np.array([[0], [-1], [1]]) * curve.squared_error_deviation
+    return np.sqrt(np.maximum(squares, 0))
+
+
+def _sharpness(curve):
+    return curve.sharpness + np.array([[0], [-1], [1]]) * curve.sharpness_deviation
+
+
+_LABELS = {
+    _tolerance: "Tolerance ε of the probabilities",
+    _error: "Calibration error (l2)",
+    _sharpness: "Sharpness (share of the variance)",
+}
+
+
+def _mark(rank, with_marker):
+    linestyle, marker = MARKS[rank % len(MARKS)]
+    marks = {"marker": marker, "markersize": 4.5, "markeredgewidth": 0} if with_marker else {}
+    return {"linestyle": linestyle, **marks}
+
+
+def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
+    """Return the tolerances for one number of calibration rows, with the most bins that meet a wanted one."""
+    counts = np.unique(np.arange(1, 101) if n_bins is None else np.asarray(n_bins, dtype=np.int64))
+    counts = counts[2 * counts <= n_samples]
+    if len(counts) == 0:
+        raise ValueError(f"n_samples={n_samples} is too few for a guarantee, which takes two rows a bin.")
+    chosen = None
+    promised = conditional_epsilon if kind == "conditional" else marginal_epsilon
+    if epsilon is not None and promised(n_samples, 1, confidence_level=confidence_level) <= epsilon:
+        chosen = max_n_bins(n_samples, epsilon, confidence_level=confidence_level, kind=kind)
+        counts = np.union1d(counts, chosen)
+    tolerance = [promised(n_samples, count, confidence_level=confidence_level) for count in counts.tolist()]
+    return BinCountCurve(f"n = {rows(n_samples)}", counts, tolerance=np.array(tolerance), chosen=chosen)
+
+
+def _checked_n_bins(n_bins, n_rows, n_folds):
+    most = n_rows // (n_folds * _ROWS_PER_BIN)
+    if n_bins is None:
+        n_bins = [count for count in _N_BINS if count <= most]
+        if not n_bins:
+            raise ValueError(
+                f"{n_rows} rows in {n_folds} folds are too few: two bins take {2 * _ROWS_PER_BIN} rows in each fold."
+            )
+    n_bins = np.unique(np.asarray(n_bins, dtype=np.int64))
+    if n_bins[0] < 1 or n_bins[-1] > most:
+        raise ValueError(
+            f"n_bins must be from 1 to {most}, so that a test fold of {n_rows // n_folds} rows leaves {_ROWS_PER_BIN} "
+            f"rows a bin, found {n_bins[0] if n_bins[0] < 1 else n_bins[-1]}."
+        )
+    return n_bins
+
+
+def _measured(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
+    """Return cross-validated error and sharpness for each number of bins, means over the binary problems."""
+    rule = sharpest_within(1.0 if max_error is None else max_error, binning=UniqueScores())
+    parameter = "n_bins" if "n_bins" in recalibrator.get_params() else "binning__n_bins"
+    search = GridSearchCV(
+        recalibrator,
+        {parameter: n_bins.tolist()},
+        scoring={**rule.scoring, "variance": _label_variance},
+        refit=False,
+        cv=splitter,
+        n_jobs=n_jobs,
+        error_score="raise",
+    )
+    results = [search.fit(task.scores, task.labels).cv_results_ for task in tasks]
+    scores = {key: np.mean([result[key] for result in results], axis=0) for key in results[0] if "_test_" in key}
+    square, brier = -_by_fold(scores, "squared_calibration_error"), -_by_fold(scores, "objective")
+    variance = _by_fold(scores, "variance")
+    # Kumar et al.: mean squared error = variance of the labels - sharpness + squared calibration error
+    sharpness = (variance - brier + square) / variance.mean()
+    deviation = [part.std(axis=1, ddof=1) / np.sqrt(part.shape[1]) for part in (square, sharpness)]
+    chosen = None
+    if max_error is not None:
+        within = square.mean(axis=1) + rule.z * deviation[0] <= max_error**2
+        chosen = int(n_bins[rule(scores)]) if within.any() else None
+    return BinCountCurve(
+        name, n_bins, None, square.mean(axis=1), deviation[0], sharpness.mean(axis=1), deviation[1], chosen
+    )
+
+
+def _by_fold(scores, name):
+    folds = [key for key in scores if key.startswith("split") and key.endswith(f"_test_{name}")]
+    return np.column_stack([scores[key] for key in folds])
+
+
+def _label_variance(estimator, X, y):
+    return float(y.mean() * (1 - y.mean()))

@@ -1,0 +1,309 @@
+"""The bias of calibration errors by simulation: a heat map over bins and rows, and bias against the number of rows."""
+
+from functools import partial
+
+import numpy as np
+
+from skcalib._reductions import binary_tasks
+from skcalib._validation import check_scored_labels
+from skcalib.binning import EqualWidth
+from skcalib.displays._predictions import predicted_probabilities
+from skcalib.displays._style import (
+    CURVE,
+    MARKS,
+    colors,
+    count_axis,
+    full_names,
+    legend_outside,
+    neutral,
+    rows,
+    single_frame,
+)
+from skcalib.metrics import calibration_error
+from skcalib.simulation import CalibrationModel, fit_calibration_curve, fit_score_distribution
+
+__all__ = ["EstimatorBiasDisplay"]
+
+_N_SAMPLES = (200, 400, 800, 1600, 3200, 6400)
+_N_BINS = (2, 4, 8, 16, 32, 64)
+
+
+class EstimatorBiasDisplay:
+    """How far estimates of the calibration error are off on average, by estimator and number of rows.
+
+    `from_model` simulates a `CalibrationModel`, whose true error is known; `from_predictions` and `from_estimator` fit
+    such a model to scores and labels first.
+
+    Parameters
+    ----------
+    bias, standard_error : ndarray of shape (n_estimators, n_sizes)
+        Bias and its Monte Carlo standard error.
+    n_samples : sequence of int, shape (n_sizes,)
+        Numbers of rows.
+    estimators : sequence of str or int, shape (n_estimators,)
+        Names of the estimators, or numbers of bins.
+    true_error : float
+        The error that is estimated.
+    n_simulations : int
+        Number of samples of each size.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes.
+    figure_ : Figure
+        The figure.
+    mesh_ : QuadMesh or None
+        The heat map.
+    texts_ : list of Text
+        The numbers in it.
+    colorbar_ : Colorbar or None
+        Its scale.
+    lines_ : list of Line2D
+        Bias against the number of rows, one an estimator.
+    bands_ : list of PolyCollection
+        Two standard errors on both sides.
+    legend_ : Legend or None
+        The legend of the lines.
+
+    See Also
+    --------
+    skcalib.simulation.CalibrationModel : The simulation.
+
+    References
+    ----------
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Figure 4.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from skcalib.displays import EstimatorBiasDisplay
+    >>> from skcalib.simulation import CalibrationModel, PowerCurve
+    >>> model = CalibrationModel(stats.uniform(), PowerCurve(2))
+    >>> display = EstimatorBiasDisplay.from_model(model)  # doctest: +SKIP
+    """
+
+    def __init__(self, bias, standard_error, *, n_samples, estimators, true_error, n_simulations):
+        self.bias = np.asarray(bias, dtype=np.float64)
+        self.standard_error = np.asarray(standard_error, dtype=np.float64)
+        self.n_samples = list(n_samples)
+        self.estimators = list(estimators)
+        self.true_error = true_error
+        self.n_simulations = n_simulations
+
+    @classmethod
+    def from_model(
+        cls,
+        model,
+        *,
+        metrics=None,
+        n_bins=_N_BINS,
+        n_samples=_N_SAMPLES,
+        n_simulations=200,
+        norm=2,
+        n_jobs=None,
+        random_state=None,
+        verbose=False,
+        ax=None,
+        **plot_options,
+    ):
+        """Simulate the bias for a model whose error is known, and draw it.
+
+        Parameters
+        ----------
+        model : CalibrationModel
+            Distribution of scores and calibration curve.
+        metrics : dict of callables by name, default=None
+            Estimators ``metric(y_true, y_prob)`` of the error of this `norm`. None is the plugin error in equal-width
+            bins, for each of `n_bins`.
+        n_bins : sequence of int, default=(2, 4, 8, 16, 32, 64)
+            Numbers of bins where `metrics` is None.
+        n_samples : sequence of int, default=(200, 400, 800, 1600, 3200, 6400)
+            Numbers of rows.
+        n_simulations : int, default=200
+            Samples of each size.
+        norm : float, default=2
+            Norm of the error.
+        n_jobs : int, default=None
+            Number of parallel jobs.
+        random_state : int, RandomState or None, default=None
+            Seed of the samples.
+        verbose : bool, default=False
+            Whether progress is shown.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : EstimatorBiasDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range.
+        """
+        if metrics is None:
+            metrics = {int(count): _plugin_error(int(count), norm) for count in n_bins}
+        options = {"norm": norm, "n_jobs": n_jobs, "random_state": random_state, "verbose": verbose}
+        columns = [model.estimator_bias(metrics, int(n), n_simulations, **options) for n in n_samples]
+        return cls(
+            [[column[name].bias for column in columns] for name in metrics],
+            [[column[name].standard_error for column in columns] for name in metrics],
+            n_samples=n_samples,
+            estimators=metrics,
+            true_error=model.true_calibration_error(norm),
+            n_simulations=n_simulations,
+        ).plot(ax, **plot_options)
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, **options):
+        """Simulate and draw the bias for a model fitted to the scores of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, with `predict_proba`.
+        X : array-like of shape (n, n_features)
+            Rows that the classifier was not fitted on.
+        y : array-like of shape (n,)
+            Labels.
+        **options : dict
+            Options of `from_predictions`.
+
+        Returns
+        -------
+        display : EstimatorBiasDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `predict_proba`, and for input that has no answer.
+        """
+        probabilities, classes = predicted_probabilities({"model": estimator}, X, None)
+        return cls.from_predictions(y, probabilities["model"], **{"labels": classes, **options})
+
+    @classmethod
+    def from_predictions(cls, y_true, y_prob, *, multiclass="auto", pos_label=None, labels=None, **options):
+        """Simulate and draw the bias for a model fitted to scores and labels.
+
+        A Beta distribution is fitted to the scores and the best of the curves of Roelofs et al. to the labels.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Labels.
+        y_prob : array-like of shape (n,), (n, 2) or (n, K)
+            Probabilities in [0, 1].
+        multiclass : {"auto", "top_label"}, default="auto"
+            See `calibration_error`.
+        pos_label : int, float, bool or str, default=None
+            The label that one column of scores is the probability of.
+        labels : array-like of shape (K,), default=None
+            The sorted labels of the columns.
+        **options : dict
+            Options of `from_model`.
+
+        Returns
+        -------
+        display : EstimatorBiasDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            For input that has no answer, and for scores that no such model fits.
+        """
+        if multiclass not in ("auto", "top_label"):
+            raise ValueError(
+                f"multiclass must be 'auto' or 'top_label', found {multiclass!r}: a model is of one event."
+            )
+        data = check_scored_labels(y_true, y_prob, multiclass=multiclass, pos_label=pos_label, labels=labels)
+        task = next(binary_tasks(data, multiclass))
+        curve = fit_calibration_curve(task.scores, task.labels).curve
+        return cls.from_model(CalibrationModel(fit_score_distribution(task.scores), curve), **options)
+
+    def plot(
+        self,
+        ax=None,
+        *,
+        kind="heatmap",
+        legend=True,
+        mesh_kw=None,
+        text_kw=None,
+        line_kw=None,
+        band_kw=None,
+        legend_kw=None,
+    ):
+        """Draw the stored numbers.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        kind : {"heatmap", "lines"}, default="heatmap"
+            A cell for each estimator and number of rows, or a line for each estimator.
+        legend : bool, default=True
+            Whether the lines have a legend.
+        mesh_kw, text_kw, line_kw, band_kw, legend_kw : dict, default=None
+            Keywords of the artists (`Axes.pcolormesh`, `Axes.text`, `Axes.plot`, `Axes.fill_between` and `legend`)
+            that replace ours.
+
+        Returns
+        -------
+        display : EstimatorBiasDisplay
+            Itself, with the artists as attributes.
+        """
+        if kind not in ("heatmap", "lines"):
+            raise ValueError(f'kind must be "heatmap" or "lines", found {kind!r}.')
+        frame = single_frame(ax)
+        self.ax_, self.figure_ = frame.axes[0], frame.axes[0].figure
+        self.mesh_, self.texts_, self.colorbar_, self.lines_, self.bands_, self.legend_ = None, [], None, [], [], None
+        note = f"true error {100 * self.true_error:.2f} %, {rows(self.n_simulations)} simulations"
+        if kind == "heatmap":
+            self._draw_heatmap(full_names(mesh_kw), {} if text_kw is None else text_kw)
+            self.ax_.set_title(note, fontsize="medium")
+        else:
+            self._draw_lines(full_names(line_kw), full_names(band_kw))
+            self.legend_ = legend_outside(frame, note, full_names(legend_kw)) if legend else None
+        return self
+
+    def _draw_heatmap(self, mesh_kw, text_kw):
+        points = 100 * self.bias
+        largest = max(np.abs(points).max(), 1e-9)
+        keywords = {"cmap": "PuOr_r", "vmin": -largest, "vmax": largest}
+        self.mesh_ = self.ax_.pcolormesh(points, **{**keywords, **mesh_kw})
+        self.colorbar_ = self.figure_.colorbar(self.mesh_, ax=self.ax_, label="Bias (percentage points)")
+        for (row, column), value in np.ndenumerate(points):
+            red, green, blue, _ = self.mesh_.to_rgba(value)
+            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+            keywords = {"ha": "center", "va": "center", "color": "white" if dark else "black"}
+            text = f"{value:.1f}" if round(value, 1) else "0.0"
+            self.texts_.append(self.ax_.text(column + 0.5, row + 0.5, text, **{**keywords, **text_kw}))
+        self.ax_.set_xticks(np.arange(len(self.n_samples)) + 0.5, [rows(n) for n in self.n_samples])
+        self.ax_.set_yticks(np.arange(len(self.estimators)) + 0.5, [str(name) for name in self.estimators])
+        self.ax_.set_xlabel("Number of rows")
+        if all(isinstance(name, int) for name in self.estimators):
+            self.ax_.set_ylabel("Number of bins")
+        else:
+            self.ax_.invert_yaxis()  # names are read from the top
+
+    def _draw_lines(self, line_kw, band_kw):
+        for rank, (name, color) in enumerate(zip(self.estimators, colors(len(self.estimators)), strict=True)):
+            linestyle, marker = MARKS[rank % len(MARKS)]
+            points, error = 100 * self.bias[rank], 200 * self.standard_error[rank]
+            keywords = {"facecolor": color, "alpha": 0.2, "linewidth": 0, **band_kw}
+            self.bands_.append(self.ax_.fill_between(self.n_samples, points - error, points + error, **keywords))
+            keywords = {"color": color, "linestyle": linestyle, "marker": marker, "markersize": 4.5, "gid": CURVE}
+            label = f"{name} bins" if isinstance(name, int) else name
+            self.lines_ += self.ax_.plot(self.n_samples, points, **{**keywords, "label": label, **line_kw})
+        self.ax_.axhline(0, color=neutral(0.75), linewidth=1, linestyle=(0, (1, 1.5)))
+        self.ax_.set(xlabel="Number of rows", ylabel="Bias (percentage points)")
+        count_axis(self.ax_)
+
+
+def _plugin_error(n_bins, norm):
+    return partial(calibration_error, norm=norm, method="plugin", binning=EqualWidth(n_bins), labels=[False, True])

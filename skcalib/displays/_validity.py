@@ -1,0 +1,322 @@
+"""Validity curves: how much of a forecast is within a tolerance of the truth, and what theory promises."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib.displays._predictions import named_models, predicted_probabilities
+from skcalib.displays._style import CURVE, MARKS, colors, full_names, legend_outside, neutral, rows, single_or_pair
+from skcalib.guarantees import conditional_epsilon, marginal_epsilon
+from skcalib.metrics import mean_validity_curve, validity_curve
+
+__all__ = ["ValidityDisplay"]
+
+_KINDS = ("marginal", "conditional")
+_TITLES = {"marginal": "Share of the rows within the tolerance", "conditional": "All bins within the tolerance"}
+_LEVELS = np.linspace(0, 1, 402)[1:-1]  # confidence levels at which the guarantee is drawn
+
+
+class ValidityCurve(NamedTuple):
+    """One curve of a validity plot.
+
+    Parameters
+    ----------
+    model : str
+        Name of the model.
+    kind : {"marginal", "conditional"}
+        Share of the rows, or of the repeats in which every bin is within the tolerance.
+    epsilons, validity, standard_error : ndarray of shape (n_epsilons,)
+        Tolerances, validity, and the standard deviation of the mean over repeats, which is 0 for a single sample.
+    n_rows : float
+        Rows of a sample.
+    n_repeats : int
+        Number of samples.
+    """
+
+    model: str
+    kind: str
+    epsilons: np.ndarray
+    validity: np.ndarray
+    standard_error: np.ndarray
+    n_rows: float
+    n_repeats: int
+
+
+class ValidityDisplay:
+    """Validity plot: for each tolerance, the share of the rows whose forecast is within it of the event frequency.
+
+    Suits binned models, whose forecasts take few values. Make it with `from_estimator`, `from_predictions`, or
+    `from_repeats` for means over repeated experiments.
+
+    Parameters
+    ----------
+    curves : list of ValidityCurve
+        One for each model and kind.
+    guarantees : dict, default=None
+        Points (epsilons, confidence levels) of the theorem's curve by kind.
+    guarantee_label : str, default="guarantee"
+        What the legend calls it.
+
+    Attributes
+    ----------
+    ax_ : Axes or ndarray of Axes
+        The axes, one a kind.
+    figure_ : Figure
+        The figure.
+    lines_ : list of Line2D
+        The curves, in the order of `curves`.
+    bands_ : list of PolyCollection
+        Mean plus and minus its standard deviation, for curves over repeats.
+    guarantee_lines_ : list of Line2D
+        The theorem's curves, one a panel.
+    legend_ : Legend or None
+        The legend.
+
+    See Also
+    --------
+    skcalib.metrics.validity_curve : The curve as numbers.
+    skcalib.guarantees.conditional_epsilon : The guarantee.
+
+    References
+    ----------
+    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting,
+    Figures 1 and 3 to 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.displays import ValidityDisplay
+    >>> y_prob = np.repeat([0.2, 0.8], [90, 10])
+    >>> y_true = np.concatenate((np.arange(90) < 27, np.arange(10) < 6))
+    >>> display = ValidityDisplay.from_predictions(y_true, y_prob)  # doctest: +SKIP
+    """
+
+    def __init__(self, curves, *, guarantees=None, guarantee_label="guarantee"):
+        self.curves = list(curves)
+        self.guarantees = guarantees or {}
+        self.guarantee_label = guarantee_label
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, *, name=None, **options):
+        """Draw the validity curves of one or several fitted classifiers or recalibrators.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of classifiers by name
+            Fitted, with `predict_proba`.
+        X : array-like of shape (n, n_features)
+            Rows that it was not fitted on.
+        y : array-like of shape (n,)
+            Labels.
+        name : str, default=None
+            Name in the legend; None is the name of the class.
+        **options : dict
+            Options of `from_predictions`.
+
+        Returns
+        -------
+        display : ValidityDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `predict_proba`, and for input that has no answer.
+        """
+        probabilities, classes = predicted_probabilities(estimator, X, name)
+        return cls.from_predictions(y, probabilities, **{"labels": classes, **options})
+
+    @classmethod
+    def from_predictions(cls, y_true, y_prob, *, kind="marginal", name=None, **options):
+        """Draw the exact validity curves of one sample.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Labels.
+        y_prob : array-like of shape (n,), (n, 2) or (n, K), or dict of such
+            Probabilities in [0, 1]; a dict draws several models, by name.
+        kind : {"marginal", "conditional", "both"}, default="marginal"
+            Share of the rows, whether every bin is within the tolerance, or a panel for each.
+        name : str, default=None
+            Name of the model in the legend.
+        **options : dict
+            Other options of `from_repeats`, which this is for one repeat.
+
+        Returns
+        -------
+        display : ValidityDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            For input that has no answer.
+        """
+        samples = {key: [(y_true, proba)] for key, proba in named_models(y_prob, name).items()}
+        return cls.from_repeats(samples, kind=kind, **options)
+
+    @classmethod
+    def from_repeats(
+        cls,
+        samples,
+        *,
+        kind="marginal",
+        epsilons=None,
+        n_samples=None,
+        n_bins=None,
+        name=None,
+        binning=None,
+        multiclass="auto",
+        pos_label=None,
+        labels=None,
+        sample_weight=None,
+        ax=None,
+        **plot_options,
+    ):
+        """Draw mean validity curves over repeated experiments.
+
+        Parameters
+        ----------
+        samples : list of (y_true, y_prob), or dict of such lists
+            Labels and probabilities of each repeat; a dict holds several models, by name.
+        kind : {"marginal", "conditional", "both"}, default="marginal"
+            Mean share of the rows within the tolerance, share of the repeats in which every bin is, or a panel each.
+        epsilons : array-like, default=None
+            Tolerances in increasing order; None is 0 to 0.2, and the exact steps for a single repeat.
+        n_samples, n_bins : int, default=None
+            Calibration rows and bins of uniform-mass binning, whose guarantee is then drawn as well.
+        name : str, default=None
+            Name of the model in the legend.
+        binning : BaseBinning, int or None, default=None
+            Bins in which forecasts are compared with events; None is `UniqueScores`.
+        multiclass : {"auto", "top_label"}, default="auto"
+            See `calibration_error`.
+        pos_label : int, float, bool or str, default=None
+            The label that one column of scores is the probability of.
+        labels : array-like of shape (K,), default=None
+            The sorted labels of the columns.
+        sample_weight : array-like of shape (n,), default=None
+            Weights, which count as repeated rows; for a single repeat.
+        ax : Axes or array of Axes, default=None
+            Where to draw; None makes a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : ValidityDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            For input that has no answer.
+        """
+        if kind not in (*_KINDS, "both"):
+            raise ValueError(f'kind must be "marginal", "conditional" or "both", found {kind!r}.')
+        if (n_samples is None) != (n_bins is None):
+            raise ValueError("n_samples and n_bins belong together: the guarantee depends on both.")
+        kinds = _KINDS if kind == "both" else (kind,)
+        options = {"binning": binning, "multiclass": multiclass, "pos_label": pos_label, "labels": labels}
+        options["sample_weight"] = sample_weight
+        curves = [
+            _curve(model, repeats, part, epsilons, options)
+            for part in kinds
+            for model, repeats in named_models(samples, name).items()
+        ]
+        guarantees, label = {}, "guarantee"
+        if n_samples is not None:
+            guarantees = {part: _guarantee(part, n_samples, n_bins) for part in kinds}
+            label = f"guarantee, {rows(n_samples)} rows in {n_bins} bins"
+        return cls(curves, guarantees=guarantees, guarantee_label=label).plot(ax, **plot_options)
+
+    def plot(
+        self, ax=None, *, max_epsilon=None, legend=True, line_kw=None, band_kw=None, guarantee_kw=None, legend_kw=None
+    ):
+        """Draw the stored curves.
+
+        Parameters
+        ----------
+        ax : Axes or array of Axes, default=None
+            Where to draw; None makes a figure.
+        max_epsilon : float, default=None
+            Largest tolerance shown; None is where the curves have come to 1.
+        legend : bool, default=True
+            Whether there is a legend.
+        line_kw, band_kw, guarantee_kw, legend_kw : dict, default=None
+            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot` and `legend`) that replace ours.
+
+        Returns
+        -------
+        display : ValidityDisplay
+            Itself, with the artists as attributes.
+        """
+        kinds = list(dict.fromkeys(curve.kind for curve in self.curves))
+        models = list(dict.fromkeys(curve.model for curve in self.curves))
+        frame = single_or_pair(ax, len(kinds))
+        place, palette = dict(zip(kinds, frame.axes, strict=True)), colors(len(models))
+        self.lines_, self.bands_, self.guarantee_lines_ = [], [], []
+        right = self._max_epsilon() if max_epsilon is None else max_epsilon
+        for curve in self.curves:
+            rank = models.index(curve.model)
+            self._draw(place[curve.kind], curve, palette[rank], MARKS[rank % len(MARKS)], right, line_kw, band_kw)
+        for kind, points in self.guarantees.items():
+            keywords = {"color": neutral(0.75), "linestyle": (0, (1, 1.5)), "label": self.guarantee_label}
+            self.guarantee_lines_ += place[kind].plot(*points, **{**keywords, **full_names(guarantee_kw)})
+        for kind, axes in place.items():
+            axes.set(xlim=(0, right), ylim=(-0.02, 1.02), xlabel="Tolerance ε of the probabilities")
+            axes.set_ylabel("Validity" if len(kinds) > 1 else _TITLES[kind])
+            if len(kinds) > 1:
+                axes.set_title(_TITLES[kind], fontsize="medium")
+        self.legend_ = legend_outside(frame, None, full_names(legend_kw)) if legend else None
+        self.figure_ = frame.axes[0].figure
+        self.ax_ = frame.axes if len(kinds) > 1 else frame.axes[0]
+        return self
+
+    def _draw(self, ax, curve, color, mark, right, line_kw, band_kw):
+        size = f"n = {rows(curve.n_rows)}"
+        if curve.n_repeats > 1:
+            size += f", {curve.n_repeats} repeats"
+            keywords = {"facecolor": color, "alpha": 0.25, "linewidth": 0}
+            low, high = curve.validity - curve.standard_error, curve.validity + curve.standard_error
+            low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
+            self.bands_.append(ax.fill_between(curve.epsilons, low, high, **{**keywords, **full_names(band_kw)}))
+        keywords = {
+            "color": color,
+            "linestyle": mark[0],
+            "linewidth": 1.6,
+            "label": f"{curve.model}\n{size}",
+            "gid": CURVE,
+        }
+        epsilons, validity = curve.epsilons, curve.validity
+        if curve.n_repeats == 1:
+            keywords["drawstyle"] = "steps-post"
+            epsilons, validity = np.append(epsilons, max(1.0, right)), np.append(validity, validity[-1])
+        self.lines_ += ax.plot(epsilons, validity, **{**keywords, **full_names(line_kw)})
+
+    def _max_epsilon(self):
+        """Return a tolerance a little beyond that at which all curves have come to their end."""
+        ends = [curve.epsilons[np.argmax(curve.validity >= curve.validity[-1])] for curve in self.curves]
+        return min(1.0, 1.15 * max(*ends, 0.02))
+
+
+def _curve(model, repeats, kind, epsilons, options):
+    repeats = list(repeats)
+    if not repeats:
+        raise ValueError("samples holds no repeat: a curve needs at least one.")
+    given = {**options, "conditional": kind == "conditional"}
+    n_rows = float(np.mean([len(y_true) for y_true, _ in repeats]))
+    if len(repeats) == 1:
+        epsilons, validity = validity_curve(*repeats[0], epsilons=epsilons, **given)
+        return ValidityCurve(model, kind, epsilons, validity, np.zeros(len(epsilons)), n_rows, 1)
+    if given.pop("sample_weight") is not None:
+        raise ValueError("sample_weight is for a single repeat.")
+    epsilons = np.linspace(0, 0.2, 201) if epsilons is None else epsilons
+    return ValidityCurve(model, kind, *mean_validity_curve(repeats, epsilons=epsilons, **given), n_rows, len(repeats))
+
+
+def _guarantee(kind, n_samples, n_bins):
+    """Return the tolerances that are promised at rising confidence levels, and these."""
+    promised = conditional_epsilon if kind == "conditional" else marginal_epsilon
+    return np.array([promised(n_samples, n_bins, confidence_level=level) for level in _LEVELS]), _LEVELS
