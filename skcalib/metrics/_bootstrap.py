@@ -231,7 +231,7 @@ class _BinnedError(NamedTuple):
     @classmethod
     def from_metric(cls, metric, params):
         """Return the binned error that a metric with parameters is, or None."""
-        if metric not in _BINNED or params.get("method") == "label_binned":
+        if not any(metric is known for known in _BINNED) or params.get("method") == "label_binned":
             return None
         options = {**_BINNED[metric], **params}
         default = _BINNED[metric]["binning"]

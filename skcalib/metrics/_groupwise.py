@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skcalib._reductions import resolve_multiclass
 from skcalib._validation import check_groups, check_scored_labels, drop_zero_weight
 from skcalib.binning import EqualWidth, check_binning
 from skcalib.metrics._errors import binned_power, check_norm, error_root, power_over_tasks
@@ -94,6 +95,7 @@ def groupwise_calibration_error(
         multiclass=multiclass,
         drop=False,
     )
+    resolve_multiclass(multiclass, data)
     names, codes = _predicted_class(data) if _is_predicted_class(groups) else check_groups(groups, len(data.scores))
     errors, weights = {}, []
     for code, part in _split(data, codes):

@@ -141,7 +141,10 @@ def calibration_test(
             statistics = _metric_statistics(metric, data, n_resamples, rng, parallel)
         return CalibrationTestResult(statistics[0], _resampling_pvalue(statistics))
     if marginal:
-        raise ValueError(f'method={method!r} tests one binary problem: use "resampling" or multiclass="top_label".')
+        raise ValueError(
+            f'method={method!r} tests one binary problem, multiclass="marginal" are several: use "resampling" or '
+            '"top_label".'
+        )
     statistic, pvalue = _CLOSED_FORM[method](*binary_tasks(data, multiclass), check_binning(binning, EqualMass(10)))
     return CalibrationTestResult(float(statistic), float(pvalue))
 
