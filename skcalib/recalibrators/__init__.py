@@ -1,8 +1,12 @@
 """Recalibrators: estimators that turn scores into calibrated probabilities."""
 
 from skcalib.recalibrators._base import BaseRecalibrator, BinaryRecalibrator, LogitRecalibrator
+from skcalib.recalibrators._beta import BetaCalibration
+from skcalib.recalibrators._classwise import ClasswiseTemperatureScaling
 from skcalib.recalibrators._histogram import HistogramBinning
 from skcalib.recalibrators._isotonic import IsotonicCalibration
+from skcalib.recalibrators._matrix import DirichletCalibration, MatrixScaling, VectorScaling
+from skcalib.recalibrators._quadratic import QuadraticScaling
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._scaling_binning import ScalingBinning
 from skcalib.recalibrators._temperature import TemperatureScaling
@@ -10,12 +14,18 @@ from skcalib.recalibrators._uniform_mass import UniformMassBinning
 
 __all__ = [
     "BaseRecalibrator",
+    "BetaCalibration",
     "BinaryRecalibrator",
+    "ClasswiseTemperatureScaling",
+    "DirichletCalibration",
     "HistogramBinning",
     "IsotonicCalibration",
     "LogitRecalibrator",
+    "MatrixScaling",
     "PlattScaling",
+    "QuadraticScaling",
     "ScalingBinning",
     "TemperatureScaling",
     "UniformMassBinning",
+    "VectorScaling",
 ]

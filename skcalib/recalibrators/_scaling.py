@@ -83,9 +83,9 @@ class PlattScaling(BinaryRecalibrator):
         return self.loss == "log" and self.smooth_targets
 
     def _fit_binary(self, log_odds, labels, sample_weight):
-        centre, scale = _location_scale(log_odds, sample_weight)
+        centre, scale = location_scale(log_odds, sample_weight)
         features = np.column_stack(((log_odds - centre) / scale, np.ones(len(log_odds))))
-        targets = _platt_targets(labels, sample_weight) if self._fits_missing_class else labels.astype(np.float64)
+        targets = platt_targets(labels, sample_weight) if self._fits_missing_class else labels.astype(np.float64)
         coef = fit_logistic(features, targets, sample_weight)
         if self.loss == "squared":
             coef = _fit_squared(features, targets, sample_weight, start=coef)
@@ -96,7 +96,7 @@ class PlattScaling(BinaryRecalibrator):
         return clip_probability(expit(self.slope_ * log_odds + self.intercept_))
 
 
-def _platt_targets(labels, sample_weight):
+def platt_targets(labels, sample_weight):
     """Return Platt's smoothed targets, with weights as counts."""
     positives = float(np.sum(labels) if sample_weight is None else sample_weight @ labels)
     negatives = float((len(labels) if sample_weight is None else sample_weight.sum()) - positives)
@@ -117,7 +117,7 @@ def _fit_squared(features, targets, sample_weight, start):
     return least_squares(residual, start, jac=jacobian, method="lm", xtol=1e-12, ftol=1e-12, gtol=1e-12).x
 
 
-def _location_scale(values, sample_weight):
+def location_scale(values, sample_weight):
     """Return the weighted mean and standard deviation (1 where that is zero)."""
     centre = np.average(values, weights=sample_weight)
     scale = np.sqrt(np.average((values - centre) ** 2, weights=sample_weight))

@@ -1,0 +1,416 @@
+"""Vector and matrix scaling: an affine map of the logits, held near temperature scaling by a structured ridge."""
+
+import warnings
+from numbers import Real
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
+from sklearn.exceptions import ConvergenceWarning
+
+from skcalib._links import logsumexp, softmax
+from skcalib._validation import Interval
+from skcalib.recalibrators._base import LogitRecalibrator
+from skcalib.recalibrators._logistic import line_search
+from skcalib.recalibrators._temperature import fit_inverse_temperature
+
+_MAX_STEPS = 60
+_MAX_PRODUCTS = 500  # of the Hessian with a vector, in one step
+_TOLERANCE = 1e-14  # of the Newton decrement, twice the loss still to be gained, in nats a row
+_WORTH_A_WARNING = 1e-9
+_DAMPING = 1e-8
+
+
+class AffineScaling(LogitRecalibrator):
+    """Base of the methods that fit ``softmax(coef @ features + intercept)``.
+
+    A subclass defines ``_affine_map(features)``, the linear operator that its parameters stand for, and
+    ``_penalty(n_classes)``, the ridge of each parameter.
+    """
+
+    _parameter_constraints = {
+        **LogitRecalibrator._parameter_constraints,
+        "strength": [Interval(Real, 0, None, closed="left")],
+        "intercept_strength": [Interval(Real, 0, None, closed="left"), None],
+    }
+
+    @property
+    def _fits_missing_class(self):
+        # The log-loss alone would send the intercept of a class without rows to minus infinity.
+        return bool(np.all(self._penalty(2) > 0))
+
+    def _check_classes_present(self, codes):
+        if codes.min() == codes.max():
+            found = self.classes_[codes[:1]].tolist()[0]
+            raise ValueError(f"{type(self).__name__} needs rows of two classes, found {found!r} only.")
+        super()._check_classes_present(codes)
+
+    def _fit_logits(self, logits, codes, sample_weight):
+        logits = logits.astype(np.float64)
+        self.inverse_temperature_ = float(fit_inverse_temperature(logits, codes, sample_weight))
+        features = self.inverse_temperature_ * self._features(logits)
+        affine_map = self._affine_map(features)
+        deviation = _fit_deviation(affine_map, features, codes, sample_weight, self._penalty(features.shape[1]))
+        coef, self.intercept_ = affine_map.unpacked(deviation)
+        self.coef_ = self.inverse_temperature_ * (affine_map.identity + coef)
+
+    def _predict_logits(self, logits):
+        return self._affine_map(self._features(logits.astype(np.float64))).apply(self.coef_, self.intercept_)
+
+    def _features(self, logits):
+        """Return the logits without what a constant added to a row would change."""
+        return logits - logits.mean(axis=1, keepdims=True)
+
+    def _strength(self, part):
+        value = getattr(self, f"{part}_strength")
+        return self.strength if value is None else value
+
+    def _affine_map(self, features):
+        raise NotImplementedError
+
+    def _penalty(self, n_classes):
+        raise NotImplementedError
+
+
+class VectorScaling(AffineScaling):
+    """Vector scaling: ``softmax(coef * logits + intercept)``, one slope and one intercept a class.
+
+    Fitted by log-loss from temperature scaling on, with a ridge toward it, so that it does not overfit many classes
+    with few rows. Logits are centred in each row first: they mean the same with a constant added to a row.
+
+    Parameters
+    ----------
+    strength : float, default=1.0
+        Strength of the ridge, at least 0. On the log-loss summed over the rows it is
+        ``strength * n_classes / 2 * ((coef / inverse_temperature - 1)**2 + intercept**2)``, summed over the classes:
+        more classes mean fewer rows for each, and with more rows the ridge matters less. 0 is the unpenalised fit.
+    intercept_strength : float, default=None
+        Strength for the intercepts; None is that of `strength`.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
+    clip : float or "auto", default=None
+        Probabilities are clipped to [clip, 1 - clip] before they become log-odds; None means 2^-52. "auto" goes up, to
+        .03 at most, where that gains more than 1 nat of log-likelihood: for models that say exactly 0 and 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    clip_ : float
+        The clipping constant used.
+    coef_ : ndarray of shape (n_classes,)
+        Slopes, of the centred logits.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts.
+    inverse_temperature_ : float
+        The temperature scaling that the fit starts from and that the ridge pulls to.
+
+    See Also
+    --------
+    MatrixScaling : Every class's logit may move every other's.
+    TemperatureScaling : One slope, no intercepts: decisions never change.
+
+    References
+    ----------
+    Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks. Kull et al. (2019), Beyond
+    temperature scaling, for the ridge apart on the intercepts.
+
+    Examples
+    --------
+    Half the rows are of the third class, which a forecast of equal probabilities does not say:
+
+    >>> import numpy as np
+    >>> from skcalib import VectorScaling
+    >>> scores = np.full((400, 3), 1 / 3)
+    >>> y = np.repeat([0, 1, 2, 2], 100)
+    >>> VectorScaling(strength=0).fit(scores, y).predict_proba(scores[:1]).round(6).tolist()
+    [[0.25, 0.25, 0.5]]
+    """
+
+    def __init__(self, strength=1.0, *, intercept_strength=None, input="probability", classes=None, clip=None):
+        self.strength = strength
+        self.intercept_strength = intercept_strength
+        self.input = input
+        self.classes = classes
+        self.clip = clip
+
+    def _affine_map(self, features):
+        return _DiagonalMap(features)
+
+    def _penalty(self, n_classes):
+        return n_classes * np.repeat([self.strength, self._strength("intercept")], n_classes)
+
+
+class MatrixScaling(AffineScaling):
+    """Matrix scaling: ``softmax(coef @ logits + intercept)`` with a structured ridge toward temperature scaling.
+
+    Logits are centred in each row first: they mean the same with a constant added to a row. For two classes the
+    family is that of `PlattScaling`.
+
+    Parameters
+    ----------
+    strength : float, default=1.0
+        Strength of the ridge, at least 0, for the parts that have none of their own. With V the matrix
+        ``coef / inverse_temperature`` the ridge on the log-loss summed over the rows is half of::
+
+            diagonal_strength     * K           * sum_k      (V_kk - 1)^2
+            off_diagonal_strength * K * (K - 1) * sum_{j!=k} V_jk^2
+            intercept_strength    * K           * sum_k      intercept_k^2
+
+        for K classes: the K (K - 1) numbers off the diagonal together weigh as much as the K on it would, more
+        classes mean fewer rows for each, and with more rows the ridge matters less. 0 is the unpenalised fit.
+    diagonal_strength, off_diagonal_strength, intercept_strength : float, default=None
+        Strengths of the parts; None is that of `strength`.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
+    clip : float or "auto", default=None
+        Probabilities are clipped to [clip, 1 - clip] before they become log-odds; None means 2^-52. "auto" goes up, to
+        .03 at most, where that gains more than 1 nat of log-likelihood: for models that say exactly 0 and 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    clip_ : float
+        The clipping constant used.
+    coef_ : ndarray of shape (n_classes, n_classes)
+        The matrix: row k makes the logit of class k.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts.
+    inverse_temperature_ : float
+        The temperature scaling that the fit starts from and that the ridge pulls to.
+
+    See Also
+    --------
+    VectorScaling : The diagonal alone.
+    DirichletCalibration : The same on log-probabilities.
+
+    References
+    ----------
+    Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks. Kull et al. (2019), Beyond
+    temperature scaling, for ridges apart on the diagonal, off it and on the intercepts.
+
+    Examples
+    --------
+    A model that takes one class for another half of the time:
+
+    >>> import numpy as np
+    >>> from skcalib import MatrixScaling
+    >>> scores = np.repeat([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], 1000, axis=0)
+    >>> y = np.repeat([0, 1, 2, 2], [1000, 500, 500, 1000])
+    >>> MatrixScaling().fit(scores, y).predict_proba(scores[[0, 1000]]).round(2).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]
+    """
+
+    _parameter_constraints = {
+        **AffineScaling._parameter_constraints,
+        "diagonal_strength": [Interval(Real, 0, None, closed="left"), None],
+        "off_diagonal_strength": [Interval(Real, 0, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        strength=1.0,
+        *,
+        diagonal_strength=None,
+        off_diagonal_strength=None,
+        intercept_strength=None,
+        input="probability",
+        classes=None,
+        clip=None,
+    ):
+        self.strength = strength
+        self.diagonal_strength = diagonal_strength
+        self.off_diagonal_strength = off_diagonal_strength
+        self.intercept_strength = intercept_strength
+        self.input = input
+        self.classes = classes
+        self.clip = clip
+
+    def _affine_map(self, features):
+        return _MatrixMap(features)
+
+    def _penalty(self, n_classes):
+        matrix = np.full((n_classes, n_classes), n_classes * (n_classes - 1) * self._strength("off_diagonal"))
+        np.fill_diagonal(matrix, n_classes * self._strength("diagonal"))
+        intercept = np.full(n_classes, n_classes * self._strength("intercept"))
+        return np.concatenate((matrix.ravel(), intercept))
+
+
+class DirichletCalibration(MatrixScaling):
+    """Dirichlet calibration: matrix scaling on log-probabilities.
+
+    `MatrixScaling` with the same parameters, solver and attributes, on the logarithms of the probabilities in place of
+    centred logits: how sure the model is of all classes together then counts too. For two classes the family is that
+    of `BetaCalibration`.
+
+    Parameters
+    ----------
+    strength : float, default=1.0
+        Strength of the ridge, at least 0, for the parts that have none of their own: see `MatrixScaling`.
+    diagonal_strength, off_diagonal_strength, intercept_strength : float, default=None
+        Strengths of the parts; None is that of `strength`.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. Logits are normalised to log-probabilities.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
+    clip : float or "auto", default=None
+        Probabilities are clipped to [clip, 1 - clip] before they become log-odds; None means 2^-52. "auto" goes up, to
+        .03 at most, where that gains more than 1 nat of log-likelihood: for models that say exactly 0 and 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    clip_ : float
+        The clipping constant used.
+    coef_ : ndarray of shape (n_classes, n_classes)
+        The matrix: row k makes the logit of class k from the log-probabilities.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts.
+    inverse_temperature_ : float
+        The temperature scaling that the fit starts from and that the ridge pulls to.
+
+    References
+    ----------
+    Kull, Perello-Nieto, Kaengsepp, Silva Filho, Song and Flach (2019), Beyond temperature scaling: obtaining
+    well-calibrated multiclass probabilities with Dirichlet calibration.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib import DirichletCalibration
+    >>> scores = np.full((400, 3), 1 / 3)
+    >>> y = np.repeat([0, 1, 2, 2], 100)
+    >>> DirichletCalibration(strength=0).fit(scores, y).predict_proba(scores[:1]).round(6).tolist()
+    [[0.25, 0.25, 0.5]]
+    """
+
+    def _features(self, logits):
+        return logits - logsumexp(logits, axis=1, keepdims=True)
+
+
+class _DiagonalMap:
+    """The linear map from slopes and intercepts (2 K numbers) to logits (n, K), and its adjoint."""
+
+    def __init__(self, features):
+        self.features = features
+        self.identity = np.ones(features.shape[1])
+
+    def unpacked(self, parameters):
+        return np.split(parameters, 2)
+
+    def apply(self, coef, intercept):
+        return self.features * coef + intercept
+
+    def adjoint(self, residual):
+        return np.concatenate((np.einsum("ij,ij->j", residual, self.features), residual.sum(axis=0)))
+
+    def weighted_squares(self, weight):
+        return np.concatenate((np.einsum("ij,ij,ij->j", weight, self.features, self.features), weight.sum(axis=0)))
+
+
+class _MatrixMap:
+    """The linear map from a matrix and intercepts (K K + K numbers) to logits (n, K), and its adjoint."""
+
+    def __init__(self, features):
+        self.features = features
+        self.identity = np.eye(features.shape[1])
+
+    def unpacked(self, parameters):
+        n_classes = len(self.identity)
+        return parameters[:-n_classes].reshape(n_classes, n_classes), parameters[-n_classes:]
+
+    def apply(self, coef, intercept):
+        return self.features @ coef.T + intercept
+
+    def adjoint(self, residual):
+        return np.concatenate(((residual.T @ self.features).ravel(), residual.sum(axis=0)))
+
+    def weighted_squares(self, weight):
+        return np.concatenate(((weight.T @ self.features**2).ravel(), weight.sum(axis=0)))
+
+
+def _fit_deviation(affine_map, start, codes, sample_weight, penalty):
+    """Return the parameters whose logits, added to those of `start`, have the least penalised log-loss.
+
+    Newton's method, with steps from conjugate gradients: the Hessian is only needed as a product with a vector.
+    """
+    loss = _PenalisedLogLoss(affine_map, start, codes, sample_weight, penalty)
+    parameters = np.zeros(len(penalty))
+    current = loss.value(parameters)
+    for _ in range(_MAX_STEPS):
+        step, decrement = loss.newton_step(parameters)
+        parameters, proposed = line_search(loss.value, parameters, step, current)
+        if proposed >= current or decrement <= _TOLERANCE:
+            break
+        current = proposed
+    if decrement > _WORTH_A_WARNING:
+        warnings.warn(
+            f"The fit stopped with about {decrement / 2:.1g} nats a row still to be gained: without a ridge the "
+            "optimum lies at infinity where classes are separable. A positive strength makes it finite.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return parameters
+
+
+class _PenalisedLogLoss:
+    """The mean log-loss plus ridge as a function of the parameters of an affine map, and its Newton step."""
+
+    def __init__(self, affine_map, start, codes, sample_weight, penalty):
+        self.affine_map, self.codes = affine_map, codes
+        weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+        self.weight = weight / weight.sum()
+        self.penalty = penalty / weight.sum()
+        self.start = self._from_label(start)
+
+    def value(self, parameters):
+        normalizer = logsumexp(self._logits(parameters), axis=1)
+        return self.weight @ normalizer + 0.5 * self.penalty @ parameters**2
+
+    def newton_step(self, parameters):
+        """Return Newton's step and twice the loss that it promises to gain."""
+        probability = softmax(self._logits(parameters), axis=1)
+        weighted = self.weight[:, None] * probability
+        curvature = self.affine_map.weighted_squares(weighted * (1 - probability)) + self.penalty
+        curvature[curvature == 0] = 1
+        # Directions that change no probability have no curvature: a little is added, for the step alone.
+        ridge = self.penalty + _DAMPING * curvature
+
+        def hessian_product(direction):
+            change = self._from_label(self.affine_map.apply(*self.affine_map.unpacked(direction)))
+            change -= np.einsum("ij,ij->i", probability, change)[:, None]
+            change *= weighted
+            return self.affine_map.adjoint(change) + ridge * direction
+
+        gradient = self.affine_map.adjoint(self._residual(weighted)) + self.penalty * parameters
+        norm = np.sqrt(gradient @ (gradient / curvature))
+        if norm == 0:
+            return gradient, 0.0
+        shape = (len(parameters), len(parameters))
+        step, _ = cg(
+            LinearOperator(shape, matvec=hessian_product),
+            gradient,
+            rtol=min(0.1, np.sqrt(norm)),
+            maxiter=_MAX_PRODUCTS,
+            M=LinearOperator(shape, matvec=lambda direction: direction / curvature),
+        )
+        return step, gradient @ step
+
+    def _logits(self, parameters):
+        return self.start + self._from_label(self.affine_map.apply(*self.affine_map.unpacked(parameters)))
+
+    def _from_label(self, logits):
+        """Return the logits minus that of each row's label: a sure and right row then loses no digits."""
+        return logits - np.take_along_axis(logits, self.codes[:, None], axis=1)
+
+    def _residual(self, weighted):
+        """Return weight times (probability - [label]), the label's entry from the others, which are the smaller."""
+        residual = weighted.copy()
+        np.put_along_axis(residual, self.codes[:, None], 0, axis=1)
+        np.put_along_axis(residual, self.codes[:, None], -residual.sum(axis=1, keepdims=True), axis=1)
+        return residual

@@ -1,0 +1,168 @@
+"""Quadratic scaling: a parabola of the log-odds, held near temperature scaling."""
+
+from numbers import Real
+
+import numpy as np
+
+from skcalib._links import clip_probability, expit
+from skcalib._validation import Interval
+from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._logistic import fit_logistic
+from skcalib.recalibrators._scaling import platt_targets
+
+# The square is measured against a typical log-odds, which is not taken to be smaller than this.
+_SMALLEST_SPREAD = 0.3
+# The inverse temperature of a model that ranks the wrong way round, relative to 1 / (typical log-odds).
+_SMALLEST_RELATIVE = 1e-3
+
+
+class QuadraticScaling(BinaryRecalibrator):
+    """Quadratic scaling: ``sigmoid(intercept + slope * log_odds + curvature * log_odds**2)``.
+
+    Fitted by log-loss, with a ridge toward temperature scaling. Beyond the log-odds of the calibration set the map goes
+    on as a straight line, so that a parabola does not turn round where there was nothing to fit it to.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of the coefficients of
+        ``(1, z, z**2 / s)`` from (0, 1, 0) is added to the log-loss summed over the rows. z are the temperature-scaled
+        log-odds and s their root mean square, or .3 if that is larger. 0 is the unpenalised fit.
+    monotone : bool, default=False
+        Whether the slope is kept from being negative anywhere, so that the ranking stays.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
+    multiclass : {"ovr", "top_label"}, default="ovr"
+        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+    normalize : bool, default=True
+        Whether the K one-vs-rest probabilities are made to sum to 1.
+    clip : float or "auto", default=None
+        Probabilities are clipped to [clip, 1 - clip] before they become log-odds; None means 2^-52. "auto" goes up, to
+        .03 at most, where that gains more than 1 nat of log-likelihood: for models that say exactly 0 and 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    clip_ : float
+        The clipping constant used.
+    intercept_, slope_, curvature_ : float
+        Coefficients of the parabola. For K > 2 classes these and the following are lists with one entry a class.
+    log_odds_range_ : tuple of two floats
+        Where the parabola holds: the lowest and the highest log-odds of the calibration set.
+
+    Notes
+    -----
+    The temperature is fitted to Platt's targets, so that it is finite where the classes are separable.
+
+    References
+    ----------
+    .. [1] Platt (1999), Probabilistic outputs for support vector machines: the targets.
+
+    Examples
+    --------
+    Log-odds of -1, 0 and 1 that should be -1, 0 and 3 lie on the parabola ``2 z + z^2``:
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib import QuadraticScaling
+    >>> log_odds = np.repeat([-1.0, 0.0, 1.0], 10000)
+    >>> y = np.arange(30000) % 10000 < np.repeat(10000 * expit([-1, 0, 3]), 10000)
+    >>> quadratic = QuadraticScaling(alpha=0, input="logit").fit(log_odds, y)
+    >>> round(quadratic.slope_, 2), round(quadratic.curvature_, 2)
+    (2.0, 1.0)
+    """
+
+    _parameter_constraints = {
+        **BinaryRecalibrator._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "monotone": ["boolean"],
+    }
+    _scale = "log_odds"
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        monotone=False,
+        input="probability",
+        classes=None,
+        multiclass="ovr",
+        normalize=True,
+        clip=None,
+    ):
+        self.alpha = alpha
+        self.monotone = monotone
+        self.input = input
+        self.classes = classes
+        self.multiclass = multiclass
+        self.normalize = normalize
+        self.clip = clip
+
+    @property
+    def _fits_missing_class(self):
+        return self.alpha > 0
+
+    def _fit_binary(self, log_odds, labels, sample_weight):
+        low, high = float(log_odds.min()), float(log_odds.max())
+        width = high - low if high > low else 1.0
+        inverse_temperature = smoothed_inverse_temperature(log_odds, labels, sample_weight)
+        to_ridge = _ridge_coordinates(low, width, inverse_temperature, _root_mean_square(log_odds, sample_weight))
+        coef = fit_logistic(
+            _features(log_odds, low, width),
+            labels.astype(np.float64),
+            sample_weight,
+            start=inverse_temperature * np.array([low, width, width]),
+            penalty=self.alpha * to_ridge.T @ to_ridge,
+            lower=np.array([-np.inf, 0, 0]) if self.monotone else None,
+        )
+        at_low, slope_low, slope_high = coef / [1, width, width]
+        self.curvature_ = float((slope_high - slope_low) / (2 * width))
+        self.slope_ = float(slope_low - 2 * self.curvature_ * low)
+        self.intercept_ = float(at_low - self.slope_ * low - self.curvature_ * low**2)
+        self.log_odds_range_ = low, high
+
+    def _predict_binary(self, log_odds):
+        inside = np.clip(log_odds, *self.log_odds_range_)
+        parabola = self.intercept_ + self.slope_ * inside + self.curvature_ * inside**2
+        tangent = (self.slope_ + 2 * self.curvature_ * inside) * (log_odds - inside)
+        return clip_probability(expit(parabola + tangent))
+
+
+def _features(log_odds, low, width):
+    """Return the parabola's coordinates: its value at the low end and its slopes, times the width, at both ends.
+
+    The slope in between is the mixture of those at the ends: none is negative if they are not.
+    """
+    position = (log_odds - low) / width
+    return np.column_stack((np.ones(len(position)), position - position**2 / 2, position**2 / 2))
+
+
+def _ridge_coordinates(low, width, inverse_temperature, root_mean_square):
+    """Return the matrix from the parabola's coordinates to the coefficients of (1, z, z^2 / s)."""
+    spread = max(inverse_temperature * root_mean_square, _SMALLEST_SPREAD)
+    bend = low**2 / (2 * width)
+    in_log_odds = np.array(
+        [
+            [1, -(low + bend), bend],
+            [0, 1 + low / width, -low / width],
+            [0, -1 / (2 * width), 1 / (2 * width)],
+        ]
+    ) / [1, width, width]
+    return in_log_odds / np.array([1, inverse_temperature, inverse_temperature**2 / spread])[:, None]
+
+
+def smoothed_inverse_temperature(log_odds, labels, sample_weight):
+    """Return the inverse temperature for Platt's targets, positive also for a model that is always wrong."""
+    scale = _root_mean_square(log_odds, sample_weight)
+    if scale == 0:
+        return 1.0
+    targets = platt_targets(labels, sample_weight)
+    coef = fit_logistic(log_odds[:, None] / scale, targets, sample_weight, lower=np.zeros(1))
+    return max(float(coef[0]), _SMALLEST_RELATIVE) / scale
+
+
+def _root_mean_square(log_odds, sample_weight):
+    return float(np.sqrt(np.average(log_odds**2, weights=sample_weight)))
