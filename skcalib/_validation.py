@@ -45,6 +45,10 @@ _ROUNDING = {"float16": (1e-2, 1e-3), "float32": (1e-3, 1e-6), "float64": (1e-6,
 # squares and sums would leave the range of float64.
 _MAX_MAGNITUDE = 1e100
 
+_LOGIT_HINT = 'For a decision function or logits set input="logit".'
+
+_BLOCK_ELEMENTS = 1 << 16  # what is looked at twice stays in the cache
+
 
 class ScoredLabels(NamedTuple):
     """Validated input of a metric.
@@ -107,31 +111,12 @@ def check_estimator_scores(estimator, X, *, input, reset):
 def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
     """Return scores as float32 or float64 of shape (n, C): finite and, as probabilities, inside [0, 1]."""
     scores, precision = _as_float_matrix(scores, name)
-    low, high = scores.min(), scores.max()
-    if not (np.isfinite(low) and np.isfinite(high)):
-        row, column = _first(~np.isfinite(scores))
-        value = "NaN" if np.isnan(scores[row, column]) else "infinity"
-        raise ValueError(f"{name} contains {value} in row {row}: every score must be finite. Drop or impute such rows.")
-    if input == "logit":
-        if float(max(-low, high)) > _MAX_MAGNITUDE:
-            row, column = _first(np.abs(scores) > _MAX_MAGNITUDE)
-            raise ValueError(f"{name} holds the logit {scores[row, column]:.6g} in row {row}: rescale the logits.")
-        return scores
     refused, untouched = _ROUNDING[precision]
-    if low < -refused or high > 1 + refused:
-        row, column = _first((scores < -refused) | (scores > 1 + refused))
-        raise ValueError(
-            f"{name} must hold probabilities in [0, 1], but row {row} is {scores[row, column]:.6g}. "
-            f"{_LOGIT_HINT if name == 'X' else 'Convert logits with scipy.special.expit or softmax first.'}"
-        )
-    if low < 0 or high > 1:
-        scores = np.clip(scores, 0, 1)
-    if scores.shape[1] > 1 and rows_sum_to_one:
+    if input == "logit" or not _inside_unit_interval(scores):
+        scores = _check_range(scores, name, input, refused)
+    if input == "probability" and scores.shape[1] > 1 and rows_sum_to_one:
         scores = _normalize_rows(scores, name, refused, untouched)
     return scores
-
-
-_LOGIT_HINT = 'For a decision function or logits set input="logit".'
 
 
 def check_sample_weight(sample_weight, n_samples):
@@ -260,8 +245,13 @@ def _zero_one(y):
         return y
     if y.dtype.kind not in "iuf":
         return None
-    positive = y == 1
-    return positive if np.count_nonzero(positive) + np.count_nonzero(y == 0) == len(y) else None
+    positive = np.empty(len(y), dtype=bool)
+    for start in range(0, len(y), _BLOCK_ELEMENTS):
+        block, is_one = y[start : start + _BLOCK_ELEMENTS], positive[start : start + _BLOCK_ELEMENTS]
+        np.equal(block, 1, out=is_one)
+        if np.count_nonzero(is_one) + np.count_nonzero(block == 0) < len(block):
+            return None
+    return positive
 
 
 def _unique_labels(y, name):
@@ -405,8 +395,44 @@ def _first_string(array):
     return next((value for value in array.flat if isinstance(value, str | bytes)), None)
 
 
+def _inside_unit_interval(scores):
+    """Return whether no score is negative (-0 included), above 1 or NaN: in one pass, and without a temporary.
+
+    Read as unsigned integers, the floats from 0 to 1 are the numbers up to the one that is read for 1, and all others
+    are larger.
+    """
+    bits = f"u{scores.itemsize}"
+    return scores.view(bits).max() <= np.ones(1, scores.dtype).view(bits)[0]
+
+
+def _check_range(scores, name, input, refused):
+    """Return the scores, those that rounding has put beyond 0 or 1 on it; raise for what is no score."""
+    low, high = scores.min(), scores.max()
+    if not (np.isfinite(low) and np.isfinite(high)):
+        row, column = _first(~np.isfinite(scores))
+        value = "NaN" if np.isnan(scores[row, column]) else "infinity"
+        raise ValueError(f"{name} contains {value} in row {row}: every score must be finite. Drop or impute such rows.")
+    if input == "logit":
+        if float(max(-low, high)) > _MAX_MAGNITUDE:
+            row, column = _first(np.abs(scores) > _MAX_MAGNITUDE)
+            raise ValueError(f"{name} holds the logit {scores[row, column]:.6g} in row {row}: rescale the logits.")
+        return scores
+    if low < -refused or high > 1 + refused:
+        row, column = _first((scores < -refused) | (scores > 1 + refused))
+        raise ValueError(
+            f"{name} must hold probabilities in [0, 1], but row {row} is {scores[row, column]:.6g}. "
+            f"{_LOGIT_HINT if name == 'X' else 'Convert logits with scipy.special.expit or softmax first.'}"
+        )
+    return np.clip(scores, 0, 1) + 0  # -0 becomes 0
+
+
 def _normalize_rows(scores, name, refused, untouched):
-    total = scores.sum(axis=1, dtype=np.float64)
+    total = np.empty(len(scores))
+    ones = np.ones(scores.shape[1])
+    block_rows = max(1, _BLOCK_ELEMENTS // scores.shape[1])
+    for start in range(0, len(scores), block_rows):
+        rows = slice(start, start + block_rows)
+        np.matmul(scores[rows].astype(np.float64, copy=False), ones, out=total[rows])
     off = np.abs(total - 1)
     worst = off.max()
     if worst > refused:
