@@ -10,6 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.interpolate import CubicSpline
 from scipy.special import expit
+from sklearn.base import clone
 
 from benchmarks.papers._report import bootstrap_interval, claim, compare, ratio_interval
 from skcalib import HistogramBinning, PlattScaling, ScalingBinning
@@ -18,6 +19,8 @@ from skcalib.simulation import NoisyPlattCurve, PlattCurve
 _SIZES = (500, 1000, 1500, 2000, 2500, 3000, 3500, 4000)
 _BINS = (5, 10, 15, 20)
 _METHODS = ("HB", "SB", "scaling")
+# The authors' scaling map is a logistic regression on the log-odds without Platt's smoothed targets.
+_PLATT = PlattScaling(smooth_targets=False)
 
 
 class Truth(NamedTuple):
@@ -79,8 +82,8 @@ def _one(truth, n, n_bins, rng):
     scores = rng.uniform(truth.low, truth.high, size=n)
     labels = rng.random(n) < truth.curve(scores)
     histogram = HistogramBinning(n_bins).fit(scores, labels)
-    scaling = PlattScaling().fit(scores, labels)
-    binned = ScalingBinning(binning=n_bins).fit(scores, labels)
+    scaling = clone(_PLATT).fit(scores, labels)
+    binned = ScalingBinning(_PLATT, n_bins).fit(scores, labels)
     scaler = binned.scaler_
     scaled_edges = np.log(binned.bin_edges_[1:-1]) - np.log1p(-binned.bin_edges_[1:-1])
     score_edges = expit((scaled_edges - scaler.intercept_) / scaler.slope_)
