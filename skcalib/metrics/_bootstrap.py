@@ -130,6 +130,13 @@ def calibration_error_interval(
     TypeError
         If the metric does not return a number.
 
+    Notes
+    -----
+    The limits of a binned error are those of its p-th power, cut off at 0, under the root. In simulations with norm 2
+    and 10 or more bins the corrected interval covers as often as it says or more (88 to 100 % for 90 %). The power of a
+    few bins is skewed, which it does not correct: 69 to 82 % with one bin, 84 to 89 % with five. The bins are taken as
+    given, also where the labels chose them.
+
     References
     ----------
     Kumar, Liang and Ma (2019), Verified uncertainty calibration. Davison and Hinkley (1997), Bootstrap methods and
