@@ -164,7 +164,8 @@ def _parts(expected_score, task, strategy):
         score = share @ expected_score(frequency, bins.mean_score)
     recalibrated = share @ expected_score(frequency, frequency)
     uncertainty = expected_score(base_rate, base_rate)
-    return score - recalibrated, uncertainty - recalibrated, uncertainty
+    # Neither is negative but by rounding: no forecast that is constant on the bins scores better than the recalibrated.
+    return max(score - recalibrated, 0.0), max(uncertainty - recalibrated, 0.0), uncertainty
 
 
 def _expected_brier(frequency, forecast):
