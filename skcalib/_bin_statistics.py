@@ -4,12 +4,12 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from skcalib._bin_lookup import BinLookup
+from skcalib._blocks import row_blocks
 from skcalib._intervals import binomial_interval
-from skcalib.binning import assign_bins
+from skcalib._sorting import in_order
 
 __all__ = ["BinStatistics"]
-
-_BLOCK_ROWS = 1 << 16  # temporaries of one block stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +57,16 @@ class BinStatistics:
     @classmethod
     def from_scores(cls, scores, labels, edges, sample_weight=None):
         """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,) or None."""
+        lookup = BinLookup(edges, len(scores))
         sums = np.zeros((5, len(edges) - 1, 2))
-        for start in range(0, len(scores), _BLOCK_ROWS):
-            rows = slice(start, start + _BLOCK_ROWS)
-            weight = None if sample_weight is None else sample_weight[rows]
-            sums += _cell_sums(scores[rows], labels[rows], edges, weight)
+        for rows in row_blocks(len(scores), at_least=4 * len(edges)):
+            block = scores[rows].astype(np.float64, copy=False)
+            if sample_weight is None and in_order(block):
+                _add_runs(sums, block, labels[rows], edges)
+            else:
+                _add_cells(sums, block, labels[rows], lookup, None if sample_weight is None else sample_weight[rows])
+        if sample_weight is None:
+            sums[1] = sums[2] = sums[0]
         count, weight, weight_squared, score, score_squared = sums
         return cls(
             edges=edges,
@@ -153,19 +158,26 @@ class BinStatistics:
         return np.divide(total, self.weight, out=out, where=self.weight > 0)
 
 
-def _cell_sums(scores, labels, edges, sample_weight):
-    """Return the sums of 1, w, w^2, w s, w s^2 by (bin, label): the label in the cell saves the sums with y."""
-    n_bins = len(edges) - 1
-    scores = scores.astype(np.float64, copy=False)
-    cell = assign_bins(scores, edges) * 2 + labels
-    count = np.bincount(cell, minlength=2 * n_bins)
-    if sample_weight is None:
-        weight = weight_squared = count
-        weighted_score = scores
-    else:
-        weight = np.bincount(cell, weights=sample_weight, minlength=2 * n_bins)
-        weight_squared = np.bincount(cell, weights=sample_weight**2, minlength=2 * n_bins)
-        weighted_score = scores * sample_weight
-    score = np.bincount(cell, weights=weighted_score, minlength=2 * n_bins)
-    score_squared = np.bincount(cell, weights=weighted_score * scores, minlength=2 * n_bins)
-    return np.stack((count, weight, weight_squared, score, score_squared)).reshape(5, n_bins, 2)
+def _add_cells(sums, scores, labels, lookup, sample_weight):
+    """Add the sums of 1, w, w^2, w s, w s^2 by (bin, label): the label in the cell saves the sums with y."""
+    cell = lookup(scores)
+    cell <<= 1
+    cell |= labels
+    terms = {0: None, 3: scores, 4: scores * scores}
+    if sample_weight is not None:
+        weighted = scores * sample_weight
+        terms = {0: None, 1: sample_weight, 2: sample_weight**2, 3: weighted, 4: weighted * scores}
+    for row, values in terms.items():
+        sums[row] += np.bincount(cell, weights=values, minlength=sums[row].size).reshape(sums[row].shape)
+
+
+def _add_runs(sums, scores, labels, edges):
+    """Add the same for rows in the order of their scores, without weights: a bin is a run of rows."""
+    ends = np.append(np.searchsorted(scores, edges[1:-1], side="right"), len(scores))
+    starts = np.append(0, ends[:-1])
+    filled = ends > starts
+    starts = starts[filled]
+    for of_cell, values in ((sums[0], np.ones_like(scores)), (sums[3], scores), (sums[4], scores * scores)):
+        events = np.add.reduceat(values * labels, starts)
+        of_cell[filled, 0] += np.add.reduceat(values, starts) - events
+        of_cell[filled, 1] += events

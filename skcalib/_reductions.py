@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._bin_statistics import BinStatistics
+from skcalib._sorting import in_order, sorted_rows
 
 __all__ = ["BinaryTask", "binary_tasks", "resolve_multiclass", "spread_top_label", "top_label"]
 
@@ -18,8 +19,11 @@ class BinaryTask(NamedTuple):
 
     def statistics(self, strategy):
         """Return the bin statistics under a binning strategy."""
-        edges = strategy.bin_edges(self.scores, self.labels, self.sample_weight)
-        return BinStatistics.from_scores(self.scores, self.labels, edges, self.sample_weight)
+        scores, labels = self.scores, self.labels
+        if strategy.sorts_scores and self.sample_weight is None and not in_order(scores):
+            scores, labels = sorted_rows(scores, labels)
+        edges = strategy.bin_edges(scores, labels, self.sample_weight)
+        return BinStatistics.from_scores(scores, labels, edges, self.sample_weight)
 
 
 def top_label(scores):

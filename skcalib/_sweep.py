@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcalib._sorting import in_order, sorted_rows
+
 __all__ = ["DistinctScores", "EqualMassCuts", "EqualWidthCuts", "sweep"]
 
 # Cuts (of all bin counts in a block) that are looked at in one go: the temporaries stay in the cache.
@@ -27,17 +29,19 @@ class DistinctScores(NamedTuple):
     @classmethod
     def from_rows(cls, scores, labels, sample_weight=None):
         """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,) or None."""
-        distinct, inverse = np.unique(scores, return_inverse=True)
         if sample_weight is None:
-            weight = np.bincount(inverse)
-            positives = np.bincount(inverse[labels], minlength=len(distinct))
-        else:
-            rounded = _exactly_summable(sample_weight)
-            weight = np.bincount(inverse, weights=rounded)
-            positives = np.bincount(inverse, weights=rounded * labels)
-            kept = weight > 0  # a weight below 2^-53 of the total is lost in every sum
-            distinct, weight, positives = distinct[kept], weight[kept], positives[kept]
-        return cls(distinct, _cumulative(weight), _cumulative(positives), sample_weight is None)
+            if not in_order(scores):
+                scores, labels = sorted_rows(scores, labels)
+            last = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))  # row of each distinct score
+            positives = np.cumsum(labels)[last]
+            return cls(scores[last], np.append(0.0, last + 1), np.append(0.0, positives), is_count=True)
+        distinct, inverse = np.unique(scores, return_inverse=True)
+        rounded = _exactly_summable(sample_weight)
+        weight = np.bincount(inverse, weights=rounded)
+        positives = np.bincount(inverse, weights=rounded * labels)
+        kept = weight > 0  # a weight below 2^-53 of the total is lost in every sum
+        cumulative = [np.append(0.0, np.cumsum(values[kept])) for values in (weight, positives)]
+        return cls(distinct[kept], *cumulative, is_count=False)
 
     @property
     def event_frequency(self):
@@ -150,7 +154,3 @@ def _exactly_summable(sample_weight):
     """Round weights to a multiple of a power of two that makes all their partial sums exact in float64."""
     quantum = 2.0 ** (np.ceil(np.log2(np.sum(sample_weight))) - 52)
     return np.round(sample_weight / quantum) * quantum
-
-
-def _cumulative(values):
-    return np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))

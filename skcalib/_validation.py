@@ -17,6 +17,8 @@ from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _num_samples as num_samples
 from sklearn.utils.validation import validate_data
 
+from skcalib._blocks import row_blocks
+
 __all__ = [
     "BaseScorer",
     "HasMethods",
@@ -46,8 +48,6 @@ _ROUNDING = {"float16": (1e-2, 1e-3), "float32": (1e-3, 1e-6), "float64": (1e-6,
 _MAX_MAGNITUDE = 1e100
 
 _LOGIT_HINT = 'For a decision function or logits set input="logit".'
-
-_BLOCK_ELEMENTS = 1 << 16  # what is looked at twice stays in the cache
 
 
 class ScoredLabels(NamedTuple):
@@ -144,9 +144,9 @@ def check_sample_weight(sample_weight, n_samples):
     return weight
 
 
-def check_groups(groups, n_samples):
+def check_groups(groups, n_samples, *, scores_name="y_proba"):
     """Return the distinct groups, sorted, and the index of each row's group among them."""
-    groups = _check_label_vector(groups, n_samples, name="groups", scores_name="y_proba")
+    groups = _check_label_vector(groups, n_samples, name="groups", scores_name=scores_name)
     if groups.dtype.kind in "mM" and np.isnat(groups).any():
         raise ValueError(f"groups contains a missing time (NaT) in row {_first(np.isnat(groups))[0]}: drop such rows.")
     try:
@@ -246,8 +246,8 @@ def _zero_one(y):
     if y.dtype.kind not in "iuf":
         return None
     positive = np.empty(len(y), dtype=bool)
-    for start in range(0, len(y), _BLOCK_ELEMENTS):
-        block, is_one = y[start : start + _BLOCK_ELEMENTS], positive[start : start + _BLOCK_ELEMENTS]
+    for rows in row_blocks(len(y)):
+        block, is_one = y[rows], positive[rows]
         np.equal(block, 1, out=is_one)
         if np.count_nonzero(is_one) + np.count_nonzero(block == 0) < len(block):
             return None
@@ -429,9 +429,7 @@ def _check_range(scores, name, input, refused):
 def _normalize_rows(scores, name, refused, untouched):
     total = np.empty(len(scores))
     ones = np.ones(scores.shape[1])
-    block_rows = max(1, _BLOCK_ELEMENTS // scores.shape[1])
-    for start in range(0, len(scores), block_rows):
-        rows = slice(start, start + block_rows)
+    for rows in row_blocks(*scores.shape):
         np.matmul(scores[rows].astype(np.float64, copy=False), ones, out=total[rows])
     off = np.abs(total - 1)
     worst = off.max()

@@ -7,8 +7,11 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from sklearn.base import BaseEstimator
 
+from skcalib._bin_lookup import BinLookup
+from skcalib._blocks import row_blocks
 from skcalib._defaults import DefaultObjects
 from skcalib._information import least_loss_cuts
+from skcalib._sorting import sorted_scores
 from skcalib._sweep import DistinctScores, EqualMassCuts, EqualWidthCuts, sweep
 
 __all__ = [
@@ -51,7 +54,11 @@ def assign_bins(scores, edges):
     >>> assign_bins(np.array([0.0, 0.5, 0.51, 1.0]), np.array([0.0, 0.5, 1.0])).tolist()
     [0, 0, 1, 1]
     """
-    return np.searchsorted(edges[1:-1], scores, side="left")
+    lookup = BinLookup(edges, len(scores))
+    bins = np.empty(len(scores), dtype=np.intp)
+    for rows in row_blocks(len(scores)):
+        bins[rows] = lookup(scores[rows])
+    return bins
 
 
 def check_binning(binning, default=None):
@@ -103,10 +110,13 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         Whether the edges have a meaning on [0, 1] only. Scores that are log-odds are then mapped there first.
     needs_labels : bool
         Whether the edges depend on `y`. A metric that is binned by its own labels is a biased one: see the strategy.
+    sorts_scores : bool
+        Whether the edges are found by sorting. Rows that are to be binned as well are then sorted beforehand.
     """
 
     needs_unit_interval = True
     needs_labels = False
+    sorts_scores = False
 
     def bin_edges(self, scores, y=None, sample_weight=None, *, support=(0.0, 1.0)):
         """Return the edges of the bins for these scores.
@@ -200,6 +210,7 @@ class EqualMass(BaseBinning):
     """
 
     needs_unit_interval = False
+    sorts_scores = True
 
     def __init__(self, n_bins=15):
         self.n_bins = n_bins
@@ -207,7 +218,7 @@ class EqualMass(BaseBinning):
     def _edges(self, scores, y, sample_weight):
         n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight)
         if sample_weight is None:
-            distinct = np.sort(scores)  # repetitions do no harm below
+            distinct = sorted_scores(scores)  # repetitions do no harm below
             cuts = -(-np.arange(1, n_bins) * len(scores) // n_bins) - 1
         else:
             distinct, cumulative = _cumulative_weight(scores, sample_weight)
@@ -230,6 +241,7 @@ class UniqueScores(BaseBinning):
     """
 
     needs_unit_interval = False
+    sorts_scores = True
 
     def _edges(self, scores, y, sample_weight):
         distinct = np.unique(scores)
@@ -398,6 +410,7 @@ class MonotonicSweep(BaseBinning):
     """
 
     needs_labels = True
+    sorts_scores = True
     _default_objects = {"base": EqualMass}
 
     def __init__(self, base=None):
@@ -442,6 +455,7 @@ class PoolAdjacentViolators(BaseBinning):
 
     needs_unit_interval = False
     needs_labels = True
+    sorts_scores = True
 
     def _edges(self, scores, y, sample_weight):
         table = DistinctScores.from_rows(scores, y, sample_weight)

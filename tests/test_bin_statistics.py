@@ -8,7 +8,7 @@ import pytest
 from _catalog import refused
 from _twins import bin_of
 
-from skcalib import _bin_statistics
+from skcalib import _blocks
 from skcalib._bin_statistics import BinStatistics
 from skcalib.metrics import reliability_curve
 
@@ -70,7 +70,7 @@ def test_merged_parts_are_the_whole(weighted, monkeypatch):
         scores[rows], labels[rows], EDGES, None if weights is None else weights[rows]
     )
     merged = part(slice(0, 7)).merge(part(slice(7, 300))).merge(part(slice(300, 400)))
-    monkeypatch.setattr(_bin_statistics, "_BLOCK_ROWS", 13)
+    monkeypatch.setattr(_blocks, "_BLOCK_ELEMENTS", 13)
     blocks = BinStatistics.from_scores(scores, labels, EDGES, weights)
     for name in SUMS:
         np.testing.assert_allclose(getattr(merged, name), getattr(whole, name), rtol=1e-12, err_msg=name)

@@ -1,0 +1,41 @@
+"""Which bin a score belongs to, without a search for each score."""
+
+import numpy as np
+
+__all__ = ["BinLookup"]
+
+_N_CELLS = 1 << 12  # a power of two, so that the product with a float is exact
+_SEARCH_BELOW = 1 << 11  # rows for which a table is not worth making
+
+
+class BinLookup:
+    """The bins of right-closed edges, for many scores.
+
+    [0, 1] is divided into cells; a table says which bin a cell lies in. Scores in the few cells that hold an edge are
+    searched for. The result is that of ``np.searchsorted(edges[1:-1], scores, side="left")``.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_bins + 1,)
+        Edges in increasing order.
+    n_rows : int
+        How many scores are going to be looked up.
+    """
+
+    def __init__(self, edges, n_rows):
+        self.cuts = edges[1:-1]
+        self.table = None
+        if n_rows >= _SEARCH_BELOW and edges[0] == 0 and edges[-1] == 1 and 4 * len(self.cuts) < _N_CELLS:
+            self.table = np.searchsorted(self.cuts, np.arange(_N_CELLS + 1) / _N_CELLS, side="left")
+            self.table[(self.cuts * _N_CELLS).astype(np.intp)] = -1
+
+    def __call__(self, scores):
+        """Return the bin of each score (n,)."""
+        if self.table is None:
+            return np.searchsorted(self.cuts, scores, side="left")
+        cells = np.multiply(scores, _N_CELLS, dtype=np.float64)
+        np.clip(cells, 0, _N_CELLS, out=cells)  # scores beyond the outer edges
+        bins = self.table.take(cells.astype(np.intp), mode="clip")
+        unsure = np.flatnonzero(bins < 0)
+        bins[unsure] = np.searchsorted(self.cuts, scores[unsure], side="left")
+        return bins

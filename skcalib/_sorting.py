@@ -1,0 +1,39 @@
+"""Rows in the order of their scores, by one sort of plain numbers."""
+
+import numpy as np
+
+from skcalib._blocks import row_blocks
+
+__all__ = ["in_order", "sorted_rows", "sorted_scores"]
+
+
+def in_order(scores):
+    """Return whether scores never fall; scores that are not in order mostly say so at once."""
+    rows = len(scores)
+    return all(bool(np.all(scores[: end - 1] <= scores[1:end])) for end in (min(64, rows), rows) if end > 1)
+
+
+def sorted_scores(scores):
+    """Return the scores in order: a copy, or themselves where they are."""
+    return scores if in_order(scores) else np.sort(scores)
+
+
+def sorted_rows(scores, labels):
+    """Return the scores in order, and the boolean labels that go with them (tied scores: False first).
+
+    Floats from 0 up to 2 are in the order of their bits, of which the highest two are 0: shifted by one they make room
+    for the label, so that one sort of integers orders both and nothing has to be gathered.
+    """
+    bits = f"u{scores.itemsize}"
+    if scores.view(bits).max() >= np.full(1, 2, scores.dtype).view(bits)[0]:  # negative, or 2 and more
+        order = np.lexsort((labels, scores))
+        return scores[order], labels[order]
+    keys = scores.view(bits) << 1
+    for rows in row_blocks(len(keys)):
+        keys[rows] |= labels[rows]
+    keys.sort()
+    labels = np.empty(len(keys), dtype=bool)
+    for rows in row_blocks(len(keys)):
+        np.not_equal(keys[rows] & 1, 0, out=labels[rows])
+        keys[rows] >>= 1
+    return keys.view(scores.dtype), labels

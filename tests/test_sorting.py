@@ -1,0 +1,111 @@
+"""The fast ways to order rows and to look up bins, against the plain ones."""
+
+import numpy as np
+import pytest
+
+from skcalib._bin_lookup import BinLookup
+from skcalib._bin_statistics import BinStatistics
+from skcalib._blocks import row_blocks
+from skcalib._sorting import in_order, sorted_rows, sorted_scores
+from skcalib._sweep import DistinctScores
+
+_RNG = np.random.default_rng(0)
+SCORES = {
+    "continuous": _RNG.random(500),
+    "ties": _RNG.integers(0, 12, 500) / 11,
+    "0 and 1": _RNG.choice([0.0, 1.0, 5e-324, 1 - 2**-53], 500),
+    "below 2": 2 * _RNG.random(500),
+    "log-odds": _RNG.normal(0, 3, 500),
+    "minus 0": _RNG.choice([0.0, -0.0, 0.5], 500),
+    "one": np.array([0.3]),
+}
+every_sample = pytest.mark.parametrize("scores", SCORES.values(), ids=SCORES.keys())
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@every_sample
+def test_rows_are_sorted_as_pairs(scores, dtype):
+    scores = scores.astype(dtype)
+    labels = np.random.default_rng(1).random(len(scores)) < 0.4
+    given = scores.copy()
+    found = sorted_rows(scores, labels)
+    assert list(zip(*map(np.ndarray.tolist, found), strict=True)) == sorted(
+        zip(scores.tolist(), labels.tolist(), strict=True)
+    )
+    assert [part.dtype for part in found] == [dtype, np.dtype(bool)]
+    np.testing.assert_array_equal(scores, given)
+    np.testing.assert_array_equal(sorted_scores(scores), np.sort(scores))
+
+
+def test_what_is_in_order():
+    assert in_order(np.array([]))
+    assert in_order(np.array([0.1, 0.1, 0.2]))
+    late = np.arange(200.0)
+    assert in_order(late)
+    assert sorted_scores(late) is late
+    late[[150, 151]] = late[[151, 150]]
+    assert not in_order(late)
+    assert sorted_scores(late).tolist() == list(range(200))
+
+
+EDGES = {
+    "equal width": np.linspace(0, 1, 16),
+    "many": np.linspace(0, 1, 1001),
+    "more than cells": np.linspace(0, 1, 5001),
+    "in one cell": np.array([0.0, 1e-9, 2e-9, 1e-5, 0.5, 0.5 + 2**-53, 1.0]),
+    "on the cells": np.array([0.0, 0.25, 0.5, 1 / 4096, 1.0])[[0, 3, 1, 2, 4]],
+    "point of zeros": np.array([0.0, 0.0, 0.5, 1.0]),
+    "one bin": np.array([0.0, 1.0]),
+    "log-odds": np.array([-np.inf, -1.0, 0.0, 2.0, np.inf]),
+}
+
+
+@pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES.keys())
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_lookup_is_searchsorted(edges, dtype):
+    inner = edges[np.isfinite(edges)].astype(dtype)
+    scores = np.concatenate(
+        [
+            np.random.default_rng(0).random(5000).astype(dtype),
+            inner,
+            np.nextafter(inner, dtype(-9)),
+            np.nextafter(inner, dtype(9)),
+            np.array([0, 1, -1, 2, 1e30, -1e30], dtype=dtype),
+        ]
+    )
+    expected = np.searchsorted(edges[1:-1], scores, side="left")
+    for n_rows in (len(scores), 10):  # with a table and without
+        np.testing.assert_array_equal(BinLookup(edges, n_rows)(scores), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("edges", list(EDGES.values())[:-1], ids=list(EDGES)[:-1])
+def test_sums_of_ordered_rows_are_those_of_the_same_rows_in_disorder(edges, dtype):
+    rng = np.random.default_rng(2)
+    scores = np.round(rng.random(3000), 3).astype(dtype)
+    labels = rng.random(3000) < scores
+    found = BinStatistics.from_scores(*sorted_rows(scores, labels), edges)
+    expected = BinStatistics.from_scores(scores, labels, edges)
+    for name in vars(expected):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+@every_sample
+def test_table_of_distinct_scores_is_that_of_a_dict(scores):
+    labels = np.random.default_rng(1).random(len(scores)) < 0.4
+    table = DistinctScores.from_rows(scores, labels)
+    rows, events = {}, {}
+    for score, label in zip(scores.tolist(), labels.tolist(), strict=True):
+        rows[score] = rows.get(score, 0) + 1
+        events[score] = events.get(score, 0) + label
+    distinct = sorted(rows)
+    assert table.scores.tolist() == distinct
+    assert np.diff(table.weight).tolist() == [rows[score] for score in distinct]
+    assert np.diff(table.positives).tolist() == [events[score] for score in distinct]
+    assert table.is_count
+
+
+def test_blocks_cover_each_row_once():
+    for n_rows, n_columns, at_least in [(0, 1, 1), (10, 1, 1), (200_000, 1, 1), (7, 100_000, 1), (300_000, 1, 100_000)]:
+        rows = [row for block in row_blocks(n_rows, n_columns, at_least=at_least) for row in range(n_rows)[block]]
+        assert rows == list(range(n_rows))
