@@ -1,15 +1,17 @@
 """Base of the recalibrators: they validate and reduce here, so that a method is two short functions."""
 
 import copy
+from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib._defaults import DefaultObjects
-from skcalib._links import clip_probability, expit, log_odds, log_probability, softmax
+from skcalib._links import PROBABILITY_CLIP, clip_probability, expit, log_odds, log_probability, softmax
 from skcalib._reductions import spread_top_label, top_label
 from skcalib._validation import (
+    Interval,
     StrOptions,
     check_estimator_scores,
     check_sample_weight,
@@ -17,6 +19,7 @@ from skcalib._validation import (
     drop_zero_weight,
     encode_labels,
 )
+from skcalib.recalibrators._clipping import clipped, fit_clipped
 
 
 class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -29,10 +32,13 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
     _parameter_constraints = {
         "input": [StrOptions({"probability", "logit"})],
         "classes": ["array-like", None],
+        "clip": [Interval(Real, 0, 0.5, closed="neither"), StrOptions({"auto"}), None],
     }
 
     # Whether a fit makes sense where not every class has a row (which takes the `classes` parameter).
     _fits_missing_class = False
+    # Whether `predict` gives the class of the largest score, also where probabilities round or are spread otherwise.
+    _keeps_decisions = False
 
     def fit(self, X, y, sample_weight=None):
         """Fit the calibration map.
@@ -63,7 +69,10 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
         self.classes_, codes = encode_labels(y, scores.shape[1], self.classes, name="y", classes_name="classes")
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
         self._check_classes_present(codes)
-        self._fit_scores(scores, codes, weight)
+        if hasattr(self, "clip"):  # a method on log-odds
+            fit_clipped(self, scores, codes, weight)
+        else:
+            self._fit_scores(scores, codes, weight)
         return self
 
     def predict_proba(self, X):
@@ -85,7 +94,8 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
             For scores that are not valid, or of another width than those of `fit`.
         """
         check_is_fitted(self)
-        return self._predict_scores(check_estimator_scores(self, X, input=self.input, reset=False))
+        scores = check_estimator_scores(self, X, input=self.input, reset=False)
+        return self._predict_scores(clipped(scores, getattr(self, "clip_", PROBABILITY_CLIP), self.input))
 
     def transform(self, X):
         """Return the same as `predict_proba`, so that recalibrators chain.
@@ -113,10 +123,13 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
         Returns
         -------
         labels : ndarray of shape (n,)
-            The first of the classes with the largest probability.
+            The first of the classes with the largest probability. Methods that keep decisions (temperatures, and
+            ``multiclass="top_label"``) return the class of the largest score.
         """
-        most_probable = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[most_probable]
+        check_is_fitted(self)
+        if self._keeps_decisions:
+            return self.classes_[decisions(check_estimator_scores(self, X, input=self.input, reset=False), self.input)]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def get_feature_names_out(self, input_features=None):
         """Return one name a class.
@@ -170,24 +183,9 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     _scale = "probability"
 
-    def predict(self, X):
-        """Return the most probable class; with ``multiclass="top_label"`` that of the scores given.
-
-        Parameters
-        ----------
-        X : array-like of the width given to `fit`
-            Scores.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            The first of the classes with the largest probability.
-        """
-        check_is_fitted(self)
-        if len(self.classes_) > 2 and self.multiclass == "top_label":
-            scores = check_estimator_scores(self, X, input=self.input, reset=False)
-            return self.classes_[scores.argmax(axis=1)]
-        return super().predict(X)
+    @property
+    def _keeps_decisions(self):
+        return len(self.classes_) > 2 and self.multiclass == "top_label"
 
     def _fit_scores(self, scores, codes, sample_weight):
         if len(self.classes_) == 2:
@@ -290,6 +288,13 @@ class LogitRecalibrator(BaseRecalibrator):
 
     def _predict_logits(self, logits):
         raise NotImplementedError
+
+
+def decisions(scores, input):
+    """Return the column of the class that the scores decide for, the first where several tie."""
+    if scores.shape[1] > 1:
+        return scores.argmax(axis=1)
+    return (scores[:, 0] > (0 if input == "logit" else 0.5)).astype(np.intp)
 
 
 def _on_scale(probability, scale):
