@@ -47,7 +47,7 @@ class Truth(NamedTuple):
 
 def run(options):
     """Measure the squared calibration errors and the papers' ratios of them."""
-    repeats = 40 if options.quick else options.repeats or 1000
+    repeats = 25 if options.quick else options.repeats or 1000
     steep, straight = Truth.of(PlattCurve(2, 1)), Truth.of(PlattCurve(1, 0))
     noisy = Truth.of(NoisyPlattCurve(2, 1, noise=0.02, low=0.25, high=0.75), 0.25, 0.75)
     plans = {"a=2, c=1": steep, "a=1, c=0": straight}

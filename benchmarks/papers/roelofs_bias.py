@@ -50,7 +50,7 @@ _TABLE_3 = {
 
 def run(options):
     """Measure all figures."""
-    repeats = 100 if options.quick else options.repeats or 1000
+    repeats = 60 if options.quick else options.repeats or 1000
     heat = _heat_maps(repeats, options.n_jobs)
     biases = _all_fits((200, 800) if options.quick else _SIZES, repeats, options.n_jobs)
     rows = _figure_1(10 * repeats, options.n_jobs) + _figure_4(heat) + _table_3(repeats, options.n_jobs)
