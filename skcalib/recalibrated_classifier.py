@@ -361,7 +361,12 @@ def _describe_scores(recalibrator, description):
     names = recalibrator.get_params(deep=False)
     recalibrator.set_params(**{name: value for name, value in description.items() if name in names})
     inner = {name: value for name, value in description.items() if name not in names}
-    if inner and names.get("recalibrator") is not None:
+    if not inner or "recalibrator" not in names:
+        return
+    if names["recalibrator"] is None:
+        # A default object comes into being with its first parameter.
+        recalibrator.set_params(**{f"recalibrator__{name}": value for name, value in inner.items()})
+    else:
         _describe_scores(recalibrator.recalibrator, inner)
 
 

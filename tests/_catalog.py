@@ -12,26 +12,41 @@ from skcalib import metrics, recalibrators
 
 # One or more instances of every public recalibrator.
 RECALIBRATORS = [
+    skcalib.BetaCalibration(),
+    skcalib.BetaCalibration("ab", smooth_targets=True, multiclass="top_label"),
+    skcalib.ClasswiseTemperatureScaling(),
+    skcalib.ClasswiseTemperatureScaling(max_deviation=0.1),
+    skcalib.DirichletCalibration(),
     skcalib.HistogramBinning(binning=3),
     skcalib.HistogramBinning(binning=3, smoothing=1.0, multiclass="top_label"),
     skcalib.IsotonicCalibration(),
     skcalib.IsotonicCalibration(centered=True),
+    skcalib.MatrixScaling(),
     skcalib.PlattScaling(),
     skcalib.PlattScaling(loss="squared", smooth_targets=False),
     skcalib.PlattScaling(multiclass="top_label"),
+    skcalib.PriorShift(train_prior="balanced"),
+    skcalib.QuadraticScaling(),
+    skcalib.QuadraticScaling(alpha=0.1, monotone=True),
     skcalib.ScalingBinning(binning=3),
     skcalib.TemperatureScaling(),
     skcalib.TemperatureScaling(loss="brier"),
     skcalib.UniformMassBinning(n_bins=3),
+    skcalib.VectorScaling(),
 ]
 # Those whose theory has no weights.
 UNWEIGHTED = (skcalib.UniformMassBinning,)
 # Those that fit with `classes=` where a class has no row.
 FIT_MISSING_CLASS = (
+    skcalib.ClasswiseTemperatureScaling,
+    skcalib.DirichletCalibration,
     skcalib.HistogramBinning,
     skcalib.IsotonicCalibration,
+    skcalib.MatrixScaling,
+    skcalib.QuadraticScaling,
     skcalib.ScalingBinning,
     skcalib.UniformMassBinning,
+    skcalib.VectorScaling,
 )
 
 # Options that a metric of (y_true, y_proba) cannot do without, for the few rows of the tests.

@@ -3,9 +3,11 @@
 from skcalib.recalibrators._base import BaseRecalibrator, BinaryRecalibrator, LogitRecalibrator
 from skcalib.recalibrators._beta import BetaCalibration
 from skcalib.recalibrators._classwise import ClasswiseTemperatureScaling
+from skcalib.recalibrators._groupwise import GroupwiseRecalibrator
 from skcalib.recalibrators._histogram import HistogramBinning
 from skcalib.recalibrators._isotonic import IsotonicCalibration
 from skcalib.recalibrators._matrix import DirichletCalibration, MatrixScaling, VectorScaling
+from skcalib.recalibrators._prior_shift import PriorShift, estimate_target_prior
 from skcalib.recalibrators._quadratic import QuadraticScaling
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._scaling_binning import ScalingBinning
@@ -18,14 +20,17 @@ __all__ = [
     "BinaryRecalibrator",
     "ClasswiseTemperatureScaling",
     "DirichletCalibration",
+    "GroupwiseRecalibrator",
     "HistogramBinning",
     "IsotonicCalibration",
     "LogitRecalibrator",
     "MatrixScaling",
     "PlattScaling",
+    "PriorShift",
     "QuadraticScaling",
     "ScalingBinning",
     "TemperatureScaling",
     "UniformMassBinning",
     "VectorScaling",
+    "estimate_target_prior",
 ]

@@ -3,9 +3,8 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from skcalib._validation import Interval, check_estimator_scores
+from skcalib._validation import Interval
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._temperature import fit_inverse_temperature, row_derivatives
 
@@ -77,28 +76,13 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
         "bounds": ["array-like"],
     }
 
+    _keeps_decisions = True
+
     def __init__(self, max_deviation=np.inf, bounds=(1e-2, 1e2), *, input="probability", classes=None):
         self.max_deviation = max_deviation
         self.bounds = bounds
         self.input = input
         self.classes = classes
-
-    def predict(self, X):
-        """Return the class of the largest score: what the model decides stays.
-
-        Parameters
-        ----------
-        X : array-like of the width given to `fit`
-            Scores.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            The first of the classes with the largest score.
-        """
-        check_is_fitted(self)
-        scores = check_estimator_scores(self, X, input=self.input, reset=False)
-        return self.classes_[self._logits(scores).argmax(axis=1)]
 
     def _check_classes_present(self, codes):
         if codes.min() == codes.max():

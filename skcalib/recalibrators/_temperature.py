@@ -67,6 +67,7 @@ class TemperatureScaling(LogitRecalibrator):
         **LogitRecalibrator._parameter_constraints,
         "loss": [StrOptions({"log", "brier"}), callable],
     }
+    _keeps_decisions = True
 
     def __init__(self, *, loss="log", input="probability", classes=None, clip=None):
         self.loss = loss

@@ -1,0 +1,433 @@
+"""Calibration by group: a map for each predicted class, site, month or question set."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from skcalib._defaults import DefaultObjects
+from skcalib._validation import (
+    HasMethods,
+    Interval,
+    check_estimator_scores,
+    check_groups,
+    check_sample_weight,
+    check_scores,
+    check_targets,
+    encode_labels,
+    safe_indexing,
+    validate_data,
+)
+from skcalib.recalibrators._base import decisions
+from skcalib.recalibrators._temperature import TemperatureScaling
+
+_PREDICTED_CLASS = "predicted_class"
+
+
+class GroupwiseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
+    """Any recalibrator, fitted to each group of rows by itself (Algorithm 1 of [1]_).
+
+    A model may be right on the whole and too sure of one class, site or month, too timid about another. Groups with few
+    rows use the fit to all rows, or a mixture with it.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator, default=None
+        The method, cloned for each group; None means `TemperatureScaling`. Its `input` and `classes` are those of the
+        whole.
+    groups : "predicted_class", str, int, callable or None, default="predicted_class"
+        Where the groups come from: the class of the largest score, the column of `X` with that name or at that
+        position (it is taken out of the scores), or a function of `X` that returns one value a row. An array is given
+        to `fit` and `predict_proba` as `groups`; None insists on it.
+    min_group_size : float, default=50
+        Groups with fewer rows, by weight, use the pooled fit, or join a bundle.
+    shrinkage : float, default=0.0
+        Probabilities are those of the group's fit times n / (n + shrinkage) plus those of the pooled fit times the
+        rest, where n is the weight of the group's rows.
+    bundle : bool, default=False
+        Whether the groups that are too small are put together, until a bundle has `min_group_size` rows, by what the
+        pooled fit leaves: their mean residual, shrunken toward 0 by `min_group_size` rows. What is alike in a few rows
+        may be so by chance; a positive `shrinkage` is wise then.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    groups_ : ndarray of shape (n_groups,)
+        The groups seen, sorted; all classes where the predicted class is the group.
+    group_sizes_ : ndarray of shape (n_groups,)
+        Weight of the rows of each.
+    recalibrators_ : dict
+        From group to the fitted recalibrator that it uses: its own, its bundle's or the pooled one.
+    pooled_recalibrator_ : recalibrator
+        Fitted to all rows.
+    n_features_in_ : int
+        Number of columns of `X`, the column of the groups included.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of `X`, where they are strings.
+
+    See Also
+    --------
+    ClasswiseTemperatureScaling : Temperatures by predicted class that stay near a shared one.
+    skcalib.metrics.groupwise_calibration_error : Which groups need it.
+
+    Notes
+    -----
+    Inside a pipeline name a column of the original data and let it pass by the classifier, as below; scikit-learn's
+    scorers hand no arrays to `predict_proba`. A group that was not seen in `fit` uses the pooled fit, with a warning;
+    without one so does a group that lacks a class that its method cannot do without.
+
+    ``GroupwiseRecalibrator(HistogramBinning(multiclass="top_label"))`` is the top-label histogram binning of [2]_,
+    calibrated given the predicted class.
+
+    References
+    ----------
+    .. [1] Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity in model confidence.
+    .. [2] Gupta and Ramdas (2022), Top-label calibration and multiclass-to-binary reductions.
+
+    Examples
+    --------
+    A score of 1/2 is right in 1 of 4 rows on Mondays and in 3 of 4 on Tuesdays:
+
+    >>> import numpy as np
+    >>> from skcalib import GroupwiseRecalibrator, HistogramBinning
+    >>> scores, y = np.full(8, 0.5), [0, 0, 0, 1, 0, 1, 1, 1]
+    >>> days = ["Monday"] * 4 + ["Tuesday"] * 4
+    >>> groupwise = GroupwiseRecalibrator(HistogramBinning(binning=1), min_group_size=4)
+    >>> groupwise.fit(scores, y, groups=days).predict_proba([0.5, 0.5], groups=["Monday", "Tuesday"])[:, 1].tolist()
+    [0.25, 0.75]
+
+    By a column of the data, in a pipeline:
+
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skcalib import CrossFittedClassifier
+    >>> X = np.column_stack((np.random.default_rng(0).normal(size=200), np.arange(200) % 2))
+    >>> model = make_pipeline(CrossFittedClassifier(GaussianNB(), passthrough=1), GroupwiseRecalibrator(groups=-1))
+    >>> model.fit(X, X[:, 0] + X[:, 1] > np.arange(200) / 100)[-1].group_sizes_.tolist()
+    [100.0, 100.0]
+    """
+
+    _default_objects = {"recalibrator": TemperatureScaling}
+
+    _parameter_constraints = {
+        "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
+        "groups": [str, Integral, callable, None],
+        "min_group_size": [Interval(Real, 0, None, closed="left")],
+        "shrinkage": [Interval(Real, 0, None, closed="left")],
+        "bundle": ["boolean"],
+    }
+
+    def __init__(self, recalibrator=None, groups=_PREDICTED_CLASS, min_group_size=50, shrinkage=0.0, *, bundle=False):
+        self.recalibrator = recalibrator
+        self.groups = groups
+        self.min_group_size = min_group_size
+        self.shrinkage = shrinkage
+        self.bundle = bundle
+
+    @property
+    def input(self):
+        """What the scores are: that of the recalibrator."""
+        first = self.recalibrator[0] if isinstance(self.recalibrator, Pipeline) else self.recalibrator
+        return getattr(first, "input", "probability")
+
+    @property
+    def classes(self):
+        """The labels of the columns that the recalibrator was told, or None."""
+        return getattr(self.recalibrator, "classes", None)
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        """Fit the pooled calibration map and those of the groups.
+
+        Parameters
+        ----------
+        X : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
+            Scores, in the sorted order of the classes, and the column of the groups if there is one.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), default=None
+            Weights, which count as repeated rows.
+        groups : array-like of shape (n,), default=None
+            The group of each row, in place of the predicted class; `predict_proba` then needs them too.
+
+        Returns
+        -------
+        self : GroupwiseRecalibrator
+            The fitted recalibrator.
+
+        Raises
+        ------
+        ValueError
+            For scores, labels or groups that do not fit together, and for a column that is not there.
+        """
+        self._validate_params()
+        self._check_one_source(groups)
+        scores, values = self._scores_and_values(X, groups, reset=True)
+        y = check_targets(y, len(scores))
+        weight = check_sample_weight(sample_weight, len(scores))
+        self.classes_, codes = encode_labels(y, scores.shape[1], self.classes, name="y", classes_name="classes")
+        if values is None:
+            self.groups_, group = self.classes_, decisions(scores, self.input)
+        else:
+            self.groups_, group = check_groups(values, len(scores), scores_name="X")
+        recalibrator = self._resolved("recalibrator")
+        recalibrator.set_params(**_class_parameters(recalibrator, self.classes_))
+        self.pooled_recalibrator_ = _fit(recalibrator, scores, y, weight)
+        self.group_sizes_ = np.bincount(group, weight, minlength=len(self.groups_)).astype(np.float64)
+        part = self._parts(group, self._residuals(scores, codes), weight)
+        self._fit_parts(recalibrator, scores, y, weight, group, part)
+        return self
+
+    def fit_transform(self, X, y, sample_weight=None, groups=None):
+        """Fit and return the calibrated probabilities of the same rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
+            Scores, and the column of the groups if there is one.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), default=None
+            Weights, which count as repeated rows.
+        groups : array-like of shape (n,), default=None
+            The group of each row, in place of the predicted class.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n, n_classes)
+            In the order of `classes_`.
+        """
+        return self.fit(X, y, sample_weight, groups).transform(X, groups)
+
+    def predict_proba(self, X, groups=None):
+        """Return calibrated probabilities, each row by the map of its group.
+
+        Parameters
+        ----------
+        X : array-like of the width given to `fit`
+            Scores, and the column of the groups if there is one.
+        groups : array-like of shape (n,), default=None
+            The group of each row, if `fit` was given them.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n, n_classes)
+            In the order of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            For groups that are missing, and for scores that are not valid or of another width than those of `fit`.
+        """
+        check_is_fitted(self)
+        scores, values = self._scores_and_values(X, groups, reset=False)
+        group = decisions(scores, self.input) if values is None else self._known_groups(values, len(scores))
+        probabilities = self.pooled_recalibrator_.predict_proba(scores)
+        for code, rows in _rows_by_code(group):
+            recalibrator = self.pooled_recalibrator_ if code < 0 else self.recalibrators_[self._names[code]]
+            if recalibrator is not self.pooled_recalibrator_:
+                own = recalibrator.predict_proba(scores[rows])
+                probabilities[rows] += self._own_share[code] * (own - probabilities[rows])
+        return probabilities
+
+    def transform(self, X, groups=None):
+        """Return the same as `predict_proba`, so that recalibrators chain.
+
+        Parameters
+        ----------
+        X : array-like of the width given to `fit`
+            Scores, and the column of the groups if there is one.
+        groups : array-like of shape (n,), default=None
+            The group of each row, if `fit` was given them.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n, n_classes)
+            In the order of `classes_`.
+        """
+        return self.predict_proba(X, groups)
+
+    def predict(self, X, groups=None):
+        """Return the most probable class, or that of the scores with methods that keep decisions.
+
+        Parameters
+        ----------
+        X : array-like of the width given to `fit`
+            Scores, and the column of the groups if there is one.
+        groups : array-like of shape (n,), default=None
+            The group of each row, if `fit` was given them.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+            The first of the classes with the largest probability.
+        """
+        check_is_fitted(self)
+        if getattr(self.pooled_recalibrator_, "_keeps_decisions", False):
+            return self.classes_[decisions(self._scores_and_values(X, groups, reset=False)[0], self.input)]
+        return self.classes_[self.predict_proba(X, groups).argmax(axis=1)]
+
+    def get_feature_names_out(self, input_features=None):
+        """Return one name a class.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored: the columns are the classes, whatever the scores were called.
+
+        Returns
+        -------
+        names : ndarray of str objects, shape (n_classes,)
+            ``groupwiserecalibrator_class``.
+        """
+        check_is_fitted(self)
+        return np.array([f"{type(self).__name__.lower()}_{label}" for label in self.classes_], dtype=object)
+
+    def _check_one_source(self, groups):
+        if isinstance(self.groups, bool | np.bool_):
+            raise ValueError(f"groups must be a name, a position or a function, found {self.groups!r}.")
+        if groups is None and self.groups is None:
+            raise ValueError("groups is missing: groups=None, so fit needs an array with the group of each row.")
+        if groups is not None and self.groups not in (None, _PREDICTED_CLASS):
+            raise ValueError(
+                f"groups come from two sources: the array given to fit and the parameter groups={self.groups!r}. Set "
+                "the parameter to None, or leave the array out."
+            )
+        self._given_groups = groups is not None
+
+    def _scores_and_values(self, X, groups, *, reset):
+        """Return the validated scores and the group of each row; None for groups that the scores decide."""
+        if self._given_groups != (groups is not None):
+            raise ValueError(
+                "groups is missing: the recalibrator was fitted with an array of groups and needs one here too. Where "
+                "none can be handed over, as in cross-validation, name a column of X that holds them."
+                if groups is None
+                else f"groups was given, but the recalibrator was fitted with groups={self.groups!r}."
+            )
+        if groups is None and isinstance(self.groups, Integral | str) and self.groups != _PREDICTED_CLASS:
+            groups, columns = _taken_out(X, self.groups)
+            scores = check_scores(columns, name="X", input=self.input)
+            validate_data(self, X if hasattr(X, "columns") else _as_table(X), skip_check_array=True, reset=reset)
+            return scores, groups
+        scores = check_estimator_scores(self, X, input=self.input, reset=reset)
+        return scores, self.groups(X) if groups is None and callable(self.groups) else groups
+
+    def _known_groups(self, values, n_rows):
+        """Return the code of each row's group, -1 where it was not seen in `fit`."""
+        distinct, inverse = check_groups(values, n_rows, scores_name="X")
+        codes = {name: code for code, name in enumerate(self._names)}
+        known = np.array([codes.get(name, -1) for name in distinct.tolist()])
+        if (known < 0).any():
+            unseen = distinct[known < 0].tolist()
+            shown = ", ".join(map(repr, unseen[:6])) + ", ..." * (len(unseen) > 6)
+            warnings.warn(
+                f"{np.count_nonzero(known[inverse] < 0)} rows use the pooled fit because their groups were not seen in "
+                f"fit: {shown}.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return known[inverse]
+
+    def _residuals(self, scores, codes):
+        """Return by how much the event is more frequent than the pooled fit says: class 1, or the class it predicts."""
+        if not self.bundle:
+            return None
+        probabilities = self.pooled_recalibrator_.predict_proba(scores)
+        if len(self.classes_) == 2:
+            return (codes == 1) - probabilities[:, 1]
+        return (codes == probabilities.argmax(axis=1)) - probabilities.max(axis=1)
+
+    def _parts(self, group, residuals, weight):
+        """Return for each group the number of the part of the rows that it is fitted with, -1 for all rows."""
+        sizes = self.group_sizes_
+        large = (sizes >= self.min_group_size) & (sizes > 0)
+        part = np.where(large, np.cumsum(large) - 1, -1)
+        small = np.flatnonzero(~large & (sizes > 0))
+        if residuals is None or sizes[small].sum() < self.min_group_size:
+            return part
+        total = np.bincount(group, residuals if weight is None else weight * residuals, minlength=len(sizes))
+        shrunken = total[small] / (sizes[small] + self.min_group_size)
+        small = small[np.argsort(shrunken, kind="stable")]
+        part[small] = large.sum() + _bundles(sizes[small], self.min_group_size)
+        return part
+
+    def _fit_parts(self, recalibrator, scores, y, weight, group, part):
+        self._names = self.groups_.tolist()
+        self.recalibrators_ = dict.fromkeys(self._names, self.pooled_recalibrator_)
+        self._own_share = np.zeros(len(self._names))
+        for number, rows in _rows_by_code(part[group]):
+            members = np.flatnonzero(part == number)
+            names = [self._names[code] for code in members]
+            fitted = number >= 0 and self._fit_part(recalibrator, scores, y, weight, rows, names)
+            if fitted:
+                self.recalibrators_.update(dict.fromkeys(names, fitted))
+                size = self.group_sizes_[members].sum()
+                self._own_share[members] = size / (size + self.shrinkage)
+
+    def _fit_part(self, recalibrator, scores, y, weight, rows, names):
+        """Return a recalibrator fitted to some rows; None where they lack a class that it cannot do without."""
+        lacks_class = len(np.unique(y[rows])) < len(self.classes_)
+        try:
+            fitted = _fit(recalibrator, scores[rows], y[rows], None if weight is None else weight[rows])
+        except ValueError as error:
+            if lacks_class:
+                return None
+            raise ValueError(f"groups: {', '.join(map(repr, names))} could not be fitted. {error}") from error
+        return None if lacks_class and len(fitted.classes_) < len(self.classes_) else fitted
+
+
+def _fit(recalibrator, scores, y, sample_weight):
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    return clone(recalibrator).fit(scores, y, **weights)
+
+
+def _class_parameters(recalibrator, classes):
+    """Return `classes` under each name by which the recalibrator or one inside it takes them."""
+    names = recalibrator.get_params()
+    return {name: classes for name in names if name == "classes" or name.endswith("__classes")}
+
+
+def _rows_by_code(codes):
+    """Yield each code that occurs with the rows that have it."""
+    order = np.argsort(codes, kind="stable")
+    distinct, starts = np.unique(codes[order], return_index=True)
+    yield from zip(distinct.tolist(), np.split(order, starts[1:]), strict=True)
+
+
+def _bundles(sizes, least):
+    """Return the number of the bundle of each group, taken in order: a bundle closes when it has the least size."""
+    number, held, numbers = 0, 0.0, []
+    for size in sizes:
+        numbers.append(number)
+        held += size
+        if held >= least:
+            number, held = number + 1, 0.0
+    # What is left over at the end joins the last bundle.
+    return np.minimum(numbers, number - 1)
+
+
+def _as_table(X):
+    return X if hasattr(X, "shape") else np.asarray(X, dtype=object)
+
+
+def _taken_out(X, key):
+    """Return the column `key` of X, by name or position, and the others."""
+    if sparse.issparse(X):
+        raise TypeError("X must be dense, found a sparse matrix. Convert it with .toarray().")
+    X, names = _as_table(X), list(getattr(X, "columns", ()))
+    n_columns = X.shape[1] if len(X.shape) == 2 else 0
+    if isinstance(key, str) and key not in names:
+        found = f"X has the columns {names}" if names else "X has no column names: give a position"
+        raise ValueError(f"groups must be 'predicted_class' or a column of X, but it is {key!r} and {found}.")
+    if not isinstance(key, str) and not -n_columns <= key < n_columns:
+        raise ValueError(f"groups asks for column {key}, but X has {n_columns} columns.")
+    if n_columns < 2:
+        raise ValueError(f"groups takes the column {key!r} out of X, and no scores are left.")
+    position = names.index(key) if isinstance(key, str) else key % n_columns
+    others = [column for column in range(n_columns) if column != position]
+    groups = np.asarray(safe_indexing(X, position, axis=1))
+    return groups, safe_indexing(X, others, axis=1)

@@ -1,0 +1,191 @@
+"""Prior shift: the same forecasts for a population in which the classes have other frequencies."""
+
+import warnings
+from numbers import Real
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from skcalib._links import clip_probability
+from skcalib._validation import Interval, StrOptions, check_sample_weight, check_scores, drop_zero_weight
+from skcalib.recalibrators._base import LogitRecalibrator
+
+_ROUNDING = 1e-6
+_MAX_STEPS = 10_000
+_TOLERANCE = 1e-9  # nats a row that the likelihood may still be short of its maximum
+
+
+class PriorShift(LogitRecalibrator):
+    """Correction for class frequencies that differ between training and use.
+
+    For models trained on resampled or class-weighted data: each probability is multiplied by the ratio of the two
+    frequencies of its class, and the row is made to sum to 1 again. Exact where the classes look the same in both
+    populations, only more or less frequent. At least one of the two frequencies must be given; the other, if it is
+    None, is that of the labels given to `fit`.
+
+    Parameters
+    ----------
+    train_prior : array-like, dict, float or "balanced", default=None
+        Class frequencies that the model has learned: an array in the order of the sorted classes, a dict from label to
+        frequency, the frequency of the positive class of two, or "balanced" for equal ones, which is what
+        ``class_weight="balanced"`` makes of any data.
+    target_prior : array-like, dict, float or "balanced", default=None
+        Class frequencies where the model is used, in the same forms; see `estimate_target_prior` for unlabelled data.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    train_prior_, target_prior_ : ndarray of shape (n_classes,)
+        The frequencies used.
+
+    See Also
+    --------
+    estimate_target_prior : The class frequencies behind unlabelled scores.
+
+    References
+    ----------
+    Saerens, Latinne and Decaestecker (2002), Adjusting the outputs of a classifier to new a priori probabilities.
+
+    Examples
+    --------
+    A model trained on as many frauds as other payments says 1/2. One payment in a thousand is a fraud:
+
+    >>> from skcalib import PriorShift
+    >>> shift = PriorShift(train_prior="balanced", target_prior=0.001).fit([0.3, 0.6], [0, 1])
+    >>> shift.predict_proba([0.5]).round(6).tolist()
+    [[0.999, 0.001]]
+    """
+
+    _parameter_constraints = {
+        **LogitRecalibrator._parameter_constraints,
+        "train_prior": ["array-like", dict, Interval(Real, 0, 1, closed="both"), StrOptions({"balanced"}), None],
+        "target_prior": ["array-like", dict, Interval(Real, 0, 1, closed="both"), StrOptions({"balanced"}), None],
+    }
+
+    def __init__(self, train_prior=None, target_prior=None, *, input="probability", classes=None):
+        self.train_prior = train_prior
+        self.target_prior = target_prior
+        self.input = input
+        self.classes = classes
+
+    @property
+    def _fits_missing_class(self):
+        return self.train_prior is not None and self.target_prior is not None
+
+    def _fit_logits(self, logits, codes, sample_weight):
+        if self.train_prior is None and self.target_prior is None:
+            raise ValueError(
+                "PriorShift needs train_prior or target_prior: with both None it takes the same frequencies for "
+                'training and use. train_prior="balanced" suits a model trained with class_weight="balanced".'
+            )
+        counts = np.bincount(codes, sample_weight, minlength=len(self.classes_))
+        self.train_prior_ = _prior(self.train_prior, self.classes_, counts, "train_prior")
+        self.target_prior_ = _prior(self.target_prior, self.classes_, counts, "target_prior")
+        if not self.train_prior_.all():
+            label = self.classes_[self.train_prior_ == 0].tolist()[0]
+            raise ValueError(f"train_prior is 0 for the class {label!r}: the model cannot have learned it.")
+
+    def _predict_logits(self, logits):
+        # Saerens et al., Eq. 2.4: p(k | x) times target / train
+        return logits + np.log(np.maximum(self.target_prior_, np.finfo(np.float64).tiny)) - np.log(self.train_prior_)
+
+
+def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None):
+    """Return the class frequencies under which the scores of unlabelled rows are most likely.
+
+    For a population in which the classes look as they did in training but have other frequencies. The scores must be
+    calibrated for the training frequencies: what they are off by goes into the estimate.
+
+    Parameters
+    ----------
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities of unlabelled rows; one column is that of the positive class.
+    train_prior : array-like of shape (K,), float or "balanced", default="balanced"
+        Class frequencies that the model has learned: in the order of the columns, of the positive class of two, or
+        equal ones.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+
+    Returns
+    -------
+    target_prior : ndarray of shape (K,)
+        The estimate, for `PriorShift`; it sums to 1.
+
+    Raises
+    ------
+    ValueError
+        For scores that are not probabilities, or frequencies that do not fit them.
+
+    Notes
+    -----
+    Expectation-maximisation of [1]_ on a concave likelihood. It ends where the likelihood is within 1e-9 nats a row of
+    its maximum.
+
+    References
+    ----------
+    .. [1] Saerens, Latinne and Decaestecker (2002), Adjusting the outputs of a classifier to new a priori
+       probabilities.
+
+    Examples
+    --------
+    A model that is sure of everything: the frequencies are those of what it says.
+
+    >>> from skcalib import estimate_target_prior
+    >>> estimate_target_prior([0.0, 0.0, 0.0, 1.0]).round(6).tolist()
+    [0.75, 0.25]
+    """
+    scores = check_scores(y_proba, name="y_proba")
+    weight = check_sample_weight(sample_weight, len(scores))
+    scores = np.column_stack((1 - scores[:, 0], scores[:, 0])) if scores.shape[1] == 1 else scores
+    scores, weight = drop_zero_weight(weight, scores)
+    n_classes = scores.shape[1]
+    train_prior = _prior(train_prior, np.arange(n_classes), np.ones(n_classes), "train_prior")
+    if not train_prior.all():
+        raise ValueError(f"train_prior is 0 for the class {np.argmin(train_prior)}: the model cannot have learned it.")
+    weight = np.full(len(scores), 1 / len(scores)) if weight is None else weight / weight.sum()
+    return _most_likely_mixture(clip_probability(scores) / train_prior, weight, start=train_prior)
+
+
+def _most_likely_mixture(densities, weight, start):
+    """Return the mixture of K densities (n, K) of most likelihood, by expectation-maximisation from `start`."""
+    prior = start
+    for _ in range(_MAX_STEPS):
+        # Saerens et al., Eq. 2.9. The largest gain bounds what the concave likelihood is short of its maximum.
+        gain = (weight / (densities @ prior)) @ densities
+        if gain.max() - 1 <= _TOLERANCE:
+            return prior
+        prior = prior * gain / (prior @ gain)
+    warnings.warn(
+        f"The estimate may be {gain.max() - 1:.1g} nats a row short of the most likely after {_MAX_STEPS} steps.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+    return prior
+
+
+def _prior(prior, classes, counts, name):
+    """Return class frequencies (n_classes,) from any form in which they may be given; None stands for the counts."""
+    if prior is None:
+        return counts / counts.sum()
+    if isinstance(prior, str):
+        return np.full(len(classes), 1 / len(classes))
+    if isinstance(prior, dict):
+        if set(prior) != set(classes.tolist()):
+            raise ValueError(f"{name} must have the labels {classes.tolist()} as keys, found {list(prior)}.")
+        prior = [prior[label] for label in classes.tolist()]
+    try:
+        values = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers, found {prior!r}.") from None
+    if values.ndim == 0 and len(classes) == 2:
+        values = np.array([1 - values, values])
+    if values.shape != classes.shape:
+        raise ValueError(f"{name} must hold one frequency for each of {len(classes)} classes, found {prior!r}.")
+    if not np.all(values >= 0) or abs(values.sum() - 1) > _ROUNDING:
+        raise ValueError(f"{name} must hold frequencies that are not negative and sum to 1, found {prior!r}.")
+    return values / values.sum()

@@ -1,0 +1,61 @@
+"""The engine of the parametric maps against a general-purpose solver."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from skcalib.recalibrators._logistic import fit_logistic
+
+
+def _problem(seed):
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(rng.integers(5, 120), 3)) @ rng.normal(size=(3, 3))
+    features[:, 2] = 1
+    targets = (rng.random(len(features)) < 0.5).astype(float)
+    root = rng.normal(size=(3, 3))
+    return (
+        features,
+        targets,
+        rng.integers(0, 4, len(targets)).astype(float),
+        root @ root.T * 10.0 ** rng.integers(-2, 2),
+    )
+
+
+def _loss(coef, features, targets, weight, penalty, start):
+    z = features @ coef
+    return np.sum(weight * (np.logaddexp(0, z) - targets * z)) + (coef - start) @ penalty @ (coef - start) / 2
+
+
+@pytest.mark.parametrize("start", [np.zeros(3), np.array([0.5, 1, -2])], ids=["zero", "elsewhere"])
+def test_bounds_and_a_full_penalty_against_slsqp(start):
+    on_bound = 0
+    for seed in range(150):
+        features, targets, weight, penalty = _problem(seed)
+        problem = (features, targets, weight, penalty, start)
+        coef = fit_logistic(features, targets, weight, start=start, penalty=penalty, lower=np.array([0, 0, -np.inf]))
+        twin = minimize(
+            _loss,
+            start,
+            args=problem,
+            method="SLSQP",
+            bounds=[(0, None), (0, None), (None, None)],
+            options={"ftol": 1e-14, "maxiter": 1000},
+        )
+        assert coef[:2].min() >= 0
+        assert _loss(coef, *problem) <= twin.fun + 1e-9 * max(1, abs(twin.fun))
+        on_bound += np.any(coef[:2] == 0)
+    assert 30 < on_bound < 150  # both cases occur
+
+
+def test_a_diagonal_penalty_is_a_matrix():
+    features, targets, weight, _ = _problem(0)
+    diagonal = np.array([1.0, 2.0, 0.5])
+    vector, matrix = (fit_logistic(features, targets, weight, penalty=one) for one in (diagonal, np.diag(diagonal)))
+    np.testing.assert_array_equal(vector, matrix)
+
+
+def test_separable_classes_end_at_a_finite_point_of_tiny_loss():
+    features = np.column_stack((np.linspace(-1, 1, 20), np.ones(20)))
+    coef = fit_logistic(features, (features[:, 0] > 0).astype(float))
+    assert np.isfinite(coef).all()
+    assert np.abs(np.maximum(0, 1 - np.sign(features @ coef) * np.sign(features[:, 0]))).max() == 0
