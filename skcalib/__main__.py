@@ -3,6 +3,8 @@
 import argparse
 import sys
 
+from skcalib._report._command import add_report_command
+
 
 def main(argv=None):
     """Run a command and return its exit status."""
@@ -13,7 +15,13 @@ def main(argv=None):
     )
     demo.add_argument("--data", choices=("digits", "breast_cancer"), default="digits", help="data set (bundled)")
     demo.add_argument("--seed", type=int, default=0, help="seed of the split into training and held-out rows")
+    demo.set_defaults(run=_run_demo)
+    add_report_command(commands)
     arguments = parser.parse_args(argv)
+    return arguments.run(arguments)
+
+
+def _run_demo(arguments):
     from skcalib._demo import run_demo
 
     run_demo(arguments.data, arguments.seed, sys.stdout)

@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from skcalib._reductions import BinaryTask, binary_tasks, resolve_multiclass
-from skcalib._validation import check_groups, check_scored_labels
 from skcalib.displays._predictions import named_models, predicted_probabilities
-from skcalib.displays._reliability_curves import CurveOptions, curve_error, readable_limits, reliability_curve_of
+from skcalib.displays._reliability_curves import CurveOptions, diagram_numbers, readable_limits
 from skcalib.displays._reliability_panel import (
     HISTOGRAM_HEIGHT,
     draw_band,
@@ -212,25 +210,18 @@ class ReliabilityDisplay:
         ImportError
             If matplotlib is missing.
         """
-        options = CurveOptions.checked(binning, interval, confidence_level, n_resamples, metric, random_state)
-        if groups is not None and multiclass == "marginal":
-            raise ValueError('groups and multiclass="marginal" exclude each other: both ask for a panel each.')
-        arguments = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-        tasks, kind = _tasks(y_true, named_models(y_prob, name), multiclass, groups, arguments)
-        panels = _worst_first(tasks, options)
-        shown = [(panel, model, task) for panel in panels[:max_panels] for model, task in tasks[panel].items()]
-        limits = readable_limits(
-            min(float(task.scores.min()) for *_, task in shown), max(float(task.scores.max()) for *_, task in shown)
+        numbers = diagram_numbers(
+            y_true,
+            named_models(y_prob, name),
+            options=CurveOptions.checked(binning, interval, confidence_level, n_resamples, metric, random_state),
+            multiclass=multiclass,
+            groups=groups,
+            max_panels=max_panels,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            labels=labels,
         )
-        curves = [reliability_curve_of(task, options, limits, model, panel) for panel, model, task in shown]
-        display = cls(
-            curves,
-            confidence_level=options.confidence_level,
-            kind=kind,
-            error_name=_error_name(metric),
-            n_panels_left_out=max(0, len(panels) - max_panels),
-        )
-        return display.plot(ax, **plot_options)
+        return cls(**numbers).plot(ax, **plot_options)
 
     def plot(
         self,
@@ -392,45 +383,3 @@ class ReliabilityDisplay:
             panel = f"class {panel}"
         name = panel if len(panel) <= _LONGEST_NAME else panel[: _LONGEST_NAME - 1] + "…"
         return "\n".join([name, size, *([f"error {', '.join(errors)} %"] if errors else [])])
-
-
-def _tasks(y_true, models, multiclass, groups, arguments):
-    """Return the binary problems, by panel and model, and what kind of event they are about."""
-    tasks = {}
-    for model, y_prob in models.items():
-        data = check_scored_labels(y_true, y_prob, multiclass=multiclass, drop=False, **arguments)
-        kind = resolve_multiclass(multiclass, data)
-        if kind == "marginal":
-            names = [str(label) for label in data.classes.tolist()]
-            parts = zip(names, binary_tasks(data, multiclass), strict=True)
-        elif groups is not None:
-            parts = _by_group(next(binary_tasks(data, multiclass)), groups)
-        else:
-            parts = [(None, next(binary_tasks(data, multiclass)))]
-        for panel, task in parts:
-            tasks.setdefault(panel, {})[model] = task
-    return tasks, kind
-
-
-def _by_group(task, groups):
-    names, codes = check_groups(groups, len(task.scores))
-    for code, name in enumerate(names.tolist()):
-        rows_of_group = codes == code
-        weight = None if task.sample_weight is None else task.sample_weight[rows_of_group]
-        if weight is None or weight.any():
-            yield str(name), BinaryTask(task.scores[rows_of_group], task.labels[rows_of_group], weight)
-
-
-def _worst_first(tasks, options):
-    """Return the panels, the largest error of any model first."""
-    if len(tasks) == 1:
-        return list(tasks)
-    largest = {panel: max(curve_error(task, options) for task in parts.values()) for panel, parts in tasks.items()}
-    return sorted(largest, key=largest.get, reverse=True)
-
-
-def _error_name(metric):
-    if metric in (None, "auto"):
-        return "calibration error"
-    metric = getattr(metric, "func", metric)  # of a functools.partial
-    return getattr(metric, "__name__", "error").replace("_", " ")

@@ -1,6 +1,7 @@
 """The numbers of a reliability diagram: bins, interval, consistency band, histogram and error of each curve."""
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -9,13 +10,13 @@ from sklearn.utils import check_random_state
 
 from skcalib._bin_statistics import BinStatistics
 from skcalib._intervals import check_confidence_level
-from skcalib._reductions import BinaryTask
-from skcalib._validation import drop_zero_weight
+from skcalib._reductions import BinaryTask, binary_tasks, resolve_multiclass
+from skcalib._validation import check_groups, check_scored_labels, drop_zero_weight
 from skcalib.binning import BaseBinning, EqualMass, MinimumMass, PoolAdjacentViolators, assign_bins, check_binning
 from skcalib.metrics import calibration_error, calibration_error_interval
 from skcalib.metrics._bootstrap import check_n_resamples
 
-__all__ = ["Band", "CurveOptions", "ReliabilityCurve", "curve_error", "readable_limits", "reliability_curve_of"]
+__all__ = ["Band", "CurveOptions", "ReliabilityCurve", "diagram_numbers", "readable_limits"]
 
 _HISTOGRAM_BINS = 40
 _COMPRESSED_BINS = 500  # rows that a refitted binning is resampled from are pooled to so many scores
@@ -133,9 +134,33 @@ class CurveOptions(NamedTuple):
         # An error in bins that its own labels made would be biased; that of no bins in particular is the library's.
         error_binning = EqualMass(15) if binning is None or strategy.needs_labels else strategy
         # One seed for all curves: a panel's limits do not depend on which other panels there are.
-        seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+        seed = random_state
+        if not isinstance(seed, Integral):
+            seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
         level = check_confidence_level(confidence_level)
         return cls(strategy, interval, level, n_resamples, metric, error_binning, seed)
+
+
+def diagram_numbers(y_true, models, *, options, multiclass="auto", groups=None, max_panels=12, **given):
+    """Return what `ReliabilityDisplay` is made of: its arguments.
+
+    `models` holds probabilities by name and `given` is what `check_scored_labels` takes besides; for the other
+    arguments see `ReliabilityDisplay.from_predictions`.
+    """
+    if groups is not None and multiclass == "marginal":
+        raise ValueError('groups and multiclass="marginal" exclude each other: both ask for a panel each.')
+    tasks, kind = _tasks(y_true, models, multiclass, groups, given)
+    panels = _worst_first(tasks, options)
+    shown = [(panel, model, task) for panel in panels[:max_panels] for model, task in tasks[panel].items()]
+    lowest, highest = min(task.scores.min() for *_, task in shown), max(task.scores.max() for *_, task in shown)
+    limits = readable_limits(float(lowest), float(highest))
+    return {
+        "curves": [_reliability_curve(task, options, limits, model, panel) for panel, model, task in shown],
+        "confidence_level": options.confidence_level,
+        "kind": kind,
+        "error_name": _error_name(options.metric),
+        "n_panels_left_out": max(0, len(panels) - max_panels),
+    }
 
 
 def readable_limits(low, high):
@@ -145,7 +170,7 @@ def readable_limits(low, high):
     return (1 - _next_round(1 - low), 1.0) if low >= 0.5 else (0.0, 1.0)
 
 
-def reliability_curve_of(task, options, histogram_limits, model, panel=None):
+def _reliability_curve(task, options, histogram_limits, model, panel=None):
     """Return the `ReliabilityCurve` of one binary problem."""
     task = BinaryTask(*drop_zero_weight(task.sample_weight, task.scores, task.labels))
     statistics = task.statistics(options.strategy)
@@ -187,7 +212,7 @@ def _score_range(scores):
     return (low, high) if high - low > 0.02 else (max(low - 0.01, 0.0), min(high + 0.01, 1.0))
 
 
-def curve_error(task, options):
+def _curve_error(task, options):
     """Return the error by which panels are ranked; minus infinity where the rows are too few for one."""
     try:
         if options.metric in (None, "auto"):
@@ -304,3 +329,45 @@ def _refit(scores, counts, strategy):
 def _percentiles(values, confidence_level):
     tail = (1 - confidence_level) / 2
     return np.quantile(values, (tail, 1 - tail), axis=0)
+
+
+def _tasks(y_true, models, multiclass, groups, arguments):
+    """Return the binary problems, by panel and model, and what kind of event they are about."""
+    tasks = {}
+    for model, y_prob in models.items():
+        data = check_scored_labels(y_true, y_prob, multiclass=multiclass, drop=False, **arguments)
+        kind = resolve_multiclass(multiclass, data)
+        if kind == "marginal":
+            names = [str(label) for label in data.classes.tolist()]
+            parts = zip(names, binary_tasks(data, multiclass), strict=True)
+        elif groups is not None:
+            parts = _by_group(next(binary_tasks(data, multiclass)), groups)
+        else:
+            parts = [(None, next(binary_tasks(data, multiclass)))]
+        for panel, task in parts:
+            tasks.setdefault(panel, {})[model] = task
+    return tasks, kind
+
+
+def _by_group(task, groups):
+    names, codes = check_groups(groups, len(task.scores))
+    for code, name in enumerate(names.tolist()):
+        rows_of_group = codes == code
+        weight = None if task.sample_weight is None else task.sample_weight[rows_of_group]
+        if weight is None or weight.any():
+            yield str(name), BinaryTask(task.scores[rows_of_group], task.labels[rows_of_group], weight)
+
+
+def _worst_first(tasks, options):
+    """Return the panels, the largest error of any model first."""
+    if len(tasks) == 1:
+        return list(tasks)
+    largest = {panel: max(_curve_error(task, options) for task in parts.values()) for panel, parts in tasks.items()}
+    return sorted(largest, key=largest.get, reverse=True)
+
+
+def _error_name(metric):
+    if metric in (None, "auto"):
+        return "calibration error"
+    metric = getattr(metric, "func", metric)  # of a functools.partial
+    return getattr(metric, "__name__", "error").replace("_", " ")

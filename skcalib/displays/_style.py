@@ -223,7 +223,7 @@ def legend_outside(frame, title, legend_kw):
     In a figure of its own the layout makes room for it: beside the axes where the figure is wider than tall, else at
     the bottom. Else it takes a part of the given axes' place.
     """
-    figure = frame.axes[0].get_figure(root=False)
+    figure = frame.axes[0].figure
     earlier = [legend for legend in figure.legends if legend.get_gid() == _LEGEND]
     for legend in earlier:
         legend.remove()
@@ -255,7 +255,7 @@ def _legend_axes(frame, handles, title):
             other.remove()
     lines = sum(label.count("\n") + 1.5 for label in [*handles, *([] if title is None else [title])])
     height = (1.2 * lines + 5) * ax.xaxis.label.get_size() / 72  # with the axes' labels, in inches
-    available = place.get_topmost_subplotspec().get_position(ax.figure).height * ax.figure.get_size_inches()[1]
+    available = place.get_topmost_subplotspec().get_position(ax.figure).height * ax.figure.figure.get_size_inches()[1]
     others = grid.get_height_ratios()[:-1]
     grid.set_height_ratios([*others, sum(others) * min(height / max(available - height, 0.01), 1)])
     for other in ax.figure.axes:  # without a layout engine axes keep the place that they were made with

@@ -1,0 +1,212 @@
+"""The HTML page of a report: numbers and pictures in, one self-contained text out."""
+
+from base64 import b64encode
+from html import escape
+from importlib.resources import files
+from string import Template
+
+from skcalib import __version__
+from skcalib._report._numbers import SIGNIFICANCE_LEVEL, SMALL_SEGMENT, pvalue_words
+from skcalib._report._recalibration import MOST_ROWS, N_FOLDS
+
+__all__ = ["report_page"]
+
+_MOST_SEGMENTS = 50  # that a page shows; the JSON has all
+_EXPLAINED = {
+    "calibration error": "root mean square gap between score and event frequency, noise taken away; up to 15 bins of "
+    "equal mass",
+    "expected calibration error": "mean absolute gap, 15 bins of equal width; noise makes it too large, so that its "
+    "interval, from which that is removed, may lie below it",
+    "sweep calibration error": "mean absolute gap, as many bins as keep the event frequency rising",
+    "maximum calibration error": "gap of the worst of 15 bins of equal width; a bin with few rows may decide it",
+    "calibration slope": "1 is right; below 1 the scores are too extreme",
+    "calibration in the large": "0 is right; below 0 the scores are too high, in log-odds",
+    "Brier score": "mean squared difference of score and event; rewards calibration and sharpness together",
+    "log-loss": "minus the mean log-probability of what happened, in nats",
+}
+_PLAIN_NUMBERS = {"calibration slope", "calibration in the large", "Brier score", "log-loss"}
+
+
+def report_page(numbers, pictures):
+    """Return the report as one HTML text.
+
+    Parameters
+    ----------
+    numbers : dict
+        What `report_numbers` returns.
+    pictures : dict of Picture
+        The pictures, by "reliability" and "bin_count"; the latter may be missing.
+
+    Returns
+    -------
+    page : str
+        HTML without any external file.
+    """
+    template = Template(files("skcalib._report").joinpath("template.html").read_text(encoding="utf-8"))
+    return template.substitute(
+        title=escape(f"Calibration of {', '.join(model['name'] for model in numbers['models'])}"),
+        data=_data_sentence(numbers),
+        summary="\n".join(_summary(model, len(numbers["models"]) > 1) for model in numbers["models"]),
+        reliability=_figure(pictures["reliability"]),
+        errors=_error_table(numbers["models"]),
+        segments=_segment_section(numbers),
+        recalibrators=_recalibrator_section(numbers),
+        certificates=_certificate_section(numbers, pictures.get("bin_count")),
+        level=f"{100 * numbers['confidence_level']:g}",
+        significance=f"{100 * SIGNIFICANCE_LEVEL:g}",
+        version=escape(__version__),
+    )
+
+
+def _data_sentence(numbers):
+    weighted = f" of total weight {numbers['total_weight']:,.6g}" if numbers["weighted"] else ""
+    return escape(
+        f"{numbers['source']}: {numbers['n_rows']:,} rows{weighted}; the event is {numbers['label']} = "
+        f"{numbers['event']}, in {_percent(numbers['event_frequency'])} of them."
+    )
+
+
+def _summary(model, several):
+    name = f"<strong>{escape(model['name'])}.</strong> " if several else ""
+    sentence = escape(model["summary"]).replace(" %", "&nbsp;%").replace(" = ", "&nbsp;=&nbsp;")
+    return f"<p>{name}{sentence.replace(' ≤ ', '&nbsp;≤&nbsp;')}</p>"
+
+
+def _figure(picture):
+    """Return a picture inside the page: an image, so that it has a natural size and its words."""
+    data = b64encode(picture.svg).decode("ascii")
+    return (
+        f'<figure><img src="data:image/svg+xml;base64,{data}" alt="{escape(picture.alt, quote=True)}">'
+        f"<figcaption>{escape(picture.caption)}</figcaption></figure>"
+    )
+
+
+def _per_model(numbers, section):
+    """Return a section's part for each model, under its name where there are several."""
+    models = numbers["models"]
+    heading = "<h3>{}</h3>\n" if len(models) > 1 else ""
+    return "\n".join(heading.format(escape(model["name"])) + section(model) for model in models)
+
+
+def _error_table(models):
+    """Return a table with a line for each measure and a column for each model."""
+    measured = [{part["name"]: part for part in [*model["errors"], *model["proper_scores"]]} for model in models]
+    lines = []
+    for name, explained in _EXPLAINED.items():
+        shown = _number if name in _PLAIN_NUMBERS else _percent
+        cells = [_with_interval(shown, parts[name]) if name in parts else "–" for parts in measured]
+        lines.append([f"{name}<small>{escape(explained)}</small>", *cells])
+    tests = [model["test"] for model in models]
+    verdicts = [
+        f"{escape(pvalue_words(test['pvalue'], test['smallest_pvalue']))}"
+        f"<small>{'rejected' if test['rejects'] else 'not rejected'}</small>"
+        for test in tests
+    ]
+    lines.append([f"test of calibration<small>{escape(tests[0]['name'])}</small>", *verdicts])
+    return _table("Errors", ["measure", *(model["name"] for model in models)], lines)
+
+
+def _with_interval(shown, values, estimate="estimate", low="low", high="high"):
+    """Return a cell with an estimate and its interval below."""
+    if values[low] is None:
+        return shown(values[estimate])
+    return f"{shown(values[estimate])}<small>{shown(values[low]).removesuffix(' %')} to {shown(values[high])}</small>"
+
+
+def _segment_section(numbers):
+    if numbers["segment"] is None:
+        return "<p>No segment column was given (<code>--segment</code>).</p>"
+    note = (
+        f"<p>Sorted by calibration error. Segments marked * have fewer than {SMALL_SEGMENT} rows: so few that "
+        "their place in the table is largely chance, as the interval says. Each interval holds for itself; among many "
+        "segments some miss.</p>"
+    )
+    return note + _per_model(numbers, _segment_table)
+
+
+def _segment_table(model):
+    lines = [
+        [
+            escape(row["segment"]) + " *" * row["is_small"],
+            _with_interval(_percent, row),
+            f"{row['n_rows']:,.6g}",
+            _percent(row["mean_score"]),
+            _percent(row["event_frequency"]),
+        ]
+        for row in model["segments"][:_MOST_SEGMENTS]
+    ]
+    left_out = len(model["segments"]) - len(lines)
+    more = f"<p>{left_out} more segments with smaller errors are left out.</p>" if left_out else ""
+    head = ["segment", "error", "rows", "mean score", "event frequency"]
+    return _table(f"Segments of {model['name']}", head, lines) + more
+
+
+def _recalibrator_section(numbers):
+    note = (
+        f"<p>Each recalibrator was fitted on {N_FOLDS - 1} of {N_FOLDS} parts of the rows and judged on the other, in "
+        "turn. The gain is the log-loss saved, in nats per row; where its interval lies above 0 recalibrating pays.</p>"
+    )
+    if numbers["n_rows"] > MOST_ROWS:
+        note += f"<p>From a random sample of {MOST_ROWS:,} rows.</p>"
+    return note + _per_model(numbers, _recalibrator_table)
+
+
+def _recalibrator_table(model):
+    if not model["recalibrators"]:
+        return f"<p>Not possible: it takes {N_FOLDS} rows with the event and {N_FOLDS} without.</p>"
+    lines = [
+        [
+            escape(row["name"]),
+            "–" if row["name"] == "as it is" else _with_interval(_signed, row, "gain", "gain_low", "gain_high"),
+            _number(row["log_loss"]),
+            _number(row["brier"]),
+            _percent(row["calibration_error"]),
+        ]
+        for row in model["recalibrators"]
+    ]
+    head = ["recalibrator", "gain", "log-loss", "Brier score", "calibration error"]
+    return _table(f"Recalibrators of {model['name']}", head, lines)
+
+
+def _certificate_section(numbers, picture):
+    if numbers["weighted"]:
+        return "<p>None: the theory is about rows drawn alike, and these have weights.</p>"
+    if not numbers["certificates"]:
+        return "<p>None: there are too few rows to promise anything.</p>"
+    lines = [
+        [str(row["n_bins"]), *(_tolerance(row[key]) for key in ("conditional", "marginal", "expected_error"))]
+        for row in numbers["certificates"]
+    ]
+    head = ["bins", "every probability within", "that of a random row within", "expected error at most"]
+    table = _table("Certificates", head, lines)
+    return table + (_figure(picture) if picture is not None else "")
+
+
+def _table(caption, head, lines):
+    """Return a table in a box that scrolls by itself where the screen is narrow."""
+    titles = "".join(f'<th scope="col">{escape(title)}</th>' for title in head)
+    body = "\n".join(
+        f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+        for first, *cells in lines
+    )
+    label = escape(caption, quote=True)
+    return (
+        f'<div class="scroll" role="region" aria-label="{label}" tabindex="0"><table><thead><tr>{titles}</tr></thead>'
+        f"<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def _percent(share):
+    return "–" if share is None else f"{100 * share:.2f} %"
+
+
+def _number(value):
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _signed(value):
+    return "–" if value is None else f"{value:+.4f}"
+
+
+def _tolerance(value):
+    return "nothing" if value >= 1 else f"{value:.4f}"

@@ -1,0 +1,144 @@
+"""Columns of a CSV or Parquet file, with whatever can read them: pandas, polars, or NumPy and the standard library."""
+
+import csv
+import gzip
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["ReportError", "read_columns"]
+
+_MISSING = {"", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"}
+_PARQUET = {".parquet", ".pq"}
+
+
+class ReportError(ValueError):
+    """What is wrong with the user's file or options, in one line."""
+
+
+def read_columns(path, names):
+    """Read columns of a file.
+
+    Parameters
+    ----------
+    path : str
+        A CSV file (also ``.gz``; separated by comma, semicolon or tab) or a Parquet file.
+    names : sequence of str
+        The columns that are wanted.
+
+    Returns
+    -------
+    columns : dict of ndarray of shape (n,)
+        By name; a missing value is NaN among numbers and None among others.
+
+    Raises
+    ------
+    ReportError
+        If the file cannot be read or has no such column.
+    """
+    path, names = Path(path), list(dict.fromkeys(names))
+    if not path.exists():
+        raise ReportError(f"there is no file {path}.")
+    try:
+        return _read_parquet(path, names) if path.suffix.lower() in _PARQUET else _read_csv(path, names)
+    except ReportError:
+        raise
+    except Exception as error:  # the readers' errors have no common class
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ReportError(f"{path} cannot be read: {reason}") from error
+
+
+def _read_csv(path, names):
+    with _opened(path) as lines:
+        first = lines.readline()
+    if not first.strip():
+        raise ReportError(f"{path} is empty: its first line must name the columns.")
+    separator = max(",;\t", key=first.count)
+    header = next(csv.reader([first], delimiter=separator), [])
+    _check_names(path, names, header)
+    if find_spec("pandas") is None:
+        return _read_csv_plainly(path, names, separator)
+    import pandas as pd
+
+    table = pd.read_csv(path, usecols=names, sep=separator, encoding="utf-8-sig")
+    return {name: _from_series(table[name]) for name in names}
+
+
+def _read_parquet(path, names):
+    if find_spec("pandas") is not None and find_spec("pyarrow") is not None:
+        import pandas as pd
+        import pyarrow.parquet
+
+        _check_names(path, names, pyarrow.parquet.read_schema(path).names)
+        table = pd.read_parquet(path, columns=names, engine="pyarrow")
+        return {name: _from_series(table[name]) for name in names}
+    if find_spec("polars") is not None:
+        import polars as pl
+
+        _check_names(path, names, list(pl.read_parquet_schema(path)))
+        table = pl.read_parquet(path, columns=names)
+        return {name: _from_polars(table[name]) for name in names}
+    raise ReportError(f'{path} is Parquet, which needs pandas and pyarrow: pip install "skcalib[report]".')
+
+
+def _from_series(series):
+    """Return a pandas column as an array, missing values of every kind as NaN or None."""
+    values = series.to_numpy()
+    if values.dtype.kind != "O":
+        return values
+    return np.where(series.isna().to_numpy(), None, values)
+
+
+def _from_polars(series):
+    if series.dtype.is_float():
+        return series.fill_null(float("nan")).to_numpy()
+    if series.null_count() == 0 and (series.dtype.is_numeric() or str(series.dtype) == "Boolean"):
+        return series.to_numpy()
+    return np.array(series.to_list(), dtype=object)
+
+
+def _read_csv_plainly(path, names, separator):
+    with _opened(path) as lines:
+        reader = csv.reader(lines, delimiter=separator)
+        header = next(reader)
+        positions = [header.index(name) for name in names]
+        cells = []
+        for row in reader:
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise ReportError(
+                    f"{path} cannot be read: line {reader.line_num} has {len(row)} values, the header {len(header)}."
+                )
+            cells.append([row[position] for position in positions])
+    columns = zip(*cells, strict=True) if cells else ((),) * len(names)
+    return {name: _parsed(np.array(column, dtype=object)) for name, column in zip(names, columns, strict=True)}
+
+
+def _parsed(column):
+    """Return numbers or booleans where all cells are such, else the text."""
+    missing = np.fromiter((cell in _MISSING for cell in column), bool, len(column))
+    if len(column) and set(column) <= {"True", "False"}:
+        return column == "True"
+    try:
+        numbers = np.where(missing, "nan", column).astype(np.float64)
+    except ValueError:
+        return np.where(missing, None, column)
+    return numbers if missing.any() or np.any(numbers != np.round(numbers)) else _whole(numbers)
+
+
+def _whole(numbers):
+    return numbers.astype(np.int64) if np.all(np.abs(numbers) < 2**53) else numbers
+
+
+def _opened(path):
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    return opened(path, "rt", encoding="utf-8-sig", newline="")
+
+
+def _check_names(path, names, present):
+    missing = [name for name in names if name not in present]
+    if missing:
+        shown = ", ".join(map(str, present[:12])) + ", ..." * (len(present) > 12)
+        raise ReportError(f"{path} has no column {missing[0]!r}; its columns are {shown}.")

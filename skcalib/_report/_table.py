@@ -1,0 +1,145 @@
+"""What a report is about: labels, scores, weights and segments of a file, checked."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skcalib._report._reader import ReportError, read_columns
+from skcalib._validation import check_sample_weight, check_scores
+
+__all__ = ["ReportTable", "read_table"]
+
+_FEWEST_ROWS = 10
+_MOST_SEGMENTS = 500
+_COUNTING = "Rows are counted from 0, the header not included."
+
+
+@dataclass(frozen=True, eq=False)
+class ReportTable:
+    """Checked columns of equal length.
+
+    Parameters
+    ----------
+    source : str
+        Name of the file.
+    label : str
+        Name of the label column.
+    event : str
+        The label that is the event.
+    y : ndarray of bool, shape (n,)
+        Whether the event happened.
+    scores : dict of ndarray of shape (n,)
+        Scores by name of the column.
+    weight : ndarray of shape (n,) or None
+        Weights.
+    segment_name : str or None
+        Name of the segment column.
+    segments : ndarray of str, shape (n,), or None
+        The segment of each row.
+    """
+
+    source: str
+    label: str
+    event: str
+    y: np.ndarray
+    scores: dict
+    weight: np.ndarray | None
+    segment_name: str | None
+    segments: np.ndarray | None
+
+    @property
+    def n_rows(self):
+        """Number of rows, the total weight where there are weights."""
+        return float(len(self.y) if self.weight is None else self.weight.sum())
+
+
+def read_table(path, *, label, scores, segment=None, weight=None, positive=None):
+    """Read and check the columns of a report.
+
+    Parameters
+    ----------
+    path : str
+        CSV or Parquet file.
+    label : str
+        Column of the labels.
+    scores : sequence of str
+        Columns of scores, probabilities of the event.
+    segment, weight : str, default=None
+        Columns of segments and of weights.
+    positive : str, default=None
+        The label that is the event; may be left out for 0 and 1, -1 and 1, and booleans.
+
+    Returns
+    -------
+    table : ReportTable
+        The columns.
+
+    Raises
+    ------
+    ReportError
+        For anything that makes a report impossible, in one line.
+    """
+    wanted = [label, *scores, *(name for name in (segment, weight) if name is not None)]
+    columns = read_columns(path, wanted)
+    n_rows = len(columns[label])
+    if n_rows < _FEWEST_ROWS:
+        raise ReportError(f"{path} has {n_rows} rows; a report takes at least {_FEWEST_ROWS}.")
+    y, event = _events(columns[label], label, positive)
+    checked = {name: _checked(name, check_scores, columns[name], name="scores")[:, 0] for name in scores}
+    weights = None if weight is None else _checked(weight, check_sample_weight, columns[weight], n_rows)
+    segments = None if segment is None else _segments(columns[segment], segment)
+    if weights is not None:
+        kept = weights > 0
+        y, weights = y[kept], weights[kept]
+        checked = {name: values[kept] for name, values in checked.items()}
+        segments = None if segments is None else segments[kept]
+    return ReportTable(str(path), label, event, y, checked, weights, segment, segments)
+
+
+def _checked(column_name, check, *args, **kwargs):
+    """Return what a check of the library returns, its error as one about a column."""
+    try:
+        return check(*args, **kwargs)
+    except (TypeError, ValueError) as error:
+        message = " ".join(str(error).split())
+        raise ReportError(f"column {column_name!r}: {message} {_COUNTING}") from error
+
+
+def _events(column, name, positive):
+    """Return whether each row is the event, and what that is called."""
+    missing = np.fromiter((value is None or value != value for value in column.tolist()), bool, len(column))
+    if missing.any():
+        raise ReportError(f"column {name!r}: row {int(missing.argmax())} has no label. {_COUNTING}")
+    present = sorted(set(column.tolist()), key=str)
+    shown = ", ".join(str(value) for value in present[:6]) + ", ..." * (len(present) > 6)
+    if positive is None:
+        numbers = {value: float(value) for value in present if isinstance(value, (bool, int, float))}
+        if len(numbers) < len(present) or not (
+            set(numbers.values()) <= {0.0, 1.0} or set(numbers.values()) == {-1.0, 1.0}
+        ):
+            raise ReportError(f"column {name!r} holds {shown}: say with --positive which label is the event.")
+        return column == 1, str(next((value for value in present if value == 1), 1))
+    matching = [value for value in present if _is_same(value, positive)]
+    if not matching:
+        raise ReportError(f"column {name!r} has no label {positive!r}; it holds {shown}.")
+    return np.fromiter((value in matching for value in column.tolist()), bool, len(column)), positive
+
+
+def _is_same(value, text):
+    """Return whether a label is what the user typed: ``1`` is 1.0 as well."""
+    if str(value) == text:
+        return True
+    try:
+        return not isinstance(value, str) and float(value) == float(text)
+    except ValueError:
+        return False
+
+
+def _segments(column, name):
+    segments = np.array(["(missing)" if value is None or value != value else str(value) for value in column.tolist()])
+    n_segments = len(np.unique(segments))
+    if n_segments > _MOST_SEGMENTS:
+        raise ReportError(
+            f"column {name!r} has {n_segments} different values; a report takes at most {_MOST_SEGMENTS} segments."
+        )
+    return segments
