@@ -117,3 +117,16 @@ def test_many_classes():
     assert 3 * marginal.score == pytest.approx(np.sum((proba - np.eye(3)[labels]) ** 2) / 200)
     top = brier_decomposition(labels == proba.argmax(1), proba.max(1))
     assert brier_decomposition(labels, proba) == pytest.approx(top, abs=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_isotonic_blocks_are_bins(weighted):
+    scores, labels, weights = sample(5)
+    weights = weights.astype(float) if weighted else None
+    edges = PoolAdjacentViolators().bin_edges(scores, labels, weights)
+    frequency = {
+        s: sum(w * y for _, y, w in rows) / sum(w for _, _, w in rows)
+        for rows in bins(scores, labels, edges, weights)
+        for s, _, _ in rows
+    }
+    assert frequency == pytest.approx(isotonic(scores, labels, weights), abs=1e-12)
