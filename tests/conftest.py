@@ -1,19 +1,16 @@
 """What all tests share: each recalibrator in turn; hypothesis draws the same examples every time."""
 
+import os
+
 import pytest
 from _catalog import RECALIBRATORS, UNWEIGHTED
 from hypothesis import HealthCheck, settings
 from sklearn.base import clone
 
-settings.register_profile(
-    "skcalib",
-    derandomize=True,
-    deadline=None,
-    max_examples=40,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("skcalib")
+_COMMON = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("quick", derandomize=True, max_examples=40, **_COMMON)
+settings.register_profile("search", max_examples=2000, **_COMMON)  # HYPOTHESIS_PROFILE=search pytest ...
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(params=RECALIBRATORS, ids=repr)
