@@ -17,13 +17,13 @@ class BinaryTask(NamedTuple):
     labels: np.ndarray
     sample_weight: np.ndarray | None
 
-    def statistics(self, strategy):
-        """Return the bin statistics under a binning strategy."""
+    def statistics(self, strategy, *, squares=True):
+        """Return the bin statistics under a binning strategy; see `BinStatistics.from_scores` for `squares`."""
         scores, labels = self.scores, self.labels
         if strategy.sorts_scores and self.sample_weight is None and not in_order(scores):
             scores, labels = sorted_rows(scores, labels)
         edges = strategy.bin_edges(scores, labels, self.sample_weight)
-        return BinStatistics.from_scores(scores, labels, edges, self.sample_weight)
+        return BinStatistics.from_scores(scores, labels, edges, self.sample_weight, squares=squares)
 
 
 def top_label(scores):

@@ -1,9 +1,11 @@
 """The monotonic sweep of Roelofs et al. on distinct scores: one sort, one cumulative sum, many bin counts at a time."""
 
+from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
 
+from skcalib._blocks import row_blocks
 from skcalib._sorting import in_order, sorted_rows
 
 __all__ = ["DistinctScores", "EqualMassCuts", "EqualWidthCuts", "sweep"]
@@ -32,9 +34,14 @@ class DistinctScores(NamedTuple):
         if sample_weight is None:
             if not in_order(scores):
                 scores, labels = sorted_rows(scores, labels)
-            last = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))  # row of each distinct score
-            positives = np.cumsum(labels)[last]
-            return cls(scores[last], np.append(0.0, last + 1), np.append(0.0, positives), is_count=True)
+            weight = np.arange(len(scores) + 1, dtype=np.float64)
+            positives = np.zeros(len(scores) + 1)
+            np.cumsum(labels, out=positives[1:])
+            last = np.append(scores[1:] != scores[:-1], True)  # of the rows of a score
+            if not last.all():
+                kept = np.append(True, last)
+                scores, weight, positives = scores[last], weight[kept], positives[kept]
+            return cls(scores, weight, positives, is_count=True)
         distinct, inverse = np.unique(scores, return_inverse=True)
         rounded = _exactly_summable(sample_weight)
         weight = np.bincount(inverse, weights=rounded)
@@ -113,11 +120,12 @@ def sweep(cuts):
     """
     table = cuts.table
     limit = len(table.scores)
-    frequency = table.event_frequency
-    if not np.any(frequency[1:] < frequency[:-1]):
+    if _rises(table):
         return cuts.finest()  # averages of rising frequencies rise, for every B
     # Bins left of the first positive have frequency 0 and bins right of the last negative 1: nothing falls there.
-    first, last = np.argmax(frequency > 0), limit - 1 - np.argmax(frequency[::-1] < 1)
+    first = np.searchsorted(table.positives, 0, side="right") - 1
+    negatives = table.weight[-1] - table.positives[-1]
+    last = bisect_left(range(limit), negatives, key=lambda below: table.weight[below] - table.positives[below]) - 1
     start, falling = 2, None
     while start <= limit and falling is None:
         low, high = cuts.bracket(start, first, last)
@@ -126,6 +134,16 @@ def sweep(cuts):
         start += size
     n_bins = limit if falling is None else falling - 1
     return n_bins, cuts.below(n_bins, np.arange(n_bins + 1))
+
+
+def _rises(table):
+    """Return whether the event frequency never falls from a distinct score to the next."""
+    for block in row_blocks(len(table.scores)):
+        entries = slice(block.start, block.stop + 2)  # with the first score of the next block
+        frequency = np.diff(table.positives[entries]) / np.diff(table.weight[entries])
+        if np.any(frequency[1:] < frequency[:-1]):
+            return False
+    return True
 
 
 def _first_falling(cuts, n_bins, first, last):
