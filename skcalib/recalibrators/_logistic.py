@@ -52,6 +52,8 @@ def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=N
         step = _newton_step(hessian, gradient, free=(coef > lower) | (gradient < 0))
         if gradient @ step <= 1e-22 * weight.sum():  # Newton decrement: twice the loss still to be gained
             break
+        if gradient @ step <= 2 * np.finfo(float).eps * current:  # less than the loss can show: the last step
+            return np.maximum(coef - step, lower)
         coef, proposed = line_search(loss, coef, step, current, lower)
         if proposed >= current:
             break

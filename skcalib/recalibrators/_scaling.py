@@ -27,11 +27,16 @@ class PlattScaling(BinaryRecalibrator):
         K > 2 classes: each against the rest, or the confidence of the predicted class alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
+    clip : float or "auto", default=None
+        Probabilities are clipped to [clip, 1 - clip] before they become log-odds; None means 2^-52. "auto" goes up, to
+        .03 at most, where that gains more than 1 nat of log-likelihood: for models that say exactly 0 and 1.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    clip_ : float
+        The clipping constant used.
     slope_, intercept_ : float
         Parameters of the sigmoid. For K > 2 classes lists with one entry a class.
 
@@ -70,6 +75,7 @@ class PlattScaling(BinaryRecalibrator):
         classes=None,
         multiclass="ovr",
         normalize=True,
+        clip=None,
     ):
         self.loss = loss
         self.smooth_targets = smooth_targets
@@ -77,6 +83,7 @@ class PlattScaling(BinaryRecalibrator):
         self.classes = classes
         self.multiclass = multiclass
         self.normalize = normalize
+        self.clip = clip
 
     @property
     def _fits_missing_class(self):
