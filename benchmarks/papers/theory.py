@@ -305,7 +305,8 @@ def _plot(path):
     axes[0].plot(scores, curve(scores), linewidth=0.8, label="event probability")
     axes[0].plot(scores, scores, label="score")
     axes[0].set(title="Example 3.2: binned error 0, true error .5", xlabel="score")
-    axes[0].legend()
+    axes[0].set_xticks([0.49, 0.5, 0.51])
+    axes[0].legend(loc="center right")
     for name, model in roelofs_models().items():
         population = _population(model)
         bins = 2 ** np.arange(1, 9)
