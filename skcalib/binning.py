@@ -112,6 +112,16 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         Whether the edges depend on `y`. A metric that is binned by its own labels is a biased one: see the strategy.
     sorts_scores : bool
         Whether the edges are found by sorting. Rows that are to be binned as well are then sorted beforehand.
+
+    Examples
+    --------
+    >>> from skcalib.binning import BaseBinning
+    >>> from skcalib.metrics import expected_calibration_error
+    >>> class Halves(BaseBinning):
+    ...     def _edges(self, scores, y, sample_weight):
+    ...         return [0, 0.5, 1]
+    >>> round(expected_calibration_error([1, 1, 0], [0.5, 0.5, 0.9], binning=Halves()), 6)
+    0.633333
     """
 
     needs_unit_interval = True

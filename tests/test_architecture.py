@@ -1,0 +1,164 @@
+"""The house: imports go upwards only, private imports have one home, and importing the package costs nothing else."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import skcalib
+
+PACKAGE = Path(skcalib.__file__).parent
+
+# From the ground up: a file or folder imports only what stands before it. A new one needs its place here.
+HOUSE = [
+    "_blocks",
+    "_bin_lookup",
+    "_defaults",
+    "_links",
+    "_sorting",
+    "_intervals",
+    "_validation",
+    "_sweep",
+    "_information",
+    "binning",
+    "_bin_statistics",
+    "_reductions",
+    "guarantees",
+    "metrics",
+    "simulation",
+    "recalibrators",
+    "cross_fitting",
+    "recalibrated_classifier",
+    "model_selection",
+    "displays",
+    "engines",
+    "__init__",
+    "_report",
+    "_demo",
+    "__main__",
+]
+# Optional packages: imported inside functions, if at all.
+OPTIONAL = ("matplotlib", "pandas", "polars", "narwhals", "pyarrow", "duckdb", "dask", "pyspark", "torch", "tqdm")
+
+
+def _modules():
+    return {
+        path.relative_to(PACKAGE).with_suffix(""): ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")
+    }
+
+
+def _imports(tree):
+    """Yield (module, name or None, whether it runs at import) of every import."""
+    nested = {node for outer in ast.walk(tree) if isinstance(outer, ast.FunctionDef) for node in ast.walk(outer)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None, node not in nested) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from ((node.module, alias.name, node not in nested) for alias in node.names)
+
+
+MODULES = _modules()
+every_module = pytest.mark.parametrize("path", sorted(MODULES), ids=str)
+
+
+def _place(parts):
+    """Return the floor of a module given by its parts inside the package."""
+    name = parts[0] if parts else "__init__"
+    assert name in HOUSE, f"{name} has no place in HOUSE"
+    return HOUSE.index(name)
+
+
+@every_module
+def test_imports_go_upwards_only(path):
+    own = _place(path.parts)
+    for module, name, _ in _imports(MODULES[path]):
+        root, *parts = module.split(".")
+        if root != "skcalib":
+            continue
+        if not parts and name and (PACKAGE / f"{name}.py").exists() | (PACKAGE / name).is_dir():
+            parts = [name]
+        floor = _place(parts)
+        inside = len(path.parts) > 1 and parts and parts[0] == path.parts[0]
+        assert floor < own or inside, f"{path} imports {module}, which stands above it"
+        if inside and path.name != "__init__":
+            assert len(parts) > 1, f"{path} imports from the front of its own folder: name the file"
+
+
+def test_folders_have_no_circles():
+    edges = {}
+    for path, tree in MODULES.items():
+        if len(path.parts) > 1:
+            edges[path.parts] = {
+                tuple(module.split(".")[1:]) for module, _, at_import in _imports(tree) if at_import
+            } & {other.parts for other in MODULES}
+    while edges:
+        free = {module for module, needed in edges.items() if not needed & set(edges)}
+        assert free, f"imports in a circle: {sorted(edges)}"
+        for module in free:
+            del edges[module]
+
+
+@every_module
+def test_private_names_of_scikit_learn_have_one_home(path):
+    if path.parts == ("_validation",):
+        return
+    private = [
+        f"{module}.{name or ''}"
+        for module, name, _ in _imports(MODULES[path])
+        if module.split(".")[0] in ("sklearn", "scipy", "numpy", "joblib")
+        and any(part.startswith("_") for part in [*module.split("."), name or ""])
+    ]
+    assert not private
+
+
+@every_module
+def test_optional_packages_are_imported_inside_functions(path):
+    eager = [
+        module for module, _, at_import in _imports(MODULES[path]) if at_import and module.split(".")[0] in OPTIONAL
+    ]
+    assert not eager
+
+
+def _run(code):
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    command = [sys.executable, "-W", "error", "-c", code]
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()
+
+
+def test_import_loads_nothing_beyond_scikit_learn():
+    code = """
+import sys, sklearn.calibration
+before = {name.partition(".")[0] for name in sys.modules}
+import skcalib, skcalib.metrics, skcalib.binning, skcalib.displays, skcalib.model_selection
+print(*sorted({name.partition(".")[0] for name in sys.modules} - before - set(sys.stdlib_module_names)))
+"""
+    assert _run(code) == ["skcalib"]
+
+
+def test_import_and_use_have_no_side_effects(tmp_path):
+    code = """
+import os, warnings, numpy as np
+filters, errors, state = list(warnings.filters), np.geterr(), np.random.get_state()[1].tolist()
+import sklearn.calibration
+filters = list(warnings.filters)
+import skcalib
+from skcalib.metrics import calibration_error
+scores = np.linspace(0, 1, 100)
+y = np.arange(100) % 3 == 0
+for name in ("HistogramBinning", "IsotonicCalibration", "PlattScaling", "ScalingBinning", "TemperatureScaling"):
+    getattr(skcalib, name)().fit(scores, y).predict_proba(scores)
+skcalib.HistogramBinning(sample_split=0.5, random_state=0).fit(scores, y)
+calibration_error(y, scores)
+print(warnings.filters == filters, np.geterr() == errors, np.random.get_state()[1].tolist() == state)
+"""
+    directory = os.getcwd()
+    try:
+        os.chdir(tmp_path)
+        assert _run(code) == ["True"] * 3
+    finally:
+        os.chdir(directory)
+    assert not list(tmp_path.iterdir())
