@@ -27,6 +27,26 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
 
     A subclass defines ``_fit_scores(scores, codes, sample_weight)`` and ``_predict_scores(scores)`` for validated
     scores (n, C). Most methods derive from `BinaryRecalibrator` or `LogitRecalibrator` instead.
+
+    Examples
+    --------
+    The base rates, whatever the scores:
+
+    >>> import numpy as np
+    >>> from skcalib.recalibrators import BaseRecalibrator
+    >>> class BaseRates(BaseRecalibrator):
+    ...     def __init__(self, *, input="probability", classes=None):
+    ...         self.input = input
+    ...         self.classes = classes
+    ...
+    ...     def _fit_scores(self, scores, codes, sample_weight):
+    ...         counts = np.bincount(codes, sample_weight, len(self.classes_))
+    ...         self.base_rates_ = counts / counts.sum()
+    ...
+    ...     def _predict_scores(self, scores):
+    ...         return np.tile(self.base_rates_, (len(scores), 1))
+    >>> BaseRates().fit([0.2, 0.4, 0.8, 0.9], ["no", "no", "yes", "no"]).predict_proba([0.5]).tolist()
+    [[0.75, 0.25]]
     """
 
     _parameter_constraints = {
@@ -173,6 +193,24 @@ class BinaryRecalibrator(BaseRecalibrator):
     ----------
     _scale : {"log_odds", "probability", "given"}
         What the method works on; "given" is the scale of the input: log-odds for ``input="logit"``.
+
+    Examples
+    --------
+    >>> from skcalib.recalibrators import BinaryRecalibrator
+    >>> class Rescaled(BinaryRecalibrator):
+    ...     def __init__(self, *, input="probability", classes=None, multiclass="ovr", normalize=True):
+    ...         self.input = input
+    ...         self.classes = classes
+    ...         self.multiclass = multiclass
+    ...         self.normalize = normalize
+    ...
+    ...     def _fit_binary(self, scores, labels, sample_weight):
+    ...         self.ratio_ = labels.mean() / scores.mean()
+    ...
+    ...     def _predict_binary(self, scores):
+    ...         return (self.ratio_ * scores).clip(0, 1)
+    >>> Rescaled().fit([0.1, 0.3, 0.7, 0.9], [0, 0, 0, 1]).predict_proba([0.5])[0, 1].round(3).tolist()
+    0.25
     """
 
     _parameter_constraints = {
@@ -268,6 +306,22 @@ class LogitRecalibrator(BaseRecalibrator):
     ``_fit_logits(logits, codes, sample_weight)`` is given logits (n, K), the column index of each label and positive
     weights or None; ``_predict_logits(logits)`` returns calibrated logits. Two classes given as log-odds z are the
     logits (0, z); probabilities become their logarithms.
+
+    Examples
+    --------
+    >>> from skcalib.recalibrators import LogitRecalibrator
+    >>> class Halved(LogitRecalibrator):
+    ...     def __init__(self, *, input="probability", classes=None):
+    ...         self.input = input
+    ...         self.classes = classes
+    ...
+    ...     def _fit_logits(self, logits, codes, sample_weight):
+    ...         pass
+    ...
+    ...     def _predict_logits(self, logits):
+    ...         return logits / 2
+    >>> Halved().fit([[0.1, 0.9], [0.9, 0.1]], [1, 0]).predict_proba([[0.1, 0.9]]).round(3).tolist()
+    [[0.25, 0.75]]
     """
 
     def _fit_scores(self, scores, codes, sample_weight):
