@@ -17,6 +17,7 @@ RECALIBRATORS = [
     skcalib.ClasswiseTemperatureScaling(),
     skcalib.ClasswiseTemperatureScaling(max_deviation=0.1),
     skcalib.DirichletCalibration(),
+    skcalib.EnsembleTemperatureScaling(),
     skcalib.HistogramBinning(binning=3),
     skcalib.HistogramBinning(binning=3, smoothing=1.0, multiclass="top_label"),
     skcalib.IsotonicCalibration(),
@@ -29,10 +30,15 @@ RECALIBRATORS = [
     skcalib.QuadraticScaling(),
     skcalib.QuadraticScaling(alpha=0.1, monotone=True),
     skcalib.ScalingBinning(binning=3),
+    skcalib.SplineCalibration(),
+    skcalib.SplineCalibration(4, strength=0.5, monotone=True, multiclass="top_label"),
     skcalib.TemperatureScaling(),
+    skcalib.TemperatureScaling(clip="auto"),
     skcalib.TemperatureScaling(loss="brier"),
     skcalib.UniformMassBinning(n_bins=3),
     skcalib.VectorScaling(),
+    skcalib.VennAbers(),
+    skcalib.VennAbers(max_groups=5, multiclass="top_label"),
 ]
 # Those whose theory has no weights.
 UNWEIGHTED = (skcalib.UniformMassBinning,)
@@ -45,8 +51,10 @@ FIT_MISSING_CLASS = (
     skcalib.MatrixScaling,
     skcalib.QuadraticScaling,
     skcalib.ScalingBinning,
+    skcalib.SplineCalibration,
     skcalib.UniformMassBinning,
     skcalib.VectorScaling,
+    skcalib.VennAbers,
 )
 
 # Options that a metric of (y_true, y_proba) cannot do without, for the few rows of the tests.

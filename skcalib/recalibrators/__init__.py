@@ -3,6 +3,7 @@
 from skcalib.recalibrators._base import BaseRecalibrator, BinaryRecalibrator, LogitRecalibrator
 from skcalib.recalibrators._beta import BetaCalibration
 from skcalib.recalibrators._classwise import ClasswiseTemperatureScaling
+from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
 from skcalib.recalibrators._groupwise import GroupwiseRecalibrator
 from skcalib.recalibrators._histogram import HistogramBinning
 from skcalib.recalibrators._isotonic import IsotonicCalibration
@@ -11,8 +12,10 @@ from skcalib.recalibrators._prior_shift import PriorShift, estimate_target_prior
 from skcalib.recalibrators._quadratic import QuadraticScaling
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._scaling_binning import ScalingBinning
+from skcalib.recalibrators._spline import SplineCalibration
 from skcalib.recalibrators._temperature import TemperatureScaling
 from skcalib.recalibrators._uniform_mass import UniformMassBinning
+from skcalib.recalibrators._venn_abers import VennAbers
 
 __all__ = [
     "BaseRecalibrator",
@@ -20,6 +23,7 @@ __all__ = [
     "BinaryRecalibrator",
     "ClasswiseTemperatureScaling",
     "DirichletCalibration",
+    "EnsembleTemperatureScaling",
     "GroupwiseRecalibrator",
     "HistogramBinning",
     "IsotonicCalibration",
@@ -29,8 +33,10 @@ __all__ = [
     "PriorShift",
     "QuadraticScaling",
     "ScalingBinning",
+    "SplineCalibration",
     "TemperatureScaling",
     "UniformMassBinning",
     "VectorScaling",
+    "VennAbers",
     "estimate_target_prior",
 ]

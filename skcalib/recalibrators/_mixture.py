@@ -1,0 +1,61 @@
+"""Mixtures of forecasts: the weights of greatest likelihood."""
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import nnls
+
+_MAX_STEPS = 100
+_MAX_HALVINGS = 30
+# Twice the log-loss, in nats a row, that a last step may still gain: it is taken in full, and converges quadratically.
+_LEAST_DECREMENT = 1e-12
+# Share of the Hessian's trace that keeps it invertible where two forecasts are the same.
+_RIDGE = 1e-10
+
+
+def fit_mixture_weights(likelihoods, sample_weight=None):
+    """Return the weights, nonnegative and of sum 1, under which a mixture of forecasts has the greatest likelihood.
+
+    Sequential quadratic programming (Kim, Carbonetto, Stephens and Anitescu 2020, A fast algorithm for maximum
+    likelihood estimation of mixture proportions): each step minimises the second-order expansion of
+    ``-mean(log(likelihoods @ weights)) + sum(weights)`` over weights that are only nonnegative. The minimiser sums to 1
+    of itself.
+
+    Parameters
+    ----------
+    likelihoods : ndarray of shape (n, m)
+        Probability that each of m forecasts gives the label of each row, with a positive one in every row.
+    sample_weight : ndarray of shape (n,), default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    weights : ndarray of shape (m,)
+        Weights of the forecasts.
+    """
+    share = np.ones(len(likelihoods)) if sample_weight is None else sample_weight
+    share = share / share.sum()
+    likelihoods = likelihoods / likelihoods.max(axis=1, keepdims=True)  # a factor a row moves no optimum
+
+    def loss(weights):
+        with np.errstate(divide="ignore"):  # a step may give a row probability 0: infinite loss, and a shorter step
+            return weights.sum() - share @ np.log(likelihoods @ weights)
+
+    weights = np.full(likelihoods.shape[1], 1 / likelihoods.shape[1])
+    current = loss(weights)
+    for _ in range(_MAX_STEPS):
+        ratio = likelihoods / (likelihoods @ weights)[:, None]
+        gradient = 1 - share @ ratio
+        step = _quadratic_minimiser((ratio.T * share) @ ratio, gradient, weights) - weights
+        if -gradient @ step <= _LEAST_DECREMENT:
+            weights = weights + step  # gains less than the loss can show
+            break
+        proposals = (weights + step * 0.5**halving for halving in range(_MAX_HALVINGS))
+        weights = next((proposal for proposal in proposals if loss(proposal) < current), weights)
+        current = loss(weights)
+    return weights / weights.sum()
+
+
+def _quadratic_minimiser(hessian, gradient, at):
+    """Return the nonnegative v that minimises ``gradient @ (v - at) + (v - at) @ hessian @ (v - at) / 2``."""
+    factor = cholesky(hessian + _RIDGE * np.trace(hessian) * np.eye(len(at)))
+    return nnls(factor, factor @ at - solve_triangular(factor, gradient, trans="T"))[0]

@@ -1,0 +1,198 @@
+"""Spline calibration: a smooth curve in the log-odds, as flexible as the rows pay for."""
+
+from numbers import Integral, Real
+from operator import itemgetter
+
+import numpy as np
+from scipy.interpolate import BSpline, CubicSpline
+
+from skcalib._links import clip_probability, expit
+from skcalib._sweep import DistinctScores, EqualMassCuts
+from skcalib._validation import Interval
+from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._logistic import fit_logistic
+from skcalib.recalibrators._quadratic import smoothed_inverse_temperature
+
+# Candidate strengths of the curvature penalty, the stiffest last: nearly a straight line.
+_STRENGTHS = (0.1, 1.0, 10.0, 100.0, 1e4)
+# Ridge on the distance from temperature scaling at each knot, in log-odds: the weight of less than half a row.
+_IDENTITY_RIDGE = 0.1
+# The curvature is measured over at least this range of log-odds.
+_SMALLEST_WIDTH = 1.0
+
+
+class SplineCalibration(BinaryRecalibrator):
+    """Spline calibration: the sigmoid of a natural cubic spline in the temperature-scaled log-odds.
+
+    A penalty on the curvature makes the map as flexible as the calibration set pays for: its strength is the one with
+    the least leave-one-out log-loss. Beyond the outer knots the map goes on as a straight line in the log-odds.
+
+    Parameters
+    ----------
+    n_knots : int, default=8
+        Number of knots, at least 2: quantiles of the scores, the lowest and the highest included. Tied knots merge.
+    strength : float, default=None
+        Strength of the curvature penalty ``strength / 2 * integral(second derivative ** 2)`` on the log-loss summed
+        over the rows. None chooses from {.1, 1, 10, 100, 1e4} by approximate leave-one-out [2]_.
+    monotone : bool, default=False
+        Whether the map is kept from falling, so that the ranking stays.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
+    multiclass : {"ovr", "top_label"}, default="ovr"
+        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+    normalize : bool, default=True
+        Whether the K one-vs-rest probabilities are made to sum to 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    knots_ : ndarray of shape (n_knots_,)
+        Knots on the log-odds of the scores. For K > 2 classes these four are lists with one entry a class.
+    knot_log_odds_ : ndarray of shape (n_knots_,)
+        Calibrated log-odds at the knots.
+    spline_ : CubicSpline
+        The natural cubic spline through them.
+    strength_ : float
+        Strength of the curvature penalty that was used.
+
+    Notes
+    -----
+    A small ridge at the knots pulls to temperature scaling, whose temperature is fitted to Platt's targets: the map is
+    finite where the classes are separable. The nonnegative slopes of ``monotone=True`` are those of an I-spline.
+
+    References
+    ----------
+    .. [1] Lucena (2018), Spline-based probability calibration.
+    .. [2] Rad and Maleki (2020), A scalable estimate of the out-of-sample prediction error via approximate
+       leave-one-out cross-validation.
+
+    Examples
+    --------
+    An event that happens at middling scores only, which no parametric map knows:
+
+    >>> import numpy as np
+    >>> from skcalib import SplineCalibration
+    >>> scores = np.linspace(0.01, 0.99, 300)
+    >>> spline = SplineCalibration().fit(scores, abs(scores - 0.5) < 0.2)
+    >>> (spline.predict_proba([0.1, 0.5, 0.9])[:, 1] > 0.5).tolist()
+    [False, True, False]
+    """
+
+    _parameter_constraints = {
+        **BinaryRecalibrator._parameter_constraints,
+        "n_knots": [Interval(Integral, 2, None, closed="left")],
+        "strength": [Interval(Real, 0, None, closed="left"), None],
+        "monotone": ["boolean"],
+    }
+    _fits_missing_class = True
+    _scale = "log_odds"
+
+    def __init__(
+        self,
+        n_knots=8,
+        *,
+        strength=None,
+        monotone=False,
+        input="probability",
+        classes=None,
+        multiclass="ovr",
+        normalize=True,
+    ):
+        self.n_knots = n_knots
+        self.strength = strength
+        self.monotone = monotone
+        self.input = input
+        self.classes = classes
+        self.multiclass = multiclass
+        self.normalize = normalize
+
+    def _fit_binary(self, log_odds, labels, sample_weight):
+        knots = _quantile_knots(log_odds, labels, sample_weight, self.n_knots)
+        basis = _NaturalSplines(knots)
+        features, at_knots = basis.features(log_odds), basis.features(knots)
+        data = features, labels.astype(np.float64), sample_weight
+        inverse_temperature = smoothed_inverse_temperature(log_odds, labels, sample_weight)
+        start = inverse_temperature * basis.identity
+        ridge = _IDENTITY_RIDGE * at_knots.T @ at_knots
+        roughness = basis.roughness(inverse_temperature)
+        lower = np.append(-np.inf, np.zeros(len(start) - 1)) if self.monotone else None
+
+        fits = []
+        for strength in _STRENGTHS if self.strength is None else [self.strength]:
+            penalty = ridge + strength * roughness
+            coef = fit_logistic(*data, start=start, penalty=penalty, lower=lower)
+            fits.append((_leave_one_out_loss(*data, coef, penalty), float(strength), coef))
+        _, self.strength_, coef = min(fits, key=itemgetter(0))
+        self.knots_, self.knot_log_odds_ = knots, at_knots @ coef
+        self.spline_ = CubicSpline(knots, self.knot_log_odds_, bc_type="natural")
+
+    def _predict_binary(self, log_odds):
+        inside = np.clip(log_odds, self.knots_[0], self.knots_[-1])
+        tangent = self.spline_(inside, 1) * (log_odds - inside)
+        return clip_probability(expit(self.spline_(inside) + tangent))
+
+
+class _NaturalSplines:
+    """Natural cubic splines by their value at the first knot and nonnegative slopes, for which they never fall.
+
+    The slopes are quadratic B-splines of the position: 0 at the first knot, 1 at the last. The first two of them are
+    tied, and the last two, so that the second derivative vanishes at the outer knots.
+    """
+
+    def __init__(self, knots):
+        self.first, self.width = knots[0], knots[-1] - knots[0]
+        self.position = self._positions(knots)
+        n_slopes = len(knots) - 1
+        tied = np.clip(np.arange(n_slopes + 2) - 1, 0, n_slopes - 1)
+        self.slopes = BSpline(np.pad(self.position, 2, mode="edge"), np.eye(n_slopes)[tied], 2)
+
+    @property
+    def identity(self):
+        """Coefficients of the log-odds themselves."""
+        return np.append(self.first, np.full(len(self.position) - 1, self.width))
+
+    def features(self, log_odds):
+        """Return ones and the integrals of the slopes up to each of the log-odds, straight beyond the knots."""
+        position = self._positions(log_odds)
+        inside = np.clip(position, 0, 1)
+        integrals = self.slopes.antiderivative()(inside) + self.slopes(inside) * (position - inside)[:, None]
+        return np.column_stack((np.ones(len(position)), integrals))
+
+    def roughness(self, inverse_temperature):
+        """Return the matrix of the integral of the second derivative squared, in temperature-scaled log-odds.
+
+        That derivative is linear between knots, where the integral of a product is
+        ``step / 6 * (l l' + r r' + (l + r) (l' + r'))`` for the values l, l' on the left and r, r' on the right.
+        """
+        bend = np.column_stack((np.zeros(len(self.position)), self.slopes.derivative()(self.position)))
+        step = np.diff(self.position)[:, None]
+        left, right = bend[:-1], bend[1:]
+        integral = sum(values.T @ (step / 6 * values) for values in (left, right, left + right))
+        return integral / max(inverse_temperature * self.width, _SMALLEST_WIDTH) ** 3
+
+    def _positions(self, log_odds):
+        return (log_odds - self.first) / self.width
+
+
+def _quantile_knots(log_odds, labels, sample_weight, n_knots):
+    """Return the distinct ones of `n_knots` quantiles, at least two: the cuts of equal-mass bins and both ends."""
+    table = DistinctScores.from_rows(log_odds, labels, sample_weight)
+    below = EqualMassCuts(table).below(n_knots - 1, np.arange(n_knots))
+    knots = np.unique(table.scores[np.maximum(below - 1, 0)])
+    return knots if len(knots) > 1 else knots + [0.0, 1.0]
+
+
+def _leave_one_out_loss(features, targets, sample_weight, coef, penalty):
+    """Return the log-loss, summed over the rows, of the fits without them: each one Newton step from `coef` [2]."""
+    weight = np.ones(len(targets)) if sample_weight is None else sample_weight
+    log_odds = features @ coef
+    probability = expit(log_odds)
+    curvature = probability * (1 - probability)
+    hessian = (features.T * (weight * curvature)) @ features + penalty
+    leverage = np.einsum("ij,ij->i", features @ np.linalg.pinv(hessian, hermitian=True), features)
+    left_out = np.minimum(weight, 1)  # a heavier row is so many rows, of which one is left out
+    log_odds += left_out * leverage * (probability - targets) / (1 - left_out * curvature * leverage)
+    return weight @ (np.logaddexp(0, log_odds) - targets * log_odds)

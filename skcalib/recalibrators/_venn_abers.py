@@ -1,0 +1,191 @@
+"""Inductive Venn-Abers prediction: two isotonic fits for each score, and the probability between them."""
+
+from numbers import Integral
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+from sklearn.utils.validation import check_is_fitted
+
+from skcalib._reductions import top_label
+from skcalib._sweep import DistinctScores
+from skcalib._validation import Interval, check_estimator_scores
+from skcalib.binning import EqualMass, assign_bins
+from skcalib.recalibrators._base import BinaryRecalibrator
+
+
+class VennAbers(BinaryRecalibrator):
+    """Inductive Venn-Abers calibration: isotonic regression with the new score added under either label.
+
+    Added as a non-event the score gets the isotonic probability p0, added as an event p1. One of the two is perfectly
+    calibrated, whatever the distribution [1]_; ``p1 / (1 - p0 + p1)`` is the probability between them with the least
+    regret in log-loss, and it is never 0 or 1.
+
+    Parameters
+    ----------
+    max_groups : int, default=None
+        Pool the scores into so many groups of equal mass first: a smaller model and a coarser map (300 is hardly seen
+        in the predictions). None keeps every distinct score, which is exact.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. Their order is all that counts.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
+    multiclass : {"ovr", "top_label"}, default="ovr"
+        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+    normalize : bool, default=True
+        Whether the K one-vs-rest probabilities are made to sum to 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    score_knots_ : ndarray of shape (n_knots,)
+        Scores at which the map jumps (with `max_groups` upper edges of groups). For K > 2 classes these three are
+        lists with one entry a class.
+    lower_probability_ : ndarray of shape (n_knots + 1,)
+        p0 of scores below the first knot, then of those from each knot on.
+    upper_probability_ : ndarray of shape (n_knots + 1,)
+        p1 of scores up to each knot, then of those above the last.
+
+    Notes
+    -----
+    A fit takes O(n log n), a prediction O(log n). The score that is predicted counts as one row; with `sample_weight`
+    the fit is the one of repeated rows.
+
+    References
+    ----------
+    .. [1] Vovk and Petej (2014), Venn-Abers predictors.
+    .. [2] Vovk, Petej and Fedorova (2015), Large-scale probabilistic predictors with and without guarantees of
+       validity.
+
+    Examples
+    --------
+    One row of each label. A score between them would join either: (0, 1), and 1/2 in the end.
+
+    >>> from skcalib import VennAbers
+    >>> model = VennAbers().fit([0.2, 0.8], [0, 1])
+    >>> model.predict_proba([0.5]).tolist()
+    [[0.5, 0.5]]
+    >>> [bound.tolist() for bound in model.predict_interval([0.1, 0.2, 0.5])]
+    [[0.0, 0.0, 0.0], [0.5, 0.5, 1.0]]
+    """
+
+    _parameter_constraints = {
+        **BinaryRecalibrator._parameter_constraints,
+        "max_groups": [Interval(Integral, 1, None, closed="left"), None],
+    }
+    _fits_missing_class = True
+    _scale = "given"
+
+    def __init__(self, *, max_groups=None, input="probability", classes=None, multiclass="ovr", normalize=True):
+        self.max_groups = max_groups
+        self.input = input
+        self.classes = classes
+        self.multiclass = multiclass
+        self.normalize = normalize
+
+    def predict_interval(self, X):
+        """Return the isotonic probabilities (p0, p1) with each score added as a non-event and as an event.
+
+        Parameters
+        ----------
+        X : array-like of the width given to `fit`
+            Scores.
+
+        Returns
+        -------
+        lower, upper : ndarray of float64, shape (n,) or (n, n_classes)
+            p0 and p1 of the positive class; for K > 2 classes of each class against the rest, or with
+            ``multiclass="top_label"`` of the predicted class, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            For scores that are not valid, or of another width than those of `fit`.
+        """
+        check_is_fitted(self)
+        scores = check_estimator_scores(self, X, input=self.input, reset=False)
+        if len(self.classes_) == 2:
+            return self._interval(self._binary_scores(scores))
+        scores = self._class_probabilities(scores)
+        if self.multiclass == "top_label":
+            return self.estimators_[0]._interval(top_label(scores)[1])
+        bounds = [part._interval(scores[:, k]) for k, part in enumerate(self.estimators_)]
+        return tuple(np.column_stack(columns) for columns in zip(*bounds, strict=True))
+
+    def _fit_binary(self, scores, labels, sample_weight):
+        if self.max_groups is not None:
+            scores = _upper_edges(scores, sample_weight, self.max_groups)
+        table = DistinctScores.from_rows(scores, labels, sample_weight)
+        upper = np.append(_isotonic_with_event(table.weight, table.positives), 1.0)
+        # A non-event at a score is an event where the labels and the order are turned round.
+        negatives = table.weight - table.positives
+        mirrored = _isotonic_with_event(*(sums[-1] - sums[::-1] for sums in (table.weight, negatives)))
+        lower = np.append(0.0, 1 - mirrored[::-1])
+        # Other scores say nothing. Groups are kept, since a new score must be tied with its own.
+        jumps = (np.diff(lower) != 0) | (np.diff(upper) != 0) | (self.max_groups is not None)
+        self.score_knots_ = table.scores[jumps]
+        self.lower_probability_ = lower[np.append(True, jumps)]
+        self.upper_probability_ = upper[np.append(jumps, True)]
+
+    def _predict_binary(self, scores):
+        lower, upper = self._interval(scores)
+        return upper / (1 - lower + upper)
+
+    def _interval(self, scores):
+        first = np.searchsorted(self.score_knots_, scores, side="left")
+        # From a knot on; a group of scores is tied with its knot, the group's upper edge.
+        reached = self.max_groups is not None or np.append(self.score_knots_, np.inf)[first] == scores
+        return self.lower_probability_[first + reached], self.upper_probability_[first]
+
+
+def _upper_edges(scores, sample_weight, n_groups):
+    """Return for each score the upper edge of its equal-mass group, infinite for the last."""
+    edges = EqualMass(n_groups).bin_edges(scores, None, sample_weight, support=(-np.inf, np.inf))
+    return edges[1:][assign_bins(scores, edges)]
+
+
+def _isotonic_with_event(weight, positives):
+    """Return for each of m distinct scores the isotonic fit there to the sample with one event added at that score.
+
+    `weight` and `positives` (m + 1,) are cumulative, from 0 on: the points P_0 ... P_m of the cumulative sum diagram.
+    An event added at score i shifts the points i ... m by (1, 1), and the fit at i is, by the max-min formula,
+
+        max over a < i of min over b >= i of slope(P_a, P_b + (1, 1)).
+
+    That slope is at least the fit of i's block without the event. A line so steep supports the points from i on where
+    it supports the convex minorant from the block's end on: b need only run over the ends of blocks. In the same way a
+    need only run from the start of the block, since the points before it lie above such a line. So
+
+        steepest(a) = min over block ends b > a of slope(P_a, P_b + (1, 1))
+
+    depends on a alone, and the fit is its running maximum.
+    """
+    frequency = np.diff(positives) / np.diff(weight)
+    blocks = isotonic_regression(frequency, weights=np.diff(weight)).blocks
+    start, end = blocks[:-1], blocks[1:]
+    from_start = _tangent_slopes(start, np.arange(len(start)), weight, positives, end)
+    steepest = np.repeat(from_start, end - start)
+    # Inside a block a steeper tangent needs a point below the line through the block's start.
+    block = np.repeat(np.arange(len(start)), end - start)
+    rise = positives[:-1] - positives[start][block]
+    inside = np.flatnonzero(rise < steepest * (weight[:-1] - weight[start][block]))
+    steepest[inside] = _tangent_slopes(inside, block[inside], weight, positives, end)
+    return np.maximum.accumulate(steepest)
+
+
+def _tangent_slopes(points, block, weight, positives, end):
+    """Return the least slope from each point to the shifted ends of its block and of those to the right of it.
+
+    Along the ends, which are convex, that slope falls and then rises: it rises as soon as the next block is steeper.
+    """
+    slope_after = np.append(np.diff(positives[end]) / np.diff(weight[end]), np.inf)
+
+    def slope(ends):
+        return (positives[end[ends]] - positives[points] + 1) / (weight[end[ends]] - weight[points] + 1)
+
+    low, high = block, np.full(len(points), len(end) - 1)
+    for _ in range(len(end).bit_length()):
+        middle = (low + high) // 2
+        rises = slope_after[middle] >= slope(middle)
+        low, high = np.where(rises, low, np.minimum(middle + 1, high)), np.where(rises, middle, high)
+    return slope(low)

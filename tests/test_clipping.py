@@ -1,0 +1,125 @@
+"""Clipping of scores: the same for every scale, and the learned constant moves only where the likelihood pays."""
+
+import numpy as np
+import pytest
+from _catalog import RECALIBRATORS
+from scipy.special import logit
+from sklearn.base import clone
+
+from skcalib import PlattScaling, TemperatureScaling
+from skcalib._links import PROBABILITY_CLIP
+
+CLIPPING = [one for one in RECALIBRATORS if hasattr(one, "clip")]
+CANDIDATES = [PROBABILITY_CLIP, 1e-7, 1e-5, 1e-4, 1e-3, 0.01, 0.03]
+
+
+@pytest.fixture(params=[clone(one).set_params(clip=None) for one in CLIPPING], ids=repr)
+def clipping(request):
+    return clone(request.param)
+
+
+def forest(n=600, n_classes=2):
+    """Votes of a small forest: a fifth of them exactly 0 or 1, which are wrong in one row of twelve."""
+    rng = np.random.default_rng(0)
+    votes = np.stack([rng.multinomial(10, row) for row in rng.dirichlet(np.full(n_classes, 0.3), n)]) / 10
+    y = np.array([rng.choice(n_classes, p=row) for row in 0.85 * votes + 0.15 / n_classes])
+    return votes, y
+
+
+def test_a_constant_is_the_same_as_clipped_scores(clipping):
+    scores, y = forest()
+    by_hand = np.clip(scores, 0.01, 0.99)
+    expected = clone(clipping).fit(by_hand, y).predict_proba(by_hand)
+    found = clipping.set_params(clip=0.01).fit(scores, y)
+    assert found.clip_ == 0.01
+    np.testing.assert_allclose(found.predict_proba(scores), expected, atol=1e-9)
+
+
+def test_a_constant_clips_the_logarithms_of_many_classes():
+    scores, y = forest(n_classes=3)
+    logits = np.log(np.clip(scores, 0.01, 0.99))
+    expected = TemperatureScaling(input="logit").fit(logits, y).predict_proba(logits)
+    found = TemperatureScaling(clip=0.01).fit(scores, y).predict_proba(scores)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_the_default_is_the_constant_of_the_library(clipping):
+    scores, y = forest()
+    assert clipping.fit(scores, y).clip_ == PROBABILITY_CLIP == 2.0**-52
+    by_hand = clone(clipping).set_params(clip=2.0**-52).fit(scores, y)
+    np.testing.assert_array_equal(clipping.predict_proba(scores), by_hand.predict_proba(scores))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_logits_are_clipped_as_their_probabilities(n_classes):
+    scores, y = forest(n_classes=n_classes)
+    scores = np.clip(scores, 1e-9, 1)
+    scores = scores / scores.sum(axis=1, keepdims=True)
+    logits = np.log(scores) + 5
+    expected = TemperatureScaling(clip=0.02).fit(scores, y)
+    found = TemperatureScaling(clip=0.02, input="logit").fit(logits, y)
+    np.testing.assert_allclose(found.predict_proba(logits), expected.predict_proba(scores), atol=1e-9)
+    if n_classes == 2:
+        log_odds = logits[:, 1] - logits[:, 0]
+        found = TemperatureScaling(clip=0.02, input="logit").fit(log_odds, y)
+        np.testing.assert_allclose(found.predict_proba(log_odds), expected.predict_proba(scores), atol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", [TemperatureScaling(), PlattScaling()], ids=repr)
+def test_auto_takes_the_constant_that_gains_more_than_one_nat(estimator):
+    scores, y = forest()
+    likelihood = {}
+    for constant in CANDIDATES:
+        fit = clone(estimator).set_params(clip=constant).fit(scores, y)
+        p = fit.predict_proba(scores)[:, 1]
+        likelihood[constant] = np.sum(np.log(np.where(y, p, 1 - p)))
+    chosen = CANDIDATES[0]
+    for constant in CANDIDATES[1:]:
+        chosen = constant if likelihood[constant] > likelihood[chosen] + 1 else chosen
+    fit = clone(estimator).set_params(clip="auto").fit(scores, y)
+    assert fit.clip_ == chosen > PROBABILITY_CLIP
+    expected = clone(estimator).set_params(clip=chosen).fit(scores, y).predict_proba(scores)
+    np.testing.assert_array_equal(fit.predict_proba(scores), expected)
+
+
+def test_auto_pays_on_other_rows_of_a_forest(clipping):
+    scores, y = forest(4000)
+    fit, held_out = slice(0, 2000), slice(2000, None)
+    losses = []
+    for clip in (None, "auto"):
+        proba = clone(clipping).set_params(clip=clip).fit(scores[fit], y[fit]).predict_proba(scores[held_out])
+        losses.append(-np.mean(np.log(proba[np.arange(2000), y[held_out]])))
+    assert losses[1] < losses[0] + 1e-3
+
+
+def test_auto_changes_nothing_for_a_model_that_is_never_sure(clipping):
+    rng = np.random.default_rng(1)
+    scores = rng.uniform(0.05, 0.95, 400)
+    y = rng.random(400) < scores
+    auto = clone(clipping).set_params(clip="auto").fit(scores, y)
+    assert auto.clip_ == PROBABILITY_CLIP
+    np.testing.assert_array_equal(auto.predict_proba(scores), clipping.fit(scores, y).predict_proba(scores))
+
+
+def test_auto_counts_weights_as_rows():
+    scores, y = forest(40)
+    weight = np.random.default_rng(2).integers(1, 6, 40)
+    repeated = TemperatureScaling(clip="auto").fit(np.repeat(scores, weight, axis=0), np.repeat(y, weight))
+    weighted = TemperatureScaling(clip="auto").fit(scores, y, sample_weight=weight)
+    assert repeated.clip_ == weighted.clip_
+    assert repeated.temperature_ == pytest.approx(weighted.temperature_, rel=1e-9)
+
+
+def test_auto_on_raw_log_odds_beyond_all_clips():
+    scores = logit(np.array([1e-12, 0.2, 0.4, 0.6, 0.8, 1 - 1e-12] * 50))
+    y = np.tile([0, 0, 0, 1, 1, 1], 50)
+    y[::30] = 1  # ten of the surest rows are wrong
+    fit = TemperatureScaling(input="logit", clip="auto").fit(scores, y)
+    assert fit.clip_ > PROBABILITY_CLIP
+    assert np.isfinite(fit.predict_proba(scores)).all()
+
+
+@pytest.mark.parametrize("clip", [0, 0.5, -1, 2, "some"])
+def test_refuses_a_clip_that_is_not_a_probability_below_a_half(clip):
+    with pytest.raises(ValueError, match="clip"):
+        TemperatureScaling(clip=clip).fit([0.2, 0.8], [0, 1])
