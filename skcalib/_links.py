@@ -3,7 +3,16 @@
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-__all__ = ["PROBABILITY_CLIP", "clip_probability", "expit", "log_odds", "log_probability", "logsumexp", "softmax"]
+__all__ = [
+    "PROBABILITY_CLIP",
+    "clip_probability",
+    "expit",
+    "log_odds",
+    "log_probability",
+    "logsumexp",
+    "row_softmax",
+    "softmax",
+]
 
 # Probabilities are clipped to [2^-52, 1 - 2^-52] before they become log-odds, so that |log-odds| <= 36.04. Both ends:
 # a float64 next to 0 may be 1e-300, whose complement is exactly 1.
@@ -13,6 +22,14 @@ PROBABILITY_CLIP = 2.0**-52
 def clip_probability(probability):
     """Return probabilities as float64 inside [2^-52, 1 - 2^-52]."""
     return np.clip(np.asarray(probability, dtype=np.float64), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+
+
+def row_softmax(logits):
+    """Return the softmax of each row of logits (n, K) as float64, inside the same interval: with one temporary."""
+    probability = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
+    np.exp(probability, out=probability)
+    probability /= probability.sum(axis=1, keepdims=True)
+    return np.clip(probability, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP, out=probability)
 
 
 def log_odds(probability):

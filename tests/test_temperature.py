@@ -161,3 +161,26 @@ def test_one_class_alone_has_no_temperature():
 def test_loss_is_checked(loss):
     with pytest.raises(ValueError, match="loss"):
         TemperatureScaling(loss=loss).fit([0.3, 0.4], [0, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_rows_start_from_a_sample_and_end_where_few_would(weighted, dtype):
+    # 9,000 rows: the start is a sample of every fourth; the root of the slope over all rows is the twin.
+    logits, y = _sample(9_000, temperature=1.7, dtype=dtype)
+    weights = np.random.default_rng(1).integers(1, 4, len(y)) if weighted else np.ones(len(y), dtype=int)
+    z, codes = repeated(weights, logits.astype(np.float64), y)
+    exact = brentq(_slope, 1e-4, 1e4, args=(z, codes), xtol=1e-300, rtol=1e-14)
+    model = TemperatureScaling(input="logit").fit(logits, y, weights if weighted else None)
+    assert model.inverse_temperature_ == pytest.approx(exact, rel=1e-11)
+    expected = softmax(logits.astype(np.float64) * model.inverse_temperature_, axis=1)
+    np.testing.assert_allclose(model.predict_proba(logits), expected, rtol=1e-12, atol=1e-15)
+
+
+def test_a_start_that_is_separable_does_no_harm():
+    # Every fourth row is right by far, so that the sample alone would have no optimum.
+    logits, y = _sample(9_000)
+    logits[::4, :] = -50
+    logits[np.arange(0, len(y), 4), y[::4]] = 50
+    exact = brentq(_slope, 1e-4, 1e4, args=(logits, y), xtol=1e-300, rtol=1e-14)
+    assert TemperatureScaling(input="logit").fit(logits, y).inverse_temperature_ == pytest.approx(exact, rel=1e-9)

@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skcalib._blocks import row_blocks
 from skcalib._defaults import DefaultObjects
-from skcalib._links import PROBABILITY_CLIP, clip_probability, expit, log_odds, log_probability, softmax
+from skcalib._links import PROBABILITY_CLIP, clip_probability, expit, log_odds, log_probability, row_softmax, softmax
 from skcalib._reductions import spread_top_label, top_label
 from skcalib._validation import (
     Interval,
@@ -328,8 +329,10 @@ class LogitRecalibrator(BaseRecalibrator):
         self._fit_logits(self._logits(scores), codes, sample_weight)
 
     def _predict_scores(self, scores):
-        logits = self._predict_logits(self._logits(scores))
-        return clip_probability(softmax(logits.astype(np.float64, copy=False), axis=1))
+        probabilities = np.empty((len(scores), len(self.classes_)))
+        for rows in row_blocks(len(scores), len(self.classes_)):
+            probabilities[rows] = row_softmax(self._predict_logits(self._logits(scores[rows])))
+        return probabilities
 
     def _logits(self, scores):
         if scores.shape[1] == 1:

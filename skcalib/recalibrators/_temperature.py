@@ -3,12 +3,13 @@
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from skcalib._blocks import row_blocks
 from skcalib._links import clip_probability, softmax
 from skcalib._validation import StrOptions
 from skcalib.recalibrators._base import LogitRecalibrator
 
 _MAX_STEPS = 100
-_BLOCK_ELEMENTS = 1 << 17  # a block of logits and its exponentials stay in the cache
+_WARM_START_ROWS = 2000
 # Inverse temperatures are sought within these multiples of 1 / (largest spread of a row of logits).
 _RELATIVE_BOUNDS = (1e-6, 1e6)
 
@@ -108,12 +109,26 @@ class TemperatureScaling(LogitRecalibrator):
 def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
     """Return the inverse temperature of least log-loss within `bounds`: Newton steps inside a bracket.
 
-    The derivative of the loss is monotone. A step beyond the bracket becomes a geometric bisection, and no step is
+    A sample of the rows gives the start, so that few passes over all of them are left. The derivative of the loss is
+    monotone. A step beyond the bracket becomes a geometric bisection, and no step is
     longer than a factor of ten.
     """
     low, high = _default_bounds(logits) if bounds is None else bounds
-    bracket = [low, high]
     inverse = min(max(1.0, low), high)
+    step = len(logits) // _WARM_START_ROWS
+    if step > 1:
+        weight = None if sample_weight is None else sample_weight[::step]
+        warm = _newton(inverse, (low, high), logits[::step], codes[::step], weight, tolerance=1e-2)
+        inverse = warm if low < warm < high else inverse  # on a bound the few rows were separable
+    return _newton(inverse, (low, high), logits, codes, sample_weight)
+
+
+def _newton(start, bounds, logits, codes, sample_weight, tolerance=1e-6):
+    """Return the inverse temperature of least log-loss by Newton steps from `start`.
+
+    A relative step of `tolerance` is the last one: what it leaves is of the order of its square.
+    """
+    (low, high), bracket, inverse = bounds, list(bounds), start
     for _ in range(_MAX_STEPS):
         slope, curvature = _log_loss_derivatives(inverse, logits, codes, sample_weight)
         if slope == 0 or (inverse == low and slope > 0) or (inverse == high and slope < 0):
@@ -122,16 +137,20 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
         proposal = inverse - slope / curvature if curvature > 0 else np.inf * -slope
         proposal = min(max(proposal, inverse / 10, low), inverse * 10, high)
         at_bound = proposal == low == bracket[0] or proposal == high == bracket[1]
-        if not (bracket[0] < proposal < bracket[1] or at_bound):
+        is_newton = bracket[0] < proposal < bracket[1]
+        if not (is_newton or at_bound):
             proposal = np.sqrt(bracket[0] * bracket[1])
         change, inverse = abs(proposal - inverse), proposal
-        if change <= 1e-11 * inverse:
+        if change <= (tolerance if is_newton else 1e-11) * inverse:
             break
     return inverse
 
 
 def _default_bounds(logits):
-    spread = float(np.subtract(logits.max(axis=1), logits.min(axis=1), dtype=np.float64).max())
+    spread = max(
+        float(np.subtract(block.max(axis=1), block.min(axis=1), dtype=np.float64).max())
+        for block in (logits[rows] for rows in row_blocks(*logits.shape))
+    )
     return tuple(bound / spread for bound in _RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
 
 
@@ -140,17 +159,17 @@ def row_derivatives(inverse, logits, codes):
 
     `inverse` is one inverse temperature, or one a row.
     """
-    block_rows = max(1, _BLOCK_ELEMENTS // logits.shape[1])
-    for start in range(0, len(logits), block_rows):
-        rows = slice(start, start + block_rows)
+    ones = np.ones(logits.shape[1])
+    for rows in row_blocks(*logits.shape):
         z = logits[rows].astype(np.float64)
         z -= z.max(axis=1, keepdims=True)
-        likelihood = np.exp((inverse if np.ndim(inverse) == 0 else inverse[rows, None]) * z)
-        total = likelihood.sum(axis=1)
-        mean = np.einsum("ij,ij->i", likelihood, z) / total
+        likelihood = (inverse if np.ndim(inverse) == 0 else inverse[rows, None]) * z
+        np.exp(likelihood, out=likelihood)
+        total = likelihood @ ones
+        mean = np.vecdot(likelihood, z) / total
         z_true = z[np.arange(len(z)), codes[rows]]
         z *= z
-        variance = np.maximum(np.einsum("ij,ij->i", likelihood, z) / total - mean**2, 0)
+        variance = np.maximum(np.vecdot(likelihood, z) / total - mean**2, 0)
         yield rows, mean - z_true, variance
 
 
