@@ -72,7 +72,7 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
 
     _parameter_constraints = {
         **LogitRecalibrator._parameter_constraints,
-        "max_deviation": [Interval(Real, 0, None, closed="both"), Interval(Real, 0, np.inf, closed="both")],
+        "max_deviation": [Interval(Real, 0, np.inf, closed="both")],
         "bounds": ["array-like"],
     }
 
@@ -173,7 +173,7 @@ def _minimise(derivatives, start, bounds):
 
 
 def _check_bounds(bounds):
-    bounds = np.asarray(bounds, dtype=np.float64)
-    if bounds.shape != (2,) or not 0 < bounds[0] <= bounds[1] < np.inf:
-        raise ValueError(f"bounds must be two finite numbers with 0 < low <= high, found {bounds.tolist()!r}.")
-    return bounds
+    numbers = len(bounds) == 2 and all(isinstance(bound, Real) for bound in bounds)
+    if not numbers or not 0 < bounds[0] <= bounds[1] < np.inf:
+        raise ValueError(f"bounds must be two finite numbers with 0 < low <= high, found {bounds!r}.")
+    return float(bounds[0]), float(bounds[1])

