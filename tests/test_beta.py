@@ -1,0 +1,157 @@
+"""Beta calibration against a general-purpose solver under the constraints, and the refit of its authors."""
+
+import math
+
+import numpy as np
+import pytest
+from _catalog import refused
+from _twins import repeated
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from skcalib import BetaCalibration, PlattScaling
+
+
+def _sample(a=1.5, b=0.5, c=0.3, n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    scores = rng.beta(0.9, 0.9, n)
+    log_odds = a * np.log(scores) - b * np.log(1 - scores) + c
+    return scores, rng.random(n) < 1 / (1 + np.exp(-log_odds))
+
+
+def _loss(parameters, scores, y, weights):
+    a, b, c = parameters
+    total = 0.0
+    for s, label, weight in zip(scores, y, weights, strict=True):
+        z = a * math.log(s) - b * math.log(1 - s) + c
+        total += weight * (math.log1p(math.exp(-abs(z))) + max(z, 0) - label * z)
+    return total
+
+
+def _twin(kind, scores, y, weights):
+    """Return the constrained optimum (a, b, c) by SLSQP on the plain loss."""
+    expand = {
+        "abm": lambda free: free,
+        "am": lambda free: (free[0], free[0], free[1]),
+        "ab": lambda free: (free[0], free[1], (free[0] - free[1]) * math.log(2)),
+    }[kind]
+    n_slopes = 1 if kind == "am" else 2
+    start = [1.0] * n_slopes + [0.0] * (kind != "ab")
+    bounds = [(0, None)] * n_slopes + [(None, None)] * (kind != "ab")
+    found = minimize(
+        lambda free: _loss(expand(free), scores, y, weights),
+        start,
+        method="SLSQP",
+        bounds=bounds,
+        options={"ftol": 1e-13, "maxiter": 500},
+    )
+    return expand(found.x), found.fun
+
+
+@pytest.mark.parametrize("kind", ["abm", "am", "ab"])
+@pytest.mark.parametrize("truth", [(1.5, 0.5, 0.3), (0.8, 0.8, -1), (-1, 2, 0), (2, -0.6, 0.5), (-1, -1, 0.2)])
+def test_fit_is_the_constrained_minimum(kind, truth):
+    scores, y = _sample(*truth, n=150)
+    weights = np.random.default_rng(1).random(len(y))
+    model = BetaCalibration(kind).fit(scores, y, weights)
+    parameters, loss = _twin(kind, scores, y, weights)
+    assert min(model.a_, model.b_) >= 0
+    assert _loss((model.a_, model.b_, model.c_), scores, y, weights) == pytest.approx(loss, abs=1e-7)
+    np.testing.assert_allclose((model.a_, model.b_, model.c_), parameters, atol=2e-3)
+    if kind == "am":
+        assert model.a_ == model.b_
+    if kind == "ab":
+        assert model.predict_proba([0.5])[0, 1] == pytest.approx(0.5, abs=1e-12)
+
+
+def test_a_negative_parameter_is_left_out_and_the_others_refitted():
+    scores, y = _sample(2, -0.6, 0.5, n=400)
+    features = np.column_stack((np.log(scores), -np.log(1 - scores)))
+    free = LogisticRegression(C=1e10, tol=1e-10, max_iter=10_000).fit(features, y).coef_[0]
+    assert free[1] < 0
+    refit = LogisticRegression(C=1e10, tol=1e-10, max_iter=10_000).fit(features[:, :1], y)
+    model = BetaCalibration().fit(scores, y)
+    assert model.b_ == 0
+    assert model.a_ == pytest.approx(refit.coef_[0, 0], abs=1e-4)
+    assert model.c_ == pytest.approx(refit.intercept_[0], abs=1e-4)
+
+
+def test_equal_slopes_are_platt_scaling():
+    scores, y = _sample()
+    expected = PlattScaling(smooth_targets=False).fit(scores, y).predict_proba(scores)
+    np.testing.assert_allclose(BetaCalibration("am").fit(scores, y).predict_proba(scores), expected, atol=1e-9)
+    smoothed = PlattScaling().fit(scores, y).predict_proba(scores)
+    found = BetaCalibration("am", smooth_targets=True).fit(scores, y).predict_proba(scores)
+    np.testing.assert_allclose(found, smoothed, atol=1e-9)
+
+
+def test_scores_that_follow_beta_distributions_are_mended_exactly():
+    # Beta(4, 1) for the events, Beta(2, 3) for the others: the likelihood ratio is s^2 / (1 - s)^-2 up to a constant,
+    # so that a = 4 - 2 and b = 3 - 1 (Kull et al., Section 3).
+    rng = np.random.default_rng(0)
+    y = np.arange(200_000) % 2
+    scores = np.where(y == 1, rng.beta(4, 1, len(y)), rng.beta(2, 3, len(y)))
+    model = BetaCalibration().fit(scores, y)
+    assert (model.a_, model.b_) == pytest.approx((2, 2), abs=0.05)
+
+
+@pytest.mark.parametrize("kind", ["abm", "am", "ab"])
+def test_the_map_never_decreases(kind):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        scores = np.round(rng.random(40), 2)
+        model = BetaCalibration(kind).fit(scores, rng.random(40) < rng.random())
+        proba = model.predict_proba(np.append(np.linspace(0, 1, 301), [1e-300, 1 - 1e-16]).clip(0, 1))[:, 1]
+        assert np.diff(proba[:301]).min() >= -1e-15
+        assert 0 < proba.min() <= proba.max() < 1
+
+
+@pytest.mark.parametrize("kind", ["abm", "am", "ab"])
+@pytest.mark.parametrize("smooth", [False, True])
+def test_extreme_scores_give_finite_forecasts(kind, smooth):
+    y = np.arange(20) % 2
+    for scores in (y.astype(float), np.where(np.arange(20) < 3, 1.0, y), np.full(20, 0.3), y * 0.6 + 0.2, 1.0 - y):
+        proba = BetaCalibration(kind, smooth_targets=smooth).fit(scores, y).predict_proba([0, 0.1, 0.5, 1])
+        assert np.isfinite(np.log(proba)).all()
+    log_odds = np.array([-1e90, -800, -3, 3, 800, 1e90])
+    model = BetaCalibration(kind, smooth_targets=smooth, input="logit").fit(log_odds, [0, 0, 1, 0, 1, 1])
+    assert np.isfinite(np.log(model.predict_proba(log_odds))).all()
+
+
+def test_smoothed_targets_serve_a_missing_class_and_separable_rows():
+    scores = np.array([0.1, 0.2, 0.3, 0.7, 0.8, 0.9])
+    separable = BetaCalibration(smooth_targets=True).fit(scores, scores > 0.5).predict_proba(scores)[:, 1]
+    # Targets of 1/5 and 4/5: as Platt's, the map stays between sensible odds.
+    assert 0.05 < separable.min() < 0.3 < 0.7 < separable.max() < 0.95
+    one_class = BetaCalibration(smooth_targets=True, classes=[0, 1]).fit(scores, np.ones(6, int))
+    np.testing.assert_allclose(one_class.predict_proba(scores)[:, 1], 7 / 8, atol=1e-6)  # (6 + 1) / (6 + 2)
+    with refused(ValueError, "BetaCalibration", "class 0"):
+        BetaCalibration(classes=[0, 1]).fit(scores, np.ones(6, int))
+
+
+def test_integer_weights_are_repeated_rows():
+    scores, y = _sample()
+    weights = np.random.default_rng(2).integers(0, 4, len(y))
+    for options in ({}, {"smooth_targets": True}, {"parameters": "ab"}):
+        weighted = BetaCalibration(**options).fit(scores, y, weights)
+        rows = BetaCalibration(**options).fit(*repeated(weights, scores, y))
+        assert (weighted.a_, weighted.b_, weighted.c_) == pytest.approx((rows.a_, rows.b_, rows.c_), rel=1e-7)
+
+
+def test_many_classes_one_against_the_rest():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 300)
+    y = np.array([rng.choice(3, p=row) for row in proba**2 / (proba**2).sum(axis=1, keepdims=True)])
+    model = BetaCalibration().fit(proba, y)
+    columns = [BetaCalibration().fit(proba[:, k], y == k).predict_proba(proba[:, k])[:, 1] for k in range(3)]
+    expected = np.column_stack(columns)
+    np.testing.assert_allclose(model.predict_proba(proba), expected / expected.sum(axis=1, keepdims=True), atol=1e-12)
+    assert len(model.a_) == len(model.b_) == len(model.c_) == 3
+    assert log_loss(y, model.predict_proba(proba)) < log_loss(y, proba)
+
+
+def test_parameters_are_checked():
+    scores, y = _sample()
+    with pytest.raises(ValueError, match="'parameters' parameter"):
+        BetaCalibration("bm").fit(scores, y)

@@ -1,0 +1,164 @@
+"""Prior shift against Bayes' rule in fractions, and the estimate of the prior against a general-purpose solver."""
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from _catalog import refused
+from _twins import repeated
+from scipy.optimize import minimize
+from scipy.special import softmax
+from scipy.stats import norm
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import brier_score_loss
+
+from skcalib import PriorShift, RecalibratedClassifierCV, estimate_target_prior
+from skcalib.recalibrators import _prior_shift
+
+TRAIN, TARGET = [0.5, 0.3, 0.2], [0.1, 0.2, 0.7]
+
+
+def _many(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(3), n), np.arange(n) % 3
+
+
+def test_it_is_bayes_rule():
+    proba, y = _many(6)
+    model = PriorShift(TRAIN, TARGET).fit(proba, y)
+    for row, found in zip(proba, model.predict_proba(proba), strict=True):
+        exact = [Fraction(p) * Fraction(t) / Fraction(s) for p, t, s in zip(row, TARGET, TRAIN, strict=True)]
+        np.testing.assert_allclose(found, [float(one / sum(exact)) for one in exact], rtol=1e-12)
+    back = PriorShift(TARGET, TRAIN).fit(proba, y)
+    np.testing.assert_allclose(back.predict_proba(model.predict_proba(proba)), proba, atol=1e-12)
+    np.testing.assert_allclose(PriorShift(TRAIN, TRAIN).fit(proba, y).predict_proba(proba), proba, atol=1e-12)
+
+
+def test_logits_are_probabilities_on_another_scale():
+    proba, y = _many()
+    logits = np.log(proba) + 7
+    expected = PriorShift(TRAIN, TARGET).fit(proba, y).predict_proba(proba)
+    found = PriorShift(TRAIN, TARGET, input="logit").fit(logits, y).predict_proba(logits)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(softmax(logits, axis=1), proba)
+
+
+def test_every_form_of_a_prior():
+    scores, y = np.array([0.1, 0.4, 0.6, 0.9]), np.array(["no", "yes", "no", "no"])
+    expected = PriorShift([0.5, 0.5], [0.75, 0.25]).fit(scores, y).predict_proba(scores)
+    for train in ("balanced", 0.5, [0.5, 0.5], {"no": 0.5, "yes": 0.5}, np.array([0.5, 0.5])):
+        for target in (0.25, (0.75, 0.25), {"yes": 0.25, "no": 0.75}, None):  # None: 1 of 4 labels is "yes"
+            model = PriorShift(train, target).fit(scores, y)
+            np.testing.assert_allclose(model.predict_proba(scores), expected, atol=1e-12)
+            assert model.target_prior_.tolist() == [0.75, 0.25]
+            assert model.train_prior_.tolist() == [0.5, 0.5]
+    learned = PriorShift(target_prior="balanced").fit(scores, y, sample_weight=[1, 5, 1, 3])
+    assert learned.train_prior_.tolist() == [0.5, 0.5]
+
+
+def test_a_model_trained_on_resampled_rows_is_mended():
+    # x ~ N(+-1, 1), one event in 50. A model of balanced rows says sigmoid(2 x).
+    rng = np.random.default_rng(0)
+    y = rng.random(50_000) < 0.02
+    x = rng.normal(np.where(y, 1, -1))
+    says = 1 / (1 + np.exp(-2 * x))
+    truth = 0.02 * norm.pdf(x, 1) / (0.02 * norm.pdf(x, 1) + 0.98 * norm.pdf(x, -1))
+    model = PriorShift("balanced").fit(says[:25_000], y[:25_000])
+    found = model.predict_proba(says)[:, 1]
+    assert np.abs(found - truth).max() < 0.05
+    assert brier_score_loss(y, found) < 0.25 * brier_score_loss(y, says)
+    exact = PriorShift("balanced", 0.02).fit(says, y).predict_proba(says)[:, 1]
+    np.testing.assert_allclose(exact, truth, atol=1e-12)
+
+
+def test_inside_a_classifier_with_class_weights():
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    y = (rng.random(4000) < 0.1).astype(int)
+    X = rng.normal(size=(4000, 1)) + 2 * y[:, None]
+    weighted = LogisticRegression(class_weight="balanced")
+    model = RecalibratedClassifierCV(weighted, recalibrator=PriorShift("balanced"), ensemble=False).fit(X, y)
+    assert abs(weighted.fit(X, y).predict_proba(X)[:, 1].mean() - 0.1) > 0.1
+    assert model.predict_proba(X)[:, 1].mean() == pytest.approx(0.1, abs=0.02)
+
+
+def test_a_class_of_frequency_zero():
+    proba, y = _many()
+    found = PriorShift(TRAIN, [0.4, 0.6, 0]).fit(proba, y).predict_proba(proba)
+    assert found[:, 2].max() <= 2**-52
+    assert np.isfinite(np.log(found)).all()
+    one_hot = np.eye(3)[y]
+    assert np.isfinite(np.log(PriorShift(TRAIN, [0.4, 0.6, 0]).fit(one_hot, y).predict_proba(one_hot))).all()
+    assert PriorShift(TRAIN, TARGET, classes=[0, 1, 2]).fit(proba, np.zeros(60, int)).predict_proba(proba).shape == (
+        60,
+        3,
+    )
+
+
+def test_bad_priors_are_refused():
+    proba, y = _many()
+    for options, words in (
+        ({}, ["train_prior", "target_prior"]),
+        ({"train_prior": [0.5, 0.5, 0.5]}, ["train_prior", "sum to 1"]),
+        ({"train_prior": [0.5, 0.5]}, ["train_prior", "3 classes"]),
+        ({"train_prior": 0.5}, ["train_prior", "3 classes"]),
+        ({"target_prior": [1.2, -0.2, 0]}, ["target_prior", "negative"]),
+        ({"target_prior": [np.nan, 0.5, 0.5]}, ["target_prior"]),
+        ({"target_prior": ["a", "b", "c"]}, ["target_prior", "numbers"]),
+        ({"target_prior": {0: 0.5, 1: 0.5}}, ["target_prior", "keys"]),
+        ({"train_prior": [1, 0, 0], "target_prior": TARGET}, ["train_prior", "0 for the class 1"]),
+    ):
+        with refused(ValueError, *words):
+            PriorShift(**options).fit(proba, y)
+    with refused(ValueError, "PriorShift", "class 2"):
+        PriorShift(TRAIN, classes=[0, 1, 2]).fit(proba, y % 2)
+    with refused(ValueError, "train_prior"):
+        estimate_target_prior(proba, [1, 0, 0])
+
+
+# --- The prior of unlabelled scores
+
+
+def _mixture_loss(free, densities, weights):
+    prior = softmax(np.append(free, 0))
+    return -weights @ np.log(densities @ prior)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_estimate_is_the_maximum_of_the_likelihood(seed):
+    proba, _ = _many(80, seed)
+    weights = np.random.default_rng(seed).random(80)
+    densities = proba / np.array(TRAIN)
+    best = minimize(_mixture_loss, [0, 0], args=(densities, weights), method="BFGS", options={"gtol": 1e-9})
+    found = estimate_target_prior(proba, TRAIN, sample_weight=weights)
+    assert found.sum() == pytest.approx(1)
+    assert -weights @ np.log(densities @ found) == pytest.approx(best.fun, abs=1e-7 * weights.sum())
+    np.testing.assert_allclose(found, softmax(np.append(best.x, 0)), atol=1e-3)
+
+
+def test_estimate_finds_the_prior_of_the_population():
+    rng = np.random.default_rng(0)
+    y = rng.random(40_000) < 0.03
+    says = 1 / (1 + np.exp(-2 * rng.normal(np.where(y, 1, -1))))
+    assert estimate_target_prior(says)[1] == pytest.approx(0.03, abs=0.01)
+    assert says.mean() > 0.1
+    two = estimate_target_prior(np.column_stack((1 - says, says)), [0.5, 0.5])
+    np.testing.assert_allclose(two, estimate_target_prior(says, 0.5), atol=1e-12)
+
+
+def test_integer_weights_are_repeated_rows():
+    proba, _ = _many()
+    weights = np.random.default_rng(2).integers(0, 4, len(proba))
+    weighted = estimate_target_prior(proba, TRAIN, sample_weight=weights)
+    np.testing.assert_allclose(weighted, estimate_target_prior(*repeated(weights, proba), TRAIN), atol=1e-9)
+
+
+def test_an_estimate_that_stops_early_says_so(monkeypatch):
+    monkeypatch.setattr(_prior_shift, "_MAX_STEPS", 2)
+    with pytest.warns(ConvergenceWarning, match="nats a row"):
+        estimate_target_prior(_many()[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimate_target_prior([0.0, 1.0])  # already there
