@@ -1,5 +1,7 @@
 """Which bin a score belongs to, without a search for each score."""
 
+from functools import lru_cache
+
 import numpy as np
 
 __all__ = ["BinLookup"]
@@ -23,11 +25,10 @@ class BinLookup:
     """
 
     def __init__(self, edges, n_rows):
-        self.cuts = edges[1:-1]
+        self.cuts = np.asarray(edges[1:-1], dtype=np.float64)
         self.table = None
         if n_rows >= _SEARCH_BELOW and edges[0] == 0 and edges[-1] == 1 and 4 * len(self.cuts) < _N_CELLS:
-            self.table = np.searchsorted(self.cuts, np.arange(_N_CELLS + 1) / _N_CELLS, side="left")
-            self.table[(self.cuts * _N_CELLS).astype(np.intp)] = -1
+            self.table = _table(self.cuts.tobytes())
 
     def __call__(self, scores):
         """Return the bin of each score (n,)."""
@@ -39,3 +40,12 @@ class BinLookup:
         unsure = np.flatnonzero(bins < 0)
         bins[unsure] = np.searchsorted(self.cuts, scores[unsure], side="left")
         return bins
+
+
+@lru_cache(maxsize=8)  # the classes of a marginal error share their edges
+def _table(cuts):
+    """Return the bin of each cell, -1 for one that holds a cut; the cuts are float64 bytes."""
+    cuts = np.frombuffer(cuts)
+    table = np.searchsorted(cuts, np.arange(_N_CELLS + 1) / _N_CELLS, side="left")
+    table[(cuts * _N_CELLS).astype(np.intp)] = -1
+    return table

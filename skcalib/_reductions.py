@@ -5,9 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._bin_statistics import BinStatistics
+from skcalib._blocks import row_blocks
 from skcalib._sorting import in_order, sorted_rows
 
 __all__ = ["BinaryTask", "binary_tasks", "resolve_multiclass", "spread_top_label", "top_label"]
+
+
+_COLUMNS = 32  # that are copied at a time: each cache line of the rows is read once for 16 or 8 of them
 
 
 class BinaryTask(NamedTuple):
@@ -62,8 +66,18 @@ def binary_tasks(data, multiclass):
         yield BinaryTask(1 - data.scores, ~data.labels, weight)
         yield BinaryTask(data.scores, data.labels, weight)
     else:
-        for k in range(data.scores.shape[1]):
-            yield BinaryTask(data.scores[:, k], data.labels == k, weight)
+        for k, scores in enumerate(_columns(data.scores)):
+            yield BinaryTask(scores, data.labels == k, weight)
+
+
+def _columns(scores):
+    """Yield the columns of scores (n, K) as contiguous arrays, tiles of rows transposed within the cache."""
+    n, n_classes = scores.shape
+    for columns in row_blocks(n_classes, n, at_least=_COLUMNS):
+        block = np.empty((len(range(n_classes)[columns]), n), dtype=scores.dtype)
+        for rows in row_blocks(n, 2 * _COLUMNS):
+            block[:, rows] = scores[rows, columns].T
+        yield from block
 
 
 def spread_top_label(scores, confidence):
