@@ -17,6 +17,7 @@ from skcalib.displays._style import (
     full_names,
     legend_outside,
     neutral,
+    plain,
     plural,
     rows,
     single_or_pair,
@@ -295,7 +296,7 @@ class BinCountDisplay:
 
     def _draw(self, ax, curve, drawn, style, line_kw, band_kw, chosen_kw):
         value, low, high = drawn
-        label = curve.name
+        label = plain(curve.name)
         if self.limit is not None:
             chosen = "no number of bins" if curve.chosen is None else f"{curve.chosen} {plural('bin', curve.chosen)}"
             label = f"{label}\n{chosen}"

@@ -16,6 +16,7 @@ from skcalib.displays._style import (
     full_names,
     legend_outside,
     neutral,
+    plain,
     rows,
     single_frame,
 )
@@ -218,9 +219,7 @@ class EstimatorBiasDisplay:
             For input that has no answer, and for scores that no such model fits.
         """
         if multiclass not in ("auto", "top_label"):
-            raise ValueError(
-                f"multiclass must be 'auto' or 'top_label', found {multiclass!r}: a model is of one event."
-            )
+            raise ValueError(f"multiclass must be 'auto' or 'top_label', found {multiclass!r}: it is about one event.")
         data = check_scored_labels(y_true, y_prob, multiclass=multiclass, pos_label=pos_label, labels=labels)
         task = next(binary_tasks(data, multiclass))
         curve = fit_calibration_curve(task.scores, task.labels).curve
@@ -284,7 +283,7 @@ class EstimatorBiasDisplay:
             text = f"{value:.1f}" if round(value, 1) else "0.0"
             self.texts_.append(self.ax_.text(column + 0.5, row + 0.5, text, **{**keywords, **text_kw}))
         self.ax_.set_xticks(np.arange(len(self.n_samples)) + 0.5, [rows(n) for n in self.n_samples])
-        self.ax_.set_yticks(np.arange(len(self.estimators)) + 0.5, [str(name) for name in self.estimators])
+        self.ax_.set_yticks(np.arange(len(self.estimators)) + 0.5, [plain(str(name)) for name in self.estimators])
         self.ax_.set_xlabel("Number of rows")
         if all(isinstance(name, int) for name in self.estimators):
             self.ax_.set_ylabel("Number of bins")
@@ -298,7 +297,7 @@ class EstimatorBiasDisplay:
             keywords = {"facecolor": color, "alpha": 0.2, "linewidth": 0, **band_kw}
             self.bands_.append(self.ax_.fill_between(self.n_samples, points - error, points + error, **keywords))
             keywords = {"color": color, "linestyle": linestyle, "marker": marker, "markersize": 4.5, "gid": CURVE}
-            label = f"{name} bins" if isinstance(name, int) else name
+            label = f"{name} bins" if isinstance(name, int) else plain(name)
             self.lines_ += self.ax_.plot(self.n_samples, points, **{**keywords, "label": label, **line_kw})
         self.ax_.axhline(0, color=neutral(0.75), linewidth=1, linestyle=(0, (1, 1.5)))
         self.ax_.set(xlabel="Number of rows", ylabel="Bias (percentage points)")

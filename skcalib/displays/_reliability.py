@@ -15,7 +15,17 @@ from skcalib.displays._reliability_panel import (
     n_curves,
     scale_histogram,
 )
-from skcalib.displays._style import MARKS, colors, full_names, grid_frame, legend_outside, percent, rows, single_frame
+from skcalib.displays._style import (
+    MARKS,
+    colors,
+    full_names,
+    grid_frame,
+    legend_outside,
+    percent,
+    plain,
+    rows,
+    single_frame,
+)
 
 __all__ = ["ReliabilityDisplay"]
 
@@ -344,8 +354,8 @@ class ReliabilityDisplay:
     def _line_label(self, curve):
         """Return the legend's words; in small multiples the numbers stand above the panels."""
         if curve.panel is not None:
-            return curve.model
-        lines = [f"{curve.model}, n = {rows(curve.statistics.total_weight)}"]
+            return plain(curve.model)
+        lines = [f"{plain(curve.model)}, n = {rows(curve.statistics.total_weight)}"]
         if curve.error is not None:
             estimate, low, high = map(percent, curve.error)
             lines += [self.error_name, f"{estimate} % ({low} to {high})"]
@@ -382,4 +392,4 @@ class ReliabilityDisplay:
         if self.kind == "marginal":
             panel = f"class {panel}"
         name = panel if len(panel) <= _LONGEST_NAME else panel[: _LONGEST_NAME - 1] + "…"
-        return "\n".join([name, size, *([f"error {', '.join(errors)} %"] if errors else [])])
+        return "\n".join([plain(name), size, *([f"error {', '.join(errors)} %"] if errors else [])])

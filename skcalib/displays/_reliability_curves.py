@@ -175,12 +175,12 @@ def _reliability_curve(task, options, histogram_limits, model, panel=None):
     task = BinaryTask(*drop_zero_weight(task.sample_weight, task.scores, task.labels))
     statistics = task.statistics(options.strategy)
     bars = band = None
+    score_range = _score_range(task.scores)
     if options.interval in _BINOMIAL_INTERVALS:
         bars = statistics.interval(options.confidence_level, method=options.interval)
     if options.strategy.needs_labels:
-        band, consistency = _refitted_bands(task, options)
+        band, consistency = _refitted_bands(task, score_range, options)
     else:
-        score_range = _score_range(task.scores)
         consistency = _consistency_band(statistics, score_range, options.confidence_level)
         if options.interval == "bootstrap":
             band = _bootstrap_band(statistics, score_range, options)
@@ -289,20 +289,23 @@ def _bootstrap_band(statistics, score_range, options):
     return Band(scores, np.interp(scores, mean, low), np.interp(scores, mean, high))
 
 
-def _refitted_bands(task, options):
+def _refitted_bands(task, score_range, options):
     """Return the bootstrap band, if wanted, and the consistency band of bins that are made anew on each resample."""
     pooled = task.statistics(EqualMass(_COMPRESSED_BINS))
     seen = pooled.weight > 0
     scores, weight, positives = pooled.mean_score[seen], pooled.weight[seen], pooled.weighted_label[seen]
-    band = None
-    if options.interval == "bootstrap":
-        counts = _resampled_cells(np.stack((weight - positives, positives)), options)
-        band = Band(scores, *_percentiles(_refit(scores, counts, options.strategy), options.confidence_level))
-    rng = np.random.default_rng(options.seed)
+
+    def band(counts):
+        low, high = _percentiles(_refit(scores, counts, options.strategy), options.confidence_level)
+        reached = np.unique(np.concatenate((scores, score_range)))
+        return Band(reached, np.interp(reached, scores, low), np.interp(reached, scores, high))
+
     trials = np.maximum(1, np.round(weight)).astype(np.int64)
-    events = rng.binomial(trials, scores, size=(options.n_resamples, len(scores)))
-    counts = np.stack((trials - events, events), axis=1).astype(np.float64)
-    return band, Band(scores, *_percentiles(_refit(scores, counts, options.strategy), options.confidence_level))
+    events = np.random.default_rng(options.seed).binomial(trials, scores, size=(options.n_resamples, len(scores)))
+    consistency = band(np.stack((trials - events, events), axis=1).astype(np.float64))
+    if options.interval != "bootstrap":
+        return None, consistency
+    return band(_resampled_cells(np.stack((weight - positives, positives)), options)), consistency
 
 
 def _resampled_cells(cells, options):

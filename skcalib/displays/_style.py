@@ -16,6 +16,7 @@ __all__ = [
     "legend_outside",
     "neutral",
     "percent",
+    "plain",
     "plural",
     "probability_axes",
     "require_matplotlib",
@@ -273,6 +274,12 @@ def _legend_handles(axes):
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     return dict(sorted(handles.items(), key=lambda item: getattr(item[1], "get_gid", lambda: None)() != CURVE))
+
+
+def plain(name):
+    """Return a user's name as matplotlib shows it unchanged: no formula between dollars, no hidden label."""
+    name = name.replace("$", r"\$")
+    return f" {name}" if name.startswith("_") else name
 
 
 def rows(number):

@@ -5,7 +5,17 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib.displays._predictions import named_models, predicted_probabilities
-from skcalib.displays._style import CURVE, MARKS, colors, full_names, legend_outside, neutral, rows, single_or_pair
+from skcalib.displays._style import (
+    CURVE,
+    MARKS,
+    colors,
+    full_names,
+    legend_outside,
+    neutral,
+    plain,
+    rows,
+    single_or_pair,
+)
 from skcalib.guarantees import conditional_epsilon, marginal_epsilon
 from skcalib.metrics import mean_validity_curve, validity_curve
 
@@ -286,7 +296,7 @@ class ValidityDisplay:
             "color": color,
             "linestyle": mark[0],
             "linewidth": 1.6,
-            "label": f"{curve.model}\n{size}",
+            "label": f"{plain(curve.model)}\n{size}",
             "gid": CURVE,
         }
         epsilons, validity = curve.epsilons, curve.validity
