@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from skcalib._sweep import DistinctScores
 from skcalib.recalibrators._base import BinaryRecalibrator
 
 
@@ -58,9 +59,7 @@ class IsotonicCalibration(BinaryRecalibrator):
         self.normalize = normalize
 
     def _fit_binary(self, scores, labels, sample_weight):
-        distinct, inverse = np.unique(scores, return_inverse=True)
-        weight = np.bincount(inverse, weights=sample_weight)
-        events = np.bincount(inverse, weights=labels if sample_weight is None else labels * sample_weight)
+        distinct, weight, events = _pooled(scores, labels, sample_weight)
         solution = isotonic_regression(events / weight, weights=weight)
         first, last = solution.blocks[:-1], solution.blocks[1:] - 1
         distinct = distinct.astype(np.float64)
@@ -68,8 +67,17 @@ class IsotonicCalibration(BinaryRecalibrator):
             self.score_knots_ = np.add.reduceat(weight * distinct, first) / np.add.reduceat(weight, first)
             self.probability_knots_ = solution.x[first]
         else:
-            ends = np.union1d(first, last)
+            ends = np.flatnonzero(np.bincount(np.append(first, last)))
             self.score_knots_, self.probability_knots_ = distinct[ends], solution.x[ends]
 
     def _predict_binary(self, scores):
         return np.interp(scores, self.score_knots_, self.probability_knots_)
+
+
+def _pooled(scores, labels, sample_weight):
+    """Return the distinct scores in order, and the weight and the events at each."""
+    if sample_weight is None:
+        table = DistinctScores.from_rows(scores, labels)
+        return table.scores, np.diff(table.weight), np.diff(table.positives)
+    distinct, inverse = np.unique(scores, return_inverse=True)
+    return distinct, np.bincount(inverse, weights=sample_weight), np.bincount(inverse, weights=labels * sample_weight)
