@@ -106,10 +106,12 @@ def _progress(n_steps):
     from tqdm import tqdm
 
     # disable=None is tqdm's way to say: where standard error is no terminal
-    with tqdm(total=n_steps, initial=-1, delay=_QUIET_SECONDS, disable=None, file=sys.stderr, leave=False) as bar:
+    with tqdm(total=n_steps, delay=_QUIET_SECONDS, disable=None, file=sys.stderr, leave=False) as bar:
+        begun = []
 
         def step(what):
             bar.set_description(what, refresh=False)
-            bar.update()  # the step before is done
+            bar.update(len(begun) > 0)  # the step before is done
+            begun.append(what)
 
         yield step

@@ -171,8 +171,6 @@ def _recalibrator_table(model):
 def _certificate_section(numbers, picture):
     if numbers["weighted"]:
         return "<p>None: the theory is about rows drawn alike, and these have weights.</p>"
-    if not numbers["certificates"]:
-        return "<p>None: there are too few rows to promise anything.</p>"
     lines = [
         [str(row["n_bins"]), *(_tolerance(row[key]) for key in ("conditional", "marginal", "expected_error"))]
         for row in numbers["certificates"]

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -61,7 +62,10 @@ def _read_csv(path, names):
         return _read_csv_plainly(path, names, separator)
     import pandas as pd
 
-    table = pd.read_csv(path, usecols=names, sep=separator, encoding="utf-8-sig")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # values without a column
+        # All columns, for with usecols= a row of too many values goes unnoticed.
+        table = pd.read_csv(path, sep=separator, index_col=False, low_memory=False, encoding="utf-8-sig")
     return {name: _from_series(table[name]) for name in names}
 
 

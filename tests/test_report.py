@@ -1,0 +1,528 @@
+"""The report of the command line: reading, numbers, sentences, page, exit status."""
+
+import gzip
+import io
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.model_selection import StratifiedKFold
+
+from skcalib import PlattScaling
+from skcalib.__main__ import main
+from skcalib._report import _command, _reader
+from skcalib._report._numbers import pvalue_words, report_numbers, summary_sentence
+from skcalib._report._reader import ReportError, read_columns
+from skcalib._report._statistics import REPORT_BINNING
+from skcalib._report._table import ReportTable, read_table
+from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
+from skcalib.metrics import calibration_error, calibration_error_interval, calibration_test, expected_calibration_error
+
+needs_matplotlib = pytest.mark.skipif(
+    find_spec("matplotlib") is None, reason="the page needs matplotlib (extra report)"
+)
+needs_pandas = pytest.mark.skipif(find_spec("pandas") is None, reason="compares with what pandas reads")
+
+
+def _write(path, columns):
+    rows = zip(*columns.values(), strict=True)
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def _data(n=600, seed=0, power=1.3):
+    rng = np.random.default_rng(seed)
+    scores = rng.random(n).round(4)
+    y = (rng.random(n) < scores**power).astype(int)
+    segments = np.array(["north", "south", "west"])[rng.choice(3, n, p=[0.6, 0.3, 0.1])]
+    return {"y": y, "p": scores, "q": (scores**power).round(4), "s": segments, "w": rng.integers(1, 4, n)}
+
+
+@pytest.fixture
+def file(tmp_path):
+    return _write(tmp_path / "data.csv", _data())
+
+
+@pytest.fixture
+def without_pandas(monkeypatch):
+    found = _reader.find_spec
+    monkeypatch.setattr(_reader, "find_spec", lambda name: None if name == "pandas" else found(name))
+
+
+def _numbers(table):
+    return report_numbers(table, seed=0, step=lambda what: None)
+
+
+def _table(y, scores, weight=None, segments=None):
+    name = None if segments is None else "s"
+    return ReportTable("data.csv", "y", "1", np.asarray(y, bool), {"p": np.asarray(scores)}, weight, name, segments)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+MIXED = 'y,p,name,flag,gap,"a,b"\n1,0.25,yes,True,1,x\n0,1e-3,no,False,,y\n1,.5,,True,3,z\n'
+
+
+@needs_pandas
+def test_plain_reader_reads_what_pandas_reads(tmp_path, monkeypatch):
+    (tmp_path / "data.csv").write_text(MIXED, encoding="utf-8")
+    names = ["y", "p", "name", "flag", "gap", "a,b"]
+    by_pandas = read_columns(tmp_path / "data.csv", names)
+    monkeypatch.setattr(_reader, "find_spec", lambda name: None)
+    plainly = read_columns(tmp_path / "data.csv", names)
+    for name in names:
+        assert plainly[name].dtype.kind == by_pandas[name].dtype.kind, name
+        np.testing.assert_array_equal(plainly[name], by_pandas[name])
+    assert plainly["name"].tolist() == ["yes", "no", None]
+    assert plainly["flag"].dtype == bool
+    assert np.isnan(plainly["gap"][1])
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_separators_byte_order_mark_and_gzip(tmp_path, separator, without_pandas):
+    text = "\ufeffy;p\n1;0.5\n0;0.25\n".replace(";", separator)
+    (tmp_path / "data.csv").write_text(text, encoding="utf-8")
+    with gzip.open(tmp_path / "data.csv.gz", "wt", encoding="utf-8") as packed:
+        packed.write(text)
+    for name in ("data.csv", "data.csv.gz"):
+        columns = read_columns(tmp_path / name, ["y", "p"])
+        assert columns["y"].tolist() == [1, 0]
+        assert columns["p"].tolist() == [0.5, 0.25]
+
+
+@needs_pandas
+def test_separators_with_pandas(tmp_path):
+    (tmp_path / "data.csv").write_text("\ufeffy;p\n1;0.5\n0;0.25\n", encoding="utf-8")
+    assert read_columns(tmp_path / "data.csv", ["y", "p"])["p"].tolist() == [0.5, 0.25]
+
+
+def test_parquet(tmp_path):
+    polars = pytest.importorskip("polars", reason="writes the Parquet file")
+    path = tmp_path / "data.parquet"
+    frame = {"y": [1, 0, None], "p": [0.5, None, 0.25], "name": ["a", None, "b"], "flag": [True, False, True]}
+    polars.DataFrame(frame).write_parquet(path)
+    columns = read_columns(path, ["y", "p", "name", "flag"])
+    assert np.isnan(columns["p"][1])
+    assert columns["name"].tolist() == ["a", None, "b"]
+    assert columns["flag"].tolist() == [True, False, True]
+    assert columns["y"][2] is None or np.isnan(columns["y"][2])
+    with pytest.raises(ReportError, match="no column 'z'; its columns are y, p, name, flag"):
+        read_columns(path, ["z"])
+
+
+def test_parquet_without_a_reader(tmp_path, monkeypatch):
+    (tmp_path / "data.parquet").write_bytes(b"PAR1")
+    monkeypatch.setattr(_reader, "find_spec", lambda name: None)
+    with pytest.raises(ReportError, match=r"needs pandas and pyarrow: pip install \"skcalib\[report\]\""):
+        read_columns(tmp_path / "data.parquet", ["y"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty: its first line must name the columns"),
+        (b"y,p\n1,0.5\n0,0.2,7\n", "cannot be read: .*3"),
+        (b"\x89PNG\xff\xfe\n\x00", "cannot be read: .*utf-8"),
+        (b"y,q\n1,0.5\n", "has no column 'p'; its columns are y, q"),
+    ],
+    ids=["empty", "ragged", "binary", "column"],
+)
+@pytest.mark.parametrize("plain", [True, pytest.param(False, marks=needs_pandas)], ids=["plain", "pandas"])
+def test_unreadable_files(tmp_path, monkeypatch, content, message, plain):
+    if plain:
+        monkeypatch.setattr(_reader, "find_spec", lambda name: None)
+    (tmp_path / "data.csv").write_bytes(content)
+    with pytest.raises(ReportError, match=message) as caught:
+        read_columns(tmp_path / "data.csv", ["y", "p"])
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "events", "event"),
+    [
+        ([0, 1, 1], None, [False, True, True], "1"),
+        ([0, 0, 0], None, [False] * 3, "1"),
+        ([-1, 1, 1], None, [False, True, True], "1"),
+        (["True", "False", "True"], None, [True, False, True], "True"),
+        (["no", "yes", "no"], "yes", [False, True, False], "yes"),
+        ([1.0, 2.0, 1.0], "2", [False, True, False], "2"),
+        (["a", "b", "c"], "c", [False, False, True], "c"),
+    ],
+    ids=str,
+)
+def test_events(tmp_path, labels, positive, events, event):
+    path = _write(tmp_path / "data.csv", {"y": labels * 4, "p": [0.5] * 12})
+    table = read_table(path, label="y", scores=["p"], positive=positive)
+    assert table.y.tolist() == events * 4
+    assert table.event == event
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_are_those_of_the_library(file):
+    table = read_table(file, label="y", scores=["p", "q"], segment="s")
+    numbers = _numbers(table)
+    data = _data()
+    for model in numbers["models"]:
+        scores = data[model["name"]]
+        interval = calibration_error_interval(data["y"], scores, binning=REPORT_BINNING, random_state=0)
+        assert [model["errors"][0][key] for key in ("estimate", "low", "high")] == pytest.approx(list(interval))
+        assert model["errors"][0]["estimate"] == pytest.approx(calibration_error(data["y"], scores))  # as n >= 150
+        assert model["errors"][1]["estimate"] == pytest.approx(expected_calibration_error(data["y"], scores))
+        brier, nats = model["proper_scores"]
+        assert brier["estimate"] == pytest.approx(brier_score_loss(data["y"], scores))
+        assert nats["estimate"] == pytest.approx(log_loss(data["y"], np.clip(scores, 2**-52, 1 - 2**-52)))
+        # over-confidence, plainly: confidence of the more probable answer minus the share of right answers
+        gaps = [max(s, 1 - s) - ((s > 0.5) == bool(y)) for s, y in zip(scores.tolist(), data["y"], strict=True)]
+        half = 1.6448536 * np.std(gaps) / np.sqrt(600)
+        assert model["over_confidence"]["estimate"] == pytest.approx(np.mean(gaps))
+        assert model["over_confidence"]["low"] == pytest.approx(np.mean(gaps) - half)
+        assert model["test"]["pvalue"] == calibration_test(data["y"], scores, random_state=0).pvalue
+        assert sum(row["weight"] for row in model["bins"]) == 600
+    assert numbers["models"][0]["test"]["rejects"]
+    json.dumps(numbers, allow_nan=False)
+
+
+def test_segments_are_sorted_by_error_and_small_ones_marked(file):
+    data = _data()
+    table = read_table(file, label="y", scores=["p"], segment="s")
+    rows = _numbers(table)["models"][0]["segments"]
+    for row in rows:
+        inside = data["s"] == row["segment"]
+        assert row["n_rows"] == inside.sum()
+        assert row["n_events"] == data["y"][inside].sum()
+        assert row["mean_score"] == pytest.approx(data["p"][inside].mean())
+        estimate = calibration_error(data["y"][inside], data["p"][inside], binning=REPORT_BINNING)
+        assert row["estimate"] == pytest.approx(estimate)
+        assert row["is_small"] == (inside.sum() < 100)
+    assert [row["estimate"] for row in rows] == sorted((row["estimate"] for row in rows), reverse=True)
+    assert {row["segment"] for row in rows if row["is_small"]} == {"west"}
+
+
+def test_a_segment_of_one_row_and_a_missing_segment(tmp_path):
+    columns = _data(60)
+    columns["s"] = ["once", "", *["often"] * 58]
+    table = read_table(_write(tmp_path / "data.csv", columns), label="y", scores=["p"], segment="s")
+    rows = _numbers(table)["models"][0]["segments"]
+    assert [row["segment"] for row in rows][0] == "often"
+    assert {row["segment"] for row in rows} == {"once", "often", "(missing)"}
+    assert rows[-1]["estimate"] is None
+
+
+def test_recalibrators_are_cross_validated():
+    data = _data(500, power=2)
+    y, scores = data["y"].astype(bool), data["p"]
+    rows = {row["name"]: row for row in _numbers(_table(y, scores))["models"][0]["recalibrators"]}
+    after = np.empty(500)
+    for fit, test in StratifiedKFold(5, shuffle=True, random_state=0).split(scores, y):
+        after[test] = PlattScaling().fit(scores[fit], y[fit]).predict_proba(scores[test])[:, 1]
+    before = log_loss(y, np.clip(scores, 2**-52, 1 - 2**-52))
+    platt = rows["PlattScaling"]
+    assert platt["log_loss"] == pytest.approx(log_loss(y, after))
+    assert platt["gain"] == pytest.approx(before - log_loss(y, after))
+    assert platt["brier"] == pytest.approx(brier_score_loss(y, after))
+    assert platt["calibration_error"] == pytest.approx(calibration_error(y, after))
+    assert 0 < platt["gain_low"] < platt["gain"] < platt["gain_high"]
+    assert rows["as it is"]["gain"] == 0
+    assert {"TemperatureScaling", "IsotonicCalibration", "HistogramBinning", "ScalingBinning"} <= set(rows)
+    losses = [row["log_loss"] for row in _numbers(_table(y, scores))["models"][0]["recalibrators"]]
+    assert losses == sorted(losses)
+
+
+def test_certificates_are_those_of_the_theorems():
+    data = _data(500)
+    rows = _numbers(_table(data["y"], data["p"]))["certificates"]
+    assert [row["n_bins"] for row in rows] == [2, 3, 5, 10, 15, 20, 30, 50, 100]
+    for row in rows:
+        assert row["conditional"] == conditional_epsilon(500, row["n_bins"])
+        assert row["marginal"] == marginal_epsilon(500, row["n_bins"])
+        assert row["expected_error"] == expected_error_bound(500, row["n_bins"])
+    weighted = _numbers(_table(data["y"], data["p"], weight=np.ones(500)))
+    assert weighted["certificates"] == []  # the theory has no weights
+
+
+def test_weights_count_as_repeated_rows():
+    data = _data(300)
+    weight = data["w"].astype(float)
+    weighted = _numbers(_table(data["y"], data["p"], weight, data["s"]))
+    repeated = [np.repeat(data[name], data["w"]) for name in ("y", "p", "s")]
+    plainly = _numbers(_table(repeated[0], repeated[1], None, repeated[2]))
+    assert weighted["total_weight"] == plainly["n_rows"]
+    assert weighted["event_frequency"] == pytest.approx(plainly["event_frequency"])
+    first, second = weighted["models"][0], plainly["models"][0]
+    for name in ("score_minus_frequency", "over_confidence"):
+        assert first[name] == pytest.approx(second[name])
+    # the binned errors' intervals are resampled, and other weights draw other rows; these have closed forms
+    closed = [model["proper_scores"] + model["errors"][4:] for model in (first, second)]
+    for one, other in zip(*closed, strict=True):
+        keys = ("estimate", "low", "high")
+        assert [one[key] for key in keys] == pytest.approx([other[key] for key in keys], rel=1e-5)
+    assert [error["estimate"] for error in first["errors"]] == pytest.approx(
+        [error["estimate"] for error in second["errors"]], rel=1e-5
+    )
+    assert [row["n_rows"] for row in first["segments"]] == [row["n_rows"] for row in second["segments"]]
+
+
+@pytest.mark.parametrize(
+    ("y", "scores"),
+    [
+        (np.zeros(40), np.linspace(0, 1, 40)),
+        (np.arange(40) >= 20, np.linspace(0, 1, 40)),
+        (np.arange(40) % 2, np.full(40, 0.5)),
+        (np.arange(40) % 2, (np.arange(40) % 2).astype(float)),
+        (np.arange(40) % 2, 1.0 - np.arange(40) % 2),
+        (np.arange(10) % 2, np.linspace(0.1, 0.9, 10, dtype=np.float32)),
+    ],
+    ids=["one class", "separated", "one score", "exactly right", "exactly wrong", "ten rows float32"],
+)
+def test_extreme_data_have_a_report(y, scores):
+    numbers = _numbers(_table(y, scores))
+    json.dumps(numbers, allow_nan=False)
+    assert numbers["models"][0]["summary"].startswith(f"At n = {len(y)} the model is ")
+
+
+def _model(confidence, error, pvalue):
+    keys = ("estimate", "low", "high")
+    return {
+        "over_confidence": dict(zip(keys, confidence, strict=True)),
+        "errors": [dict(zip(keys, error, strict=True))],
+        "test": {"pvalue": pvalue, "smallest_pvalue": 0.001},
+    }
+
+
+def test_summary_sentence():
+    model = _model((0.011, 0.004, 0.018), (0.008, 0.004, 0.013), 0.31)
+    assert summary_sentence(model, 15747) == (
+        "At n = 15,747 the model is over-confident by 1.1 points on average; the calibration error is 0.8 %, "
+        "90 % interval 0.4 to 1.3 %; the test does not reject calibration, p = .31."
+    )
+    model = _model((-0.02, -0.03, -0.01), (0.05, 0.04, 0.06), 0.001)
+    assert "under-confident by 2.0 points on average" in summary_sentence(model, 100)
+    assert summary_sentence(model, 100).endswith("the test rejects calibration, p ≤ .001.")
+    model = _model((0.003, -0.01, 0.016), (0, 0, 0.01), 0.5)
+    assert "neither over- nor under-confident on average (0.3 points, within noise)" in summary_sentence(model, 100)
+
+
+def test_pvalues_in_words():
+    assert [pvalue_words(p) for p in (0.31, 0.049, 0.012, 0.009, 0.0004, 1.0)] == [
+        "p = .31", "p = .05", "p = .01", "p = .009", "p < .001", "p = 1.00"
+    ]  # fmt: skip
+    assert pvalue_words(0.01, 0.01) == "p ≤ .01"
+
+
+# --- page -------------------------------------------------------------------------------------------------------------
+
+
+class _Page(HTMLParser):
+    """Counts tags, checks that they close in order, and collects what a page loads and its pictures."""
+
+    void = {"meta", "link", "img", "br"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.sources, self.pictures, self.scripts = [], [], [], 0
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.sources += [attributes[name] for name in ("src", "href") if name in attributes]
+        self.scripts += tag == "script"
+        if tag == "img":
+            self.pictures.append(attributes["alt"])
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@needs_matplotlib
+def test_page_is_whole_and_self_contained(file, tmp_path, capsys):
+    output = tmp_path / "out.html"
+    command = ["report", str(file), "--label", "y", "--score", "p", "--score", "q", "--segment", "s", "-o", str(output)]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    text = output.read_text(encoding="utf-8")
+    page = _Page(text)
+    assert all(source.startswith("data:") for source in page.sources)
+    assert page.scripts == 0
+    assert not re.search(r"@import|url\(", text)
+    assert len(page.pictures) == 2
+    assert page.pictures[0].startswith("Reliability diagram, event frequency against predicted probability: p in ")
+    for model in _numbers(read_table(file, label="y", scores=["p", "q"], segment="s"))["models"]:
+        assert f"{model['name']}: {model['summary']}" in out
+        assert model["summary"].split(";")[0].removeprefix("At n = 600 ") in text
+    assert str(output) in out
+    assert "west *" in text
+    first = output.read_bytes()
+    assert main(command) == 0
+    assert output.read_bytes() == first  # the same file, the same page
+
+
+@needs_matplotlib
+def test_names_cannot_break_the_page(tmp_path):
+    nasty = '<script>alert("&")</script>$x'
+    data = _data(80)
+    columns = {
+        "y": data["y"],
+        '"' + nasty.replace('"', '""') + '"': data["p"],
+        "s": [f"<b>{v}</b>" for v in data["s"]],
+    }
+    output = tmp_path / "out.html"
+    path = _write(tmp_path / "data.csv", columns)
+    assert main(["report", str(path), "--label", "y", "--score", nasty, "--segment", "s", "-o", str(output)]) == 0
+    text = output.read_text(encoding="utf-8")
+    assert _Page(text).scripts == 0
+    assert "&lt;script&gt;" in text
+    assert "&lt;b&gt;" in text
+
+
+@needs_matplotlib
+@pytest.mark.parametrize("n", [10, 60])
+def test_page_of_few_rows_or_one_class_says_what_is_not_possible(tmp_path, n):
+    output = tmp_path / "out.html"
+    path = _write(tmp_path / "data.csv", {"y": [0] * n, "p": np.linspace(0, 0.3, n)})
+    assert main(["report", str(path), "--label", "y", "--score", "p", "-o", str(output)]) == 0
+    text = output.read_text(encoding="utf-8")
+    assert "Not possible: it takes 5 rows with the event and 5 without." in text
+    assert "No segment column was given" in text
+    assert len(_Page(text).pictures) == 2
+
+
+@needs_matplotlib
+def test_page_with_weights_has_no_certificate(file, tmp_path):
+    output = tmp_path / "out.html"
+    assert main(["report", str(file), "--label", "y", "--score", "p", "--weight", "w", "-o", str(output)]) == 0
+    text = output.read_text(encoding="utf-8")
+    assert "the theory is about rows drawn alike, and these have weights" in text
+    assert len(_Page(text).pictures) == 1
+
+
+# --- command ----------------------------------------------------------------------------------------------------------
+
+
+def test_json_prints_the_numbers_and_writes_nothing(file, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    assert main(["report", str(file), "--label", "y", "--score", "p", "--json"]) == 0
+    out = capsys.readouterr()
+    assert json.loads(out.out) == _numbers(read_table(file, label="y", scores=["p"]))
+    assert out.err == ""
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@needs_matplotlib
+def test_default_output(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(file), "--label", "y", "--score", "p"]) == 0
+    assert (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({}, ["--score", "z"], "has no column 'z'; its columns are y, p, q, s, w."),
+        ({"p": [1.2] * 600}, [], "column 'p': scores must hold probabilities in [0, 1], but row 0 is 1.2."),
+        ({"p": ["x"] * 600}, [], "column 'p': scores must be numbers"),
+        ({"p": [0.5] * 599 + [""]}, [], "column 'p': scores contains NaN in row 599"),
+        ({"y": ["no", "yes"] * 300}, [], "column 'y' holds no, yes: say with --positive"),
+        ({"y": [1, 2] * 300}, [], "column 'y' holds 1, 2: say with --positive"),
+        ({"y": ["no", "yes"] * 300}, ["--positive", "maybe"], "column 'y' has no label 'maybe'; it holds no, yes."),
+        ({"y": [""] + [1] * 599}, [], "column 'y': row 0 has no label."),
+        ({"w": [-1] * 600}, ["--weight", "w"], "column 'w': sample_weight must be finite and not negative"),
+        ({"w": [0] * 600}, ["--weight", "w"], "column 'w': sample_weight is zero in every row"),
+        ({"w": [1e-4] * 600}, ["--weight", "w"], "scale them to mean 1"),
+        ({"s": range(600)}, ["--segment", "s"], "column 's' has 600 different values; a report takes at most 500"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+@pytest.mark.parametrize("plain", [True, pytest.param(False, marks=needs_pandas)], ids=["plain", "pandas"])
+def test_bad_input_is_one_line_and_exit_status_2(tmp_path, capsys, monkeypatch, columns, options, message, plain):
+    if plain:
+        monkeypatch.setattr(_reader, "find_spec", lambda name: None)
+    path = _write(tmp_path / "data.csv", {**_data(), **columns})
+    assert main(["report", str(path), "--label", "y", "--score", "p", "--json", *options]) == 2
+    out = capsys.readouterr()
+    assert out.out == ""
+    assert out.err.count("\n") == 1
+    assert message in out.err
+
+
+def test_missing_file_few_rows_and_a_folder(tmp_path, capsys):
+    short = _write(tmp_path / "short.csv", {"y": [0, 1], "p": [0.2, 0.8]})
+    for path, message in (
+        (tmp_path / "none.csv", "there is no file"),
+        (short, "has 2 rows; a report takes at least 10."),
+        (tmp_path, "cannot be read"),
+    ):
+        assert main(["report", str(path), "--label", "y", "--score", "p", "--json"]) == 2
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1
+        assert message in err
+
+
+@needs_matplotlib
+def test_output_that_cannot_be_written(file, tmp_path, capsys):
+    output = str(tmp_path / "no" / "such" / "folder.html")
+    assert main(["report", str(file), "--label", "y", "--score", "p", "-o", output]) == 2
+    err = capsys.readouterr().err
+    assert f"{output} cannot be written" in err
+    assert err.count("\n") == 1
+
+
+def test_missing_matplotlib_is_one_line(file, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(_command, "find_spec", lambda name: None)
+    assert main(["report", str(file), "--label", "y", "--score", "p", "-o", str(tmp_path / "out.html")]) == 2
+    err = capsys.readouterr().err
+    assert 'pip install "skcalib[report]"' in err
+    assert err.count("\n") == 1
+    assert main(["report", str(file), "--label", "y", "--score", "p", "--json"]) == 0  # needs no picture
+
+
+def test_missing_option_is_exit_status_2(file, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["report", str(file), "--score", "p"])
+    assert caught.value.code == 2
+    assert "--label" in capsys.readouterr().err
+
+
+class _Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_for_terminals_and_long_work(monkeypatch, file):
+    pytest.importorskip("tqdm", reason="progress needs tqdm (extra report)")
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def shown(stream, seconds):
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setattr(_command, "_QUIET_SECONDS", seconds)
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "stdout", io.StringIO())
+            assert main(["report", str(file), "--label", "y", "--score", "p", "--json"]) == 0
+        return stream.getvalue()
+
+    assert _command._QUIET_SECONDS == 2
+    assert "recalibrators of p" in shown(_Terminal(), 0)
+    assert shown(_Terminal(), 60) == ""
+    assert shown(io.StringIO(), 0) == ""
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys\nfrom skcalib.__main__ import main\n"
+        "try:\n    main(['report', '--help'])\nexcept SystemExit:\n    pass\n"
+        "sys.exit('matplotlib' in sys.modules or 'skcalib.displays' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0

@@ -1,0 +1,115 @@
+"""The report in a real browser, headless Chromium: nothing fails to load, nothing scrolls sideways.
+
+Skipped where there is no Chromium; with the environment variable ``SKCALIB_REQUIRE_BROWSER=1`` that is a failure.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skcalib.__main__ import main
+
+_SWITCHES = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def _absent():
+    """Return what a browser test lacks here, or None."""
+    try:
+        import matplotlib  # noqa: F401
+        import selenium  # noqa: F401
+    except ImportError as error:
+        return f"no {error.name} (extras report and test)"
+    for program in ("chromium", "chromedriver"):
+        if shutil.which(program) is None:
+            return f"no {program} (Debian packages chromium and chromium-driver)"
+    return None
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    absent = _absent()
+    if absent is not None:
+        if os.environ.get("SKCALIB_REQUIRE_BROWSER") == "1":
+            pytest.fail(f"SKCALIB_REQUIRE_BROWSER=1, but there is {absent}.")
+        pytest.skip(f"There is {absent}.")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    for switch in (*_SWITCHES, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(switch)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """A report with all of its sections, long names and numbers included."""
+    if _absent() is not None:
+        return None
+    folder = tmp_path_factory.mktemp("report")
+    rng = np.random.default_rng(0)
+    scores = rng.random(400).round(4)
+    y = rng.random(400) < scores**1.5
+    names = ["a segment with quite a long name of many words", "averyveryverylongsegmentnamewithoutanyspaceinit", "c"]
+    segments = np.array(names)[rng.integers(3, size=400)]
+    lines = [f"{int(event)},{s},{round(s**1.5, 4)},{name}" for event, s, name in zip(y, scores, segments, strict=True)]
+    (folder / "data.csv").write_text("\n".join(["y,p,a_score_with_a_long_name,s", *lines]), encoding="utf-8")
+    output = folder / "report.html"
+    scored = ["--score", "p", "--score", "a_score_with_a_long_name"]
+    assert main(["report", str(folder / "data.csv"), "--label", "y", *scored, "--segment", "s", "-o", str(output)]) == 0
+    return output
+
+
+@pytest.mark.parametrize("width", [380, 1280])
+def test_report_in_a_browser(browser, page, width):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(Path(page).as_uri())
+
+    assert browser.execute_script("return window.innerWidth") == width
+    assert [entry for entry in browser.get_log("browser") if entry["level"] != "INFO"] == []
+    scrolled, visible = browser.execute_script(
+        "window.scrollTo(10000, 0); return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
+    assert scrolled <= visible
+    assert browser.execute_script("return window.scrollX") == 0
+
+    pictures = browser.find_elements("tag name", "img")
+    assert len(pictures) == 2
+    for picture in pictures:
+        assert len(picture.get_attribute("alt")) > 40
+        complete, natural_width, natural_height, shown_width, shown_height = browser.execute_script(
+            "const i = arguments[0]; return [i.complete, i.naturalWidth, i.naturalHeight, i.width, i.height]", picture
+        )
+        assert complete
+        assert min(natural_width, natural_height) > 300
+        assert shown_width <= visible
+        assert shown_width / shown_height == pytest.approx(natural_width / natural_height, rel=0.01)
+    loaded = browser.execute_script("return performance.getEntriesByType('resource').map(entry => entry.name)")
+    assert all(name.startswith("data:") for name in loaded)
+
+
+def test_report_prints_on_a_few_pages(browser, page):
+    from base64 import b64decode
+
+    browser.get(Path(page).as_uri())
+    printed = b64decode(browser.print_page())
+    assert printed.startswith(b"%PDF")
+    assert 2 <= printed.count(b"/Type /Page\n") <= 8
