@@ -230,8 +230,8 @@ class GroupwiseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, B
         for code, rows in _rows_by_code(group):
             recalibrator = self.pooled_recalibrator_ if code < 0 else self.recalibrators_[self._names[code]]
             if recalibrator is not self.pooled_recalibrator_:
-                own = recalibrator.predict_proba(scores[rows])
-                probabilities[rows] += self._own_share[code] * (own - probabilities[rows])
+                own, share = recalibrator.predict_proba(scores[rows]), self._own_share[code]
+                probabilities[rows] = share * own + (1 - share) * probabilities[rows]
         return probabilities
 
     def transform(self, X, groups=None):
