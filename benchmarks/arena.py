@@ -103,9 +103,9 @@ def summarize(results):
         harmed = (harm > _HARM_SHARE * base[:, 0]) & (harm > _HARM_NATS)
         summary[name] = {
             "log_loss": scores[:, j, 0].mean(),
-            "log_loss_ratio": float(np.exp(np.mean(np.log(scores[:, j, 0] / base[:, 0])))),
+            "log_loss_ratio": scores[:, j, 0].mean() / base[:, 0].mean(),
             "brier": scores[:, j, 1].mean(),
-            "brier_ratio": float(np.exp(np.mean(np.log(scores[:, j, 1] / base[:, 1])))),
+            "brier_ratio": scores[:, j, 1].mean() / base[:, 1].mean(),
             "win_rate_log_loss": _win_rate(scores[:, :, 0], j),
             "win_rate_brier": _win_rate(scores[:, :, 1], j),
             "harmed": harmed.mean(),
