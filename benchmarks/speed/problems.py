@@ -22,6 +22,11 @@ class Problem(NamedTuple):
         """The shape of the scores as text."""
         return " x ".join(f"{length:,}" for length in self.scores.shape)
 
+    def halves(self):
+        """Return the first half of the rows, to fit, and the second, to forecast."""
+        half = len(self.labels) // 2
+        return [Problem(*(field[rows] for field in self)) for rows in (slice(0, half), slice(half, None))]
+
 
 @lru_cache(maxsize=1)
 def binary(n):

@@ -7,7 +7,8 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
-from skcalib._links import logsumexp, softmax
+from skcalib._blocks import row_blocks
+from skcalib._links import logsumexp
 from skcalib._validation import Interval
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._logistic import line_search
@@ -304,7 +305,9 @@ class _DiagonalMap:
         return np.split(parameters, 2)
 
     def apply(self, coef, intercept):
-        return self.features * coef + intercept
+        logits = self.features * coef
+        logits += intercept
+        return logits
 
     def adjoint(self, residual):
         return np.concatenate((np.einsum("ij,ij->j", residual, self.features), residual.sum(axis=0)))
@@ -325,7 +328,9 @@ class _MatrixMap:
         return parameters[:-n_classes].reshape(n_classes, n_classes), parameters[-n_classes:]
 
     def apply(self, coef, intercept):
-        return self.features @ coef.T + intercept
+        logits = self.features @ coef.T
+        logits += intercept
+        return logits
 
     def adjoint(self, residual):
         return np.concatenate(((residual.T @ self.features).ravel(), residual.sum(axis=0)))
@@ -362,32 +367,29 @@ class _PenalisedLogLoss:
     """The mean log-loss plus ridge as a function of the parameters of an affine map, and its Newton step."""
 
     def __init__(self, affine_map, start, codes, sample_weight, penalty):
-        self.affine_map, self.codes = affine_map, codes
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-        self.weight = weight / weight.sum()
         self.penalty = 2 * penalty / weight.sum()  # the curvature of the ridge
-        self.start = self._from_label(start)
+        weight = weight / weight.sum()
+        self.blocks = [
+            _BlockLoss(type(affine_map)(affine_map.features[rows]), start[rows], codes[rows], weight[rows])
+            for rows in row_blocks(*start.shape)
+        ]
 
     def value(self, parameters):
-        normalizer = logsumexp(self._logits(parameters), axis=1)
-        return self.weight @ normalizer + 0.5 * self.penalty @ parameters**2
+        return sum(block.value(parameters) for block in self.blocks) + 0.5 * self.penalty @ parameters**2
 
     def newton_step(self, parameters):
         """Return Newton's step and twice the loss that it promises to gain."""
-        probability = softmax(self._logits(parameters), axis=1)
-        weighted = self.weight[:, None] * probability
-        curvature = self.affine_map.weighted_squares(weighted * (1 - probability)) + self.penalty
+        gradient, curvature = np.sum([block.derivatives(parameters) for block in self.blocks], axis=0)
+        gradient += self.penalty * parameters
+        curvature += self.penalty
         curvature[curvature == 0] = 1
         # Directions that change no probability have no curvature: a little is added, for the step alone.
         ridge = self.penalty + _DAMPING * curvature
 
         def hessian_product(direction):
-            change = self._from_label(self.affine_map.apply(*self.affine_map.unpacked(direction)))
-            change -= np.einsum("ij,ij->i", probability, change)[:, None]
-            change *= weighted
-            return self.affine_map.adjoint(change) + ridge * direction
+            return sum(block.hessian_product(direction) for block in self.blocks) + ridge * direction
 
-        gradient = self.affine_map.adjoint(self._residual(weighted)) + self.penalty * parameters
         norm = np.sqrt(gradient @ (gradient / curvature))
         if norm == 0:
             return gradient, 0.0
@@ -401,16 +403,47 @@ class _PenalisedLogLoss:
         )
         return step, gradient @ step
 
-    def _logits(self, parameters):
-        return self.start + self._from_label(self.affine_map.apply(*self.affine_map.unpacked(parameters)))
+
+class _BlockLoss:
+    """The log-loss of a block of rows, small enough for the cache, and its derivatives."""
+
+    def __init__(self, affine_map, start, codes, weight):
+        self.affine_map, self.weight = affine_map, weight
+        self.label = np.arange(len(codes)), codes
+        self.start = self._from_label(start.copy())
+
+    def value(self, parameters):
+        likelihood, top = self._likelihood(parameters)
+        likelihood[self.label] = 0
+        # log(exp(-top) + the others) as log1p, since of a sure and right row only the others count
+        return self.weight @ (top + np.log1p(likelihood.sum(axis=1) + np.expm1(-top)))
+
+    def derivatives(self, parameters):
+        """Return the gradient and the diagonal of the Hessian, and keep the probabilities for its products."""
+        probability, _ = self._likelihood(parameters)
+        probability /= probability.sum(axis=1, keepdims=True)
+        self.probability, self.weighted = probability, self.weight[:, None] * probability
+        residual = self.weighted.copy()  # weight times (probability - [label])
+        residual[self.label] = 0
+        residual[self.label] = -residual.sum(axis=1)  # from the others, which are the smaller
+        return self.affine_map.adjoint(residual), self.affine_map.weighted_squares(self.weighted * (1 - probability))
+
+    def hessian_product(self, direction):
+        """Return the Hessian, at the parameters of the last `derivatives`, times a direction."""
+        change = self._from_label(self.affine_map.apply(*self.affine_map.unpacked(direction)))
+        change -= np.vecdot(self.probability, change)[:, None]
+        change *= self.weighted
+        return self.affine_map.adjoint(change)
+
+    def _likelihood(self, parameters):
+        """Return the likelihood of each class relative to that of the best one, and its logit above the label's."""
+        logits = self._from_label(self.affine_map.apply(*self.affine_map.unpacked(parameters)))
+        logits += self.start
+        top = logits.max(axis=1)
+        logits -= top[:, None]
+        return np.exp(logits, out=logits), top
 
     def _from_label(self, logits):
-        """Return the logits minus that of each row's label: a sure and right row then loses no digits."""
-        return logits - np.take_along_axis(logits, self.codes[:, None], axis=1)
-
-    def _residual(self, weighted):
-        """Return weight times (probability - [label]), the label's entry from the others, which are the smaller."""
-        residual = weighted.copy()
-        np.put_along_axis(residual, self.codes[:, None], 0, axis=1)
-        np.put_along_axis(residual, self.codes[:, None], -residual.sum(axis=1, keepdims=True), axis=1)
-        return residual
+        """Return the logits, in place, minus that of each row's label: a sure and right row then loses no digits."""
+        logits -= logits[self.label][:, None]
+        return logits

@@ -16,13 +16,23 @@ def _fit_predict(method, **config):
     return Contender(run)
 
 
+def _fit_then_forecast(method, **config):
+    def run(problem):
+        known, fresh = problem.halves()
+        calibrator = get_calibrator(method, **config)
+        calibrator.fit(known.scores, known.labels)
+        return np.asarray(calibrator.predict_proba(fresh.scores))
+
+    return Contender(run)
+
+
 _UNPENALISED = {f"sms_lambda_{part}": 0.0 for part in ("intercept", "diagonal", "off_diagonal")}
 
 JOBS = {
     "temperature, 1000 classes": _fit_predict("temp-scaling"),
     "temperature, 100 classes": _fit_predict("temp-scaling"),
-    "vector scaling": _fit_predict("svs"),
-    "matrix scaling, structured": _fit_predict("sms"),
-    "matrix scaling, unpenalised": _fit_predict("sms", **_UNPENALISED),
+    "vector scaling": _fit_then_forecast("svs"),
+    "matrix scaling, structured": _fit_then_forecast("sms"),
+    "matrix scaling, unpenalised": _fit_then_forecast("sms", **_UNPENALISED),
     "import": Contender(lambda problem: import_seconds("probmetrics.calibrators")),
 }

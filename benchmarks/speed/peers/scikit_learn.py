@@ -40,8 +40,9 @@ def _isotonic(problem):
 
 
 def _logistic(problem):
-    centred = problem.logits - problem.logits.mean(axis=1, keepdims=True)
-    return LogisticRegression(C=np.inf, max_iter=1000).fit(centred, problem.labels).predict_proba(centred)
+    known, fresh = problem.halves()
+    centred = [part.logits - part.logits.mean(axis=1, keepdims=True) for part in (known, fresh)]
+    return LogisticRegression(C=np.inf, max_iter=1000).fit(centred[0], known.labels).predict_proba(centred[1])
 
 
 def _curve(strategy):
