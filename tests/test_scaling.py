@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from skcalib import PlattScaling
+from skcalib import BetaCalibration, PlattScaling
 
 
 def _sample(n=400, slope=0.6, intercept=0.4):
@@ -127,6 +127,15 @@ def test_platts_targets_count_weights():
     assert model.predict_proba([0.3])[0, 1] == pytest.approx((3 * 4 / 5 + 1 / 3) / 4)
     weighted = PlattScaling().fit([0.3] * 2, [1, 0], [3, 1])
     assert weighted.predict_proba([0.3])[0, 1] == pytest.approx((3 * 4 / 5 + 1 / 3) / 4)
+
+
+@pytest.mark.parametrize("score", [0.1, 0.3, 0.5, 0.7, 0.999])
+@pytest.mark.parametrize("model", [PlattScaling(smooth_targets=False), PlattScaling(loss="squared"), BetaCalibration()])
+def test_one_score_gives_the_base_rate_whatever_its_rounding(model, score):
+    # The weighted mean of equal scores misses them by an ulp: a slope on that difference would be 1e15.
+    for scores in ([score, score], [score, np.nextafter(score, 1)] if score != 0.5 else [0.5, 0.5]):
+        proba = model.fit(scores, [0, 1], [2, 3]).predict_proba(scores)
+        np.testing.assert_allclose(proba[:, 1], 3 / 5, atol=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["log", "squared"])

@@ -125,7 +125,7 @@ def _fit_squared(features, targets, sample_weight, start):
 
 
 def location_scale(values, sample_weight):
-    """Return the weighted mean and standard deviation (1 where that is zero)."""
+    """Return the weighted mean and standard deviation; infinity where that is rounding, which makes the column 0."""
     centre = np.average(values, weights=sample_weight)
     scale = np.sqrt(np.average((values - centre) ** 2, weights=sample_weight))
-    return centre, scale if scale > 0 else 1.0
+    return centre, scale if scale > 1e-12 * abs(centre) else np.inf
