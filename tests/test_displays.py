@@ -276,7 +276,7 @@ def test_marginal_panels_are_the_classes_worst_first():
         display.curves[0].statistics.weighted_label.sum(), (y == int(display.curves[0].panel)).sum()
     )
     top = ReliabilityDisplay.from_predictions(y, proba, random_state=0)
-    assert top.ax_.get_ylabel() == "Frequency of being right"
+    assert top.ax_.get_ylabel() == "Frequency correct"
 
 
 def test_at_most_twelve_panels():
@@ -530,6 +530,7 @@ def test_names_are_shown_as_they_are():
     names = {"_hidden": scores, "cost in $ or $x": scores**2, "50 %_^\\": scores**3}
     display = ReliabilityDisplay.from_predictions(y, names, groups=np.where(y, "$^$", "_b"), random_state=0)
     display.figure_.canvas.draw()
+    assert [text.get_text() for text in display.legend_.get_texts()][:1] == [" _hidden"]
     shown = [text.get_text().replace(r"\$", "$").strip() for text in display.legend_.get_texts()[:3]]
     assert shown == list(names)
 
@@ -632,7 +633,7 @@ def test_bin_counts_by_guarantee():
     np.testing.assert_array_equal(display.lines_[1].get_ydata(), many.tolerance)
     assert display.chosen_[0].get_xdata().tolist() == [17]
     texts = [text.get_text() for text in display.legend_.get_texts()]
-    assert texts[:2] == ["n = 300\nno number of bins", "n = 20,000\n17 bins"]
+    assert texts[:2] == ["n = 300: no number of bins", "n = 20,000: 17 bins"]
     assert display.ax_.get_ylim()[1] <= 1
     _assert_tidy(display)
     marginal = BinCountDisplay.from_guarantee(1000, kind="marginal", n_bins=[5, 10])

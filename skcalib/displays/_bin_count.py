@@ -299,7 +299,7 @@ class BinCountDisplay:
         label = plain(curve.name)
         if self.limit is not None:
             chosen = "no number of bins" if curve.chosen is None else f"{curve.chosen} {plural('bin', curve.chosen)}"
-            label = f"{label}\n{chosen}"
+            label = f"{label}: {chosen}"
         keywords = {**style, "linewidth": 1.6, "label": label, "gid": CURVE}
         self.lines_ += ax.plot(curve.n_bins, value, **{**keywords, **full_names(line_kw)})
         if low is not None:
@@ -331,9 +331,9 @@ def _sharpness(curve):
 
 
 _LABELS = {
-    _tolerance: "Tolerance ε of the probabilities",
+    _tolerance: "Tolerance ε (probability)",
     _error: "Calibration error (l2)",
-    _sharpness: "Sharpness (share of the variance)",
+    _sharpness: "Sharpness (share of variance)",
 }
 
 

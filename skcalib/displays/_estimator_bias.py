@@ -18,6 +18,7 @@ from skcalib.displays._style import (
     neutral,
     plain,
     rows,
+    short,
     single_frame,
 )
 from skcalib.metrics import calibration_error
@@ -282,7 +283,7 @@ class EstimatorBiasDisplay:
             keywords = {"ha": "center", "va": "center", "color": "white" if dark else "black"}
             text = f"{value:.1f}" if round(value, 1) else "0.0"
             self.texts_.append(self.ax_.text(column + 0.5, row + 0.5, text, **{**keywords, **text_kw}))
-        self.ax_.set_xticks(np.arange(len(self.n_samples)) + 0.5, [rows(n) for n in self.n_samples])
+        self.ax_.set_xticks(np.arange(len(self.n_samples)) + 0.5, [short(n) for n in self.n_samples])
         self.ax_.set_yticks(np.arange(len(self.estimators)) + 0.5, [plain(str(name)) for name in self.estimators])
         self.ax_.set_xlabel("Number of rows")
         if all(isinstance(name, int) for name in self.estimators):

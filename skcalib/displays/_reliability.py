@@ -31,8 +31,8 @@ __all__ = ["ReliabilityDisplay"]
 
 _AXIS_LABELS = {
     "binary": ("Predicted probability", "Event frequency"),
-    "top_label": ("Probability of the predicted class", "Frequency of being right"),
-    "marginal": ("Predicted probability of the class", "Frequency of the class"),
+    "top_label": ("Probability of the predicted class", "Frequency correct"),
+    "marginal": ("Predicted probability", "Frequency of the class"),
 }
 _CLASS_NAMES = {
     "binary": ("no event", "event"),
@@ -355,13 +355,17 @@ class ReliabilityDisplay:
         """Return the legend's words; in small multiples the numbers stand above the panels."""
         if curve.panel is not None:
             return plain(curve.model)
+        if len(self.curves) > 1:
+            return plain(curve.model) + ("" if curve.error is None else f": {_with_interval(curve.error)}")
         lines = [f"{plain(curve.model)}, n = {rows(curve.statistics.total_weight)}"]
         if curve.error is not None:
-            estimate, low, high = map(percent, curve.error)
-            lines += [self.error_name, f"{estimate} % ({low} to {high})"]
+            lines += [self.error_name, _with_interval(curve.error)]
         return "\n".join(lines)
 
     def _legend_title(self, panels):
+        if panels == [None] and len(self.curves) > 1:
+            size = f"n = {rows(self.curves[0].statistics.total_weight)}"
+            return size if all(curve.error is None for curve in self.curves) else f"{self.error_name}, {size}"
         if not self.n_panels_left_out:
             return None
         parts = "classes" if self.kind == "marginal" else "groups"
@@ -393,3 +397,9 @@ class ReliabilityDisplay:
             panel = f"class {panel}"
         name = panel if len(panel) <= _LONGEST_NAME else panel[: _LONGEST_NAME - 1] + "…"
         return "\n".join([plain(name), size, *([f"error {', '.join(errors)} %"] if errors else [])])
+
+
+def _with_interval(error):
+    digits = 1 if error[0] == 0 or error[0] >= 0.0095 else 2
+    estimate, low, high = (f"{100 * value:.{digits}f}" for value in error)
+    return f"{estimate} % ({low} to {high})"

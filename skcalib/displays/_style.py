@@ -21,6 +21,7 @@ __all__ = [
     "probability_axes",
     "require_matplotlib",
     "rows",
+    "short",
     "single_frame",
     "single_or_pair",
 ]
@@ -42,6 +43,7 @@ MARKS = (
 # Marks on artists, by which a display drawn on top of another knows what is there.
 CURVE, BELOW, _LEGEND = "skcalib-curve", "skcalib-below", "skcalib-legend"
 _NOTHING = 1e-3  # height of a row that is kept free
+_SMALLEST_SIDE = 0.23  # of a panel in a grid, in inches per point of the font: words must fit above it
 
 
 def require_matplotlib():
@@ -119,7 +121,8 @@ def single_or_pair(ax, n_panels):
         return grid_frame(ax, n_panels)
     plt = require_matplotlib()
     width, height = plt.rcParams["figure.figsize"]
-    _, axes = plt.subplots(1, n_panels, figsize=(1.4 * width, height), layout="constrained")
+    width = max(1.4 * width, 2.4 * _SMALLEST_SIDE * plt.rcParams["font.size"])
+    _, axes = plt.subplots(1, n_panels, figsize=(width, height), layout="constrained")
     return Frame(axes, [], True, None)
 
 
@@ -136,7 +139,7 @@ def grid_frame(ax, n_panels, *, height_below=None):
     n_rows = ceil(n_panels / n_columns)
     ratios = ([1, height_below] if height_below else [1]) * n_rows
     if ax is None:
-        side = 0.42 * plt.rcParams["figure.figsize"][0]
+        side = max(0.42 * plt.rcParams["figure.figsize"][0], _SMALLEST_SIDE * plt.rcParams["font.size"])
         # A little too low for its width: the layout finds the top of squares more easily than their bottom.
         size = side * n_columns, side * (1.06 + (height_below or 0)) * n_rows + 0.22 * side
         figure = plt.figure(figsize=size, layout="constrained")
@@ -290,6 +293,11 @@ def rows(number):
 def plural(noun, number):
     """Return the noun's form after a number."""
     return noun if number == 1 else noun + "s"
+
+
+def short(number):
+    """Return a number of rows as briefly as can be without rounding: 1.6k."""
+    return f"{number / 1000:,.10g}k" if number >= 1000 else f"{number:g}"
 
 
 def percent(value):

@@ -22,7 +22,7 @@ from skcalib.metrics import mean_validity_curve, validity_curve
 __all__ = ["ValidityDisplay"]
 
 _KINDS = ("marginal", "conditional")
-_TITLES = {"marginal": "Share of the rows within the tolerance", "conditional": "All bins within the tolerance"}
+_TITLES = {"marginal": "Share of the rows within ε", "conditional": "All bins within ε"}
 _LEVELS = np.linspace(0, 1, 402)[1:-1]  # confidence levels at which the guarantee is drawn
 
 
@@ -275,7 +275,7 @@ class ValidityDisplay:
             keywords = {"color": neutral(0.75), "linestyle": (0, (1, 1.5)), "label": self.guarantee_label}
             self.guarantee_lines_ += place[kind].plot(*points, **{**keywords, **full_names(guarantee_kw)})
         for kind, axes in place.items():
-            axes.set(xlim=(0, right), ylim=(-0.02, 1.02), xlabel="Tolerance ε of the probabilities")
+            axes.set(xlim=(0, right), ylim=(-0.02, 1.02), xlabel="Tolerance ε (probability)")
             axes.set_ylabel("Validity" if len(kinds) > 1 else _TITLES[kind])
             if len(kinds) > 1:
                 axes.set_title(_TITLES[kind], fontsize="medium")
