@@ -6,8 +6,9 @@ import numpy as np
 
 __all__ = ["BinLookup"]
 
-_N_CELLS = 1 << 12  # a power of two, so that the product with a float is exact
-_SEARCH_BELOW = 1 << 11  # rows for which a table is not worth making
+# Cells of the table, a power of two, so that the product with a float is exact: many to a bin, and few enough for the
+# cache.
+_LEAST_CELLS, _MOST_CELLS, _CELLS_PER_BIN = 1 << 12, 1 << 16, 32
 
 
 class BinLookup:
@@ -27,15 +28,17 @@ class BinLookup:
     def __init__(self, edges, n_rows):
         self.cuts = np.asarray(edges[1:-1], dtype=np.float64)
         self.table = None
-        if n_rows >= _SEARCH_BELOW and edges[0] == 0 and edges[-1] == 1 and 4 * len(self.cuts) < _N_CELLS:
-            self.table = _table(self.cuts.tobytes())
+        n_cells = max(_LEAST_CELLS, 1 << (_CELLS_PER_BIN * len(self.cuts)).bit_length())
+        # For few rows a table is not worth making.
+        if n_cells <= min(_MOST_CELLS, 2 * n_rows) and edges[0] == 0 and edges[-1] == 1:
+            self.n_cells, self.table = n_cells, _table(self.cuts.tobytes(), n_cells)
 
     def __call__(self, scores):
         """Return the bin of each score (n,)."""
         if self.table is None:
             return np.searchsorted(self.cuts, scores, side="left")
-        cells = np.multiply(scores, _N_CELLS, dtype=np.float64)
-        np.clip(cells, 0, _N_CELLS, out=cells)  # scores beyond the outer edges
+        cells = np.multiply(scores, self.n_cells, dtype=np.float64)
+        np.clip(cells, 0, self.n_cells, out=cells)  # scores beyond the outer edges
         bins = self.table.take(cells.astype(np.intp), mode="clip")
         unsure = np.flatnonzero(bins < 0)
         bins[unsure] = np.searchsorted(self.cuts, scores[unsure], side="left")
@@ -43,9 +46,9 @@ class BinLookup:
 
 
 @lru_cache(maxsize=8)  # the classes of a marginal error share their edges
-def _table(cuts):
+def _table(cuts, n_cells):
     """Return the bin of each cell, -1 for one that holds a cut; the cuts are float64 bytes."""
     cuts = np.frombuffer(cuts)
-    table = np.searchsorted(cuts, np.arange(_N_CELLS + 1) / _N_CELLS, side="left")
-    table[(cuts * _N_CELLS).astype(np.intp)] = -1
+    table = np.searchsorted(cuts, np.arange(n_cells + 1) / n_cells, side="left")
+    table[(cuts * n_cells).astype(np.intp)] = -1
     return table

@@ -74,7 +74,7 @@ def test_lookup_is_searchsorted(edges, dtype):
         ]
     )
     expected = np.searchsorted(edges[1:-1], scores, side="left")
-    for n_rows in (len(scores), 10):  # with a table and without
+    for n_rows in (len(scores), 10, 10**6):  # with a table, without, and with the largest
         np.testing.assert_array_equal(BinLookup(edges, n_rows)(scores), expected)
 
 
