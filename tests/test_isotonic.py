@@ -90,6 +90,16 @@ def test_map_never_falls(centered):
     assert probabilities.max() <= 1
 
 
+@pytest.mark.parametrize("centered", [False, True])
+def test_denormal_gaps_are_interpolated(centered):
+    # The slope between such knots is infinite; the value half way between them is not.
+    tiny = 5e-324
+    model = IsotonicCalibration(centered=centered).fit([0.0, 2 * tiny, 4 * tiny, 0.5], [0, 1, 0, 1])
+    found = model.predict_proba([0.0, tiny, 2 * tiny, 3 * tiny, 4 * tiny, 1.0])[:, 1]
+    expected = [0, 1 / 6, 1 / 3, 0.5, 0.5, 1] if centered else [0, 0.25, 0.5, 0.5, 0.5, 1]
+    np.testing.assert_allclose(found, expected, atol=1e-15)
+
+
 def test_monotone_maps_of_the_scores_change_nothing_at_the_scores():
     scores, y = _sample()
     scores = np.clip(scores, 0.01, 0.99)

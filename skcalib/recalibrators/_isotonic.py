@@ -6,6 +6,10 @@ from scipy.optimize import isotonic_regression
 from skcalib._sweep import DistinctScores
 from skcalib.recalibrators._base import BinaryRecalibrator
 
+# Scores closer than this are magnified before they are interpolated, by a power of two, which rounds nothing: slopes
+# would be infinite otherwise.
+_SMALLEST_GAP, _MAGNIFIER = 1e-290, 2.0**600
+
 
 class IsotonicCalibration(BinaryRecalibrator):
     """Isotonic regression of the labels on the scores, linear between its knots.
@@ -71,7 +75,10 @@ class IsotonicCalibration(BinaryRecalibrator):
             self.score_knots_, self.probability_knots_ = distinct[ends], solution.x[ends]
 
     def _predict_binary(self, scores):
-        return np.interp(scores, self.score_knots_, self.probability_knots_)
+        knots = self.score_knots_
+        if len(knots) > 1 and np.diff(knots).min() < _SMALLEST_GAP:  # interp divides by it
+            scores, knots = scores * _MAGNIFIER, knots * _MAGNIFIER
+        return np.interp(scores, knots, self.probability_knots_)
 
 
 def _pooled(scores, labels, sample_weight):

@@ -185,7 +185,7 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
         # Only ties leave a bin without rows inside: its cut then speaks for it.
         starts = kept if self.keep_boundary else np.where(inside < ends, inside, kept)
         self.bin_positives_, self.bin_counts_ = below[ends] - below[starts], ends - starts
-        self.bin_values_ = self.bin_positives_ / self.bin_counts_
+        self.bin_values_ = np.clip(self.bin_positives_ / self.bin_counts_, 0, 1)  # shares of ties sum up to rounding
         self._inside_ = below[ends] - below[inside], ends - inside
 
     def _predict_binary(self, scores):
