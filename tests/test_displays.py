@@ -1,9 +1,12 @@
 """The drawn data of the displays, and what can be said about their looks without looking."""
 
+import re
 import subprocess
 import sys
 import time
 from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -533,6 +536,18 @@ def test_names_are_shown_as_they_are():
     assert [text.get_text() for text in display.legend_.get_texts()][:1] == [" _hidden"]
     shown = [text.get_text().replace(r"\$", "$").strip() for text in display.legend_.get_texts()[:3]]
     assert shown == list(names)
+
+
+def test_pictures_of_the_user_guide():
+    guide = Path(__file__).parents[1] / "doc"
+    spec = spec_from_file_location("pictures", guide / "examples" / "pictures.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for display in module.pictures.values():
+        _assert_tidy(display)
+    shown = re.findall(r"{image} pictures/(\w+)\.png", (guide / "displays.md").read_text(encoding="utf-8"))
+    assert sorted(shown) == sorted(module.pictures)
+    assert all((guide / "pictures" / f"{name}.png").exists() for name in shown)
 
 
 def test_missing_matplotlib_names_the_extra(monkeypatch):

@@ -101,8 +101,9 @@ class ReliabilityDisplay:
     >>> rng = np.random.default_rng(0)
     >>> y_prob = rng.random(500)
     >>> y_true = rng.random(500) < y_prob
-    >>> display = ReliabilityDisplay.from_predictions(y_true, y_prob)  # doctest: +SKIP
-    >>> display.figure_.savefig("reliability.png")  # doctest: +SKIP
+    >>> display = ReliabilityDisplay.from_predictions(y_true, y_prob, name="calibrated", random_state=0)
+    >>> display.legend_.get_texts()[0].get_text().splitlines()
+    ['calibrated, n = 500', 'calibration error', '0.0 % (0.0 to ...)']
     """
 
     def __init__(self, curves, *, confidence_level, kind="binary", error_name="error", n_panels_left_out=0):

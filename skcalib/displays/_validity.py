@@ -98,7 +98,9 @@ class ValidityDisplay:
     >>> from skcalib.displays import ValidityDisplay
     >>> y_prob = np.repeat([0.2, 0.8], [90, 10])
     >>> y_true = np.concatenate((np.arange(90) < 27, np.arange(10) < 6))
-    >>> display = ValidityDisplay.from_predictions(y_true, y_prob)  # doctest: +SKIP
+    >>> display = ValidityDisplay.from_predictions(y_true, y_prob)
+    >>> display.curves[0].epsilons.round(6).tolist(), display.curves[0].validity.tolist()
+    ([0.0, 0.1, 0.2], [0.0, 0.9, 1.0])
     """
 
     def __init__(self, curves, *, guarantees=None, guarantee_label="guarantee"):
