@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.papers import kumar_synthetic, roelofs_bias
+from benchmarks.papers import heterogeneity, kumar_synthetic, roelofs_bias
 from benchmarks.papers.__main__ import main
 from benchmarks.papers._report import bootstrap_interval, claim, compare, ratio_interval
 
@@ -116,6 +116,13 @@ def test_exact_error_of_a_step_function_is_the_plain_integral():
         assert kumar_synthetic._binned_squared_error(truth, inner, values) == pytest.approx(expected, rel=1e-3)
 
 
+def test_zhao_statements():
+    """Theorem 3.1 needs 50 n rows, not 30 n; Lemma 3.3 says what label noise does to confidence."""
+    rows = {row.quantity: row for row in heterogeneity._theorem_31(1000) + heterogeneity._lemma_33(10)}
+    assert not [quantity for quantity, row in rows.items() if row.verdict == "differs"]
+    assert rows["Theorem 3.1: share of samples of 30 n rows whose model is not (as printed: 9/10)"].high < 0.9
+
+
 # --- the commands ---
 
 
@@ -158,11 +165,13 @@ def test_theory():
 
 @needs_data
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["kumar-cifar", "roelofs-bias", "roelofs-tables", "roelofs-fits"])
+@pytest.mark.parametrize("name", ["heterogeneity", "kumar-cifar", "roelofs-bias", "roelofs-tables", "roelofs-fits"])
 def test_with_real_data(name):
     rows = _run(name, "--data", DATA)
     if name == "roelofs-tables":
         assert not [quantity for quantity in _differing(rows) if "Tables 4 and 5" in quantity]
+    if name == "heterogeneity":
+        assert not [quantity for quantity in _differing(rows) if "30 % label noise" in quantity]
 
 
 def test_data_are_asked_for(capsys):
