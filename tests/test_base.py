@@ -23,6 +23,7 @@ from skcalib import (
     IsotonicCalibration,
     PlattScaling,
     ScalingBinning,
+    StackedRecalibrator,
     TemperatureScaling,
 )
 from skcalib.binning import BaseBinning, EqualMass, EqualWidth
@@ -42,9 +43,13 @@ def _many(n=240, n_classes=3):
     return proba, np.array([rng.choice(n_classes, p=row) for row in 0.6 * proba + 0.4 / n_classes])
 
 
-# Those whose map at the training scores does not depend on the scale of the scores: centered knots are mean scores, and
-# ties that the softmax splits by rounding are none any more for Venn-Abers.
-SCALE_FREE = [one for one in RECALIBRATORS if not (getattr(one, "centered", False) or repr(one) == "VennAbers()")]
+# Those whose map does not depend on the scale of the scores, at the training scores. Centered knots are means. Ties
+# that the softmax splits by rounding are none any more for Venn-Abers. Stacks predict scores that lie between knots.
+SCALE_FREE = [
+    one
+    for one in RECALIBRATORS
+    if not (getattr(one, "centered", False) or repr(one) == "VennAbers()" or isinstance(one, StackedRecalibrator))
+]
 
 SAMPLES = {"two classes": _binary, "three classes": _many}
 

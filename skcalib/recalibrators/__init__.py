@@ -13,6 +13,7 @@ from skcalib.recalibrators._quadratic import QuadraticScaling
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._scaling_binning import ScalingBinning
 from skcalib.recalibrators._spline import SplineCalibration
+from skcalib.recalibrators._stacked import StackedRecalibrator
 from skcalib.recalibrators._temperature import TemperatureScaling
 from skcalib.recalibrators._uniform_mass import UniformMassBinning
 from skcalib.recalibrators._venn_abers import VennAbers
@@ -34,6 +35,7 @@ __all__ = [
     "QuadraticScaling",
     "ScalingBinning",
     "SplineCalibration",
+    "StackedRecalibrator",
     "TemperatureScaling",
     "UniformMassBinning",
     "VectorScaling",

@@ -79,7 +79,7 @@ class TemperatureScaling(LogitRecalibrator):
     def _check_classes_present(self, codes):
         if codes.min() == codes.max():
             label = self.classes_[codes[:1]].tolist()[0]
-            raise ValueError(f"TemperatureScaling needs rows of two classes, found {label!r} only.")
+            raise ValueError(f"{type(self).__name__} needs rows of two classes, found {label!r} only.")
 
     def _fit_logits(self, logits, codes, sample_weight):
         inverse = fit_inverse_temperature(logits, codes, sample_weight)

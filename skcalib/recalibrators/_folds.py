@@ -1,0 +1,84 @@
+"""Folds of the calibration set that depend on its rows alone: neither on their order nor on how repeats are written."""
+
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+
+_SEED = 0
+# Integer weights are dealt out copy by copy up to this total; rows stay whole beyond it.
+_MOST_COPIES = 10_000_000
+
+
+class Fold(NamedTuple):
+    """Rows to fit to and rows to predict, with their weights (None where every row counts once)."""
+
+    train: np.ndarray
+    train_weight: np.ndarray | None
+    test: np.ndarray
+    test_weight: np.ndarray | None
+
+
+def cross_validation_folds(cv, scores, codes, sample_weight=None):
+    """Return the folds that `cv` stands for, which predict every row once.
+
+    An int stands for stratified random folds, the same for the same rows in any order. Integer weights are copies of a
+    row, which the folds are dealt like rows: a row may then be in several folds with a part of its weight each.
+
+    Parameters
+    ----------
+    cv : int, splitter, iterable of (train, test) or None
+        At least two folds; None means 5.
+    scores : ndarray of shape (n, C)
+        Scores.
+    codes : ndarray of int, shape (n,)
+        Class of each row.
+    sample_weight : ndarray of shape (n,), default=None
+        Positive weights.
+
+    Returns
+    -------
+    folds : list of Fold
+        At most as many as asked for: a fold without rows is left out.
+
+    Raises
+    ------
+    ValueError
+        If a splitter does not predict every row exactly once.
+    """
+    if cv is None or isinstance(cv, Integral):
+        return _dealt_folds(cv or 5, scores, codes, sample_weight)
+    folds = [
+        Fold(train, _taken(sample_weight, train), test, _taken(sample_weight, test))
+        for train, test in check_cv(cv).split(scores, codes)
+    ]
+    times = np.bincount(np.concatenate([fold.test for fold in folds]), minlength=len(codes))
+    if (times != 1).any():
+        row = int(np.argmax(times != 1))
+        raise ValueError(
+            f"cv must predict every row exactly once, but it predicts row {row} {times[row]} times: {cv!r}."
+        )
+    return folds
+
+
+def _dealt_folds(n_folds, scores, codes, sample_weight):
+    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+    whole = sample_weight is None or (weight % 1 != 0).any() or weight.sum() > _MOST_COPIES
+    copies = np.ones(len(codes), dtype=np.intp) if whole else weight.astype(np.intp)
+    order = np.lexsort((weight, *scores.T, codes))  # by content: rows that tie are the same
+    dealt = np.repeat(order, copies[order])
+    shuffle = check_random_state(_SEED).uniform(size=len(dealt))
+    dealt = dealt[np.lexsort((shuffle, codes[dealt]))]
+    folds = []
+    for k in range(min(n_folds, len(dealt))):
+        share = np.bincount(dealt[k::n_folds], minlength=len(codes)) / copies
+        train, test = np.flatnonzero(share < 1), np.flatnonzero(share)
+        weights = [None, None] if sample_weight is None else [(weight * (1 - share))[train], (weight * share)[test]]
+        folds.append(Fold(train, weights[0], test, weights[1]))
+    return folds
+
+
+def _taken(sample_weight, rows):
+    return None if sample_weight is None else sample_weight[rows]

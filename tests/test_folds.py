@@ -1,0 +1,103 @@
+"""Folds: each row once, stratified, random, the same whatever the order of the rows or the way repeats are written."""
+
+import numpy as np
+import pytest
+from _catalog import refused
+from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
+
+from skcalib.recalibrators._folds import cross_validation_folds
+
+
+def sample(n=103, n_classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.round(rng.dirichlet(np.ones(n_classes), n), 1), rng.integers(0, n_classes, n)
+
+
+def contents(fold, scores, codes):
+    """What a fold trains on and predicts: rows by content with their weight, in no order."""
+    parts = []
+    for rows, weight in ((fold.train, fold.train_weight), (fold.test, fold.test_weight)):
+        weight = np.ones(len(rows)) if weight is None else weight
+        mass = {}
+        for i, w in zip(rows, weight, strict=True):
+            key = (*scores[i], codes[i])
+            mass[key] = mass.get(key, 0) + w
+        parts.append(mass)
+    return parts
+
+
+def test_every_row_is_predicted_once_by_the_fit_without_it():
+    scores, codes = sample()
+    folds = cross_validation_folds(5, scores, codes)
+    assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(103))
+    for fold in folds:
+        assert not set(fold.train) & set(fold.test)
+        assert len(fold.train) + len(fold.test) == 103
+        assert len(fold.test) in (20, 21)
+
+
+def test_classes_are_spread_evenly():
+    scores, codes = sample()
+    counts = np.array([np.bincount(codes[f.test], minlength=3) for f in cross_validation_folds(5, scores, codes)])
+    assert (np.ptp(counts, axis=0) <= 1).all()
+
+
+def test_order_of_the_rows_does_not_count():
+    scores, codes = sample()
+    order = np.random.default_rng(1).permutation(103)
+    folds = cross_validation_folds(5, scores, codes), cross_validation_folds(5, scores[order], codes[order])
+    for one, other in zip(*folds, strict=True):
+        assert contents(one, scores, codes) == contents(other, scores[order], codes[order])
+
+
+def test_integer_weights_are_repeated_rows():
+    scores, codes = sample()
+    weight = np.random.default_rng(2).integers(1, 5, 103)
+    again = np.repeat(scores, weight, axis=0), np.repeat(codes, weight)
+    folds = cross_validation_folds(5, scores, codes, weight.astype(float)), cross_validation_folds(5, *again)
+    for one, other in zip(*folds, strict=True):
+        for found, expected in zip(contents(one, scores, codes), contents(other, *again), strict=True):
+            assert found.keys() == expected.keys()
+            np.testing.assert_allclose([found[key] for key in expected], list(expected.values()))
+
+
+def test_rows_of_fractional_weight_stay_whole():
+    scores, codes = sample()
+    weight = np.random.default_rng(3).random(103) / 103  # a total far below the number of folds
+    folds = cross_validation_folds(5, scores, codes, weight)
+    assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(103))
+    np.testing.assert_allclose(sum(fold.test_weight.sum() for fold in folds), weight.sum())
+    assert min(len(fold.test) for fold in folds) == 20
+
+
+def test_folds_are_random_in_the_score():
+    # Alternate folds along the score would copy the noise of one fold into the others.
+    scores = np.linspace(0, 1, 400)[:, None]
+    fold_of = np.empty(400)
+    for k, fold in enumerate(cross_validation_folds(5, scores, np.zeros(400, dtype=int))):
+        fold_of[fold.test] = k
+    runs = np.mean(fold_of[1:] == fold_of[:-1])
+    assert 0.1 < runs < 0.3  # independent folds: 1/5
+
+
+def test_fewer_rows_than_folds():
+    scores, codes = sample(3)
+    folds = cross_validation_folds(5, scores, codes)
+    assert [len(fold.test) for fold in folds] == [1, 1, 1]
+
+
+def test_splitters_and_lists_of_folds():
+    scores, codes = sample()
+    weight = np.arange(1.0, 104)
+    splits = list(KFold(4).split(scores))
+    for cv in (KFold(4), splits):
+        folds = cross_validation_folds(cv, scores, codes, weight)
+        for fold, (train, test) in zip(folds, splits, strict=True):
+            np.testing.assert_array_equal(fold.train, train)
+            np.testing.assert_array_equal(fold.test_weight, weight[test])
+
+
+@pytest.mark.parametrize("cv", [ShuffleSplit(3, random_state=0), RepeatedKFold(n_splits=3, n_repeats=2)])
+def test_splitters_that_miss_or_repeat_rows_are_refused(cv):
+    with refused(ValueError, "cv must predict every row exactly once"):
+        cross_validation_folds(cv, *sample())

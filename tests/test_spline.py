@@ -1,0 +1,218 @@
+"""Spline calibration: the objective written plainly, exact leave-one-out, knots, tails, monotone fits."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.interpolate import CubicSpline
+from scipy.special import expit, logit
+
+from skcalib import SplineCalibration
+from skcalib.recalibrators._quadratic import smoothed_inverse_temperature
+from skcalib.recalibrators._spline import _leave_one_out_loss, _quantile_knots
+
+
+def sample(n=300, seed=0):
+    """Event frequencies that bend both ways in the log-odds."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(0, 2, n)
+    return z, rng.random(n) < expit(0.7 * z + np.sin(1.5 * z))
+
+
+def objective(values, knots, z, y, weights, inverse_temperature, strength):
+    """Log-loss, curvature integral and ridge of the natural spline through (knots, values), term by term."""
+    spline = CubicSpline(knots, values, bc_type="natural")
+    total = 0.0
+    for x, label, weight in zip(z, y, weights, strict=True):
+        inside = min(max(x, knots[0]), knots[-1])
+        eta = float(spline(inside) + spline(inside, 1) * (x - inside))
+        total += weight * (math.log1p(math.exp(-abs(eta))) + max(eta, 0) - label * eta)
+    # d^2 g / d(bz)^2 = g'' / b^2 and d(bz) = b dz: the integral of g''^2 over z, divided by b^3
+    pieces = zip(knots, knots[1:], strict=False)
+    bend = sum(quad(lambda x: float(spline(x, 2)) ** 2, a, b)[0] for a, b in pieces) / inverse_temperature**3
+    ridge = sum((v - inverse_temperature * k) ** 2 for v, k in zip(values, knots, strict=True))
+    return total + strength / 2 * bend + 0.1 / 2 * ridge
+
+
+@pytest.mark.parametrize("strength", [0.1, 10.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_fit_is_the_minimum_of_the_objective(strength, weighted):
+    z, y = sample(80)
+    weights = np.random.default_rng(1).integers(1, 4, 80).astype(float) if weighted else np.ones(80)
+    model = SplineCalibration(5, strength=strength, input="logit").fit(z, y, sample_weight=weights)
+    b = smoothed_inverse_temperature(z, y, weights)
+    assert b * (model.knots_[-1] - model.knots_[0]) > 1
+
+    def at(values):
+        return objective(values, model.knots_, z, y, weights, b, strength)
+
+    lowest = at(model.knot_log_odds_)
+    for j in range(5):  # the derivative vanishes in every coordinate, and the objective rises
+        step = 1e-3 * np.eye(5)[j]
+        up, down = at(model.knot_log_odds_ + step), at(model.knot_log_odds_ - step)
+        assert min(up, down) > lowest
+        assert abs(up - down) / 2e-3 < 1e-4
+
+
+def test_strength_is_the_one_of_least_leave_one_out_loss():
+    # Refit without each row in turn, with the temperature and the knots of all rows.
+    z, y = sample(60, seed=3)
+    chosen = SplineCalibration(5, input="logit").fit(z, y).strength_
+    b = smoothed_inverse_temperature(z, y, None)
+    knots = _quantile_knots(z, y, None, 5)
+    losses = {}
+    for strength in (0.1, 1.0, 10.0, 100.0, 1e4):
+        loss = 0.0
+        for i in range(60):
+            rest = np.arange(60) != i
+            values = _refit(z[rest], y[rest], knots, b, strength)
+            eta = _evaluate(values, knots, z[i])
+            loss += np.logaddexp(0, eta) - y[i] * eta
+        losses[strength] = loss
+    assert losses[chosen] <= min(losses.values()) * 1.01
+
+
+def _refit(z, y, knots, b, strength):
+    """Newton's method on the knot values, in the cardinal basis."""
+    basis = np.column_stack([_evaluate(row, knots, z) for row in np.eye(len(knots))])
+    bend = np.array([CubicSpline(knots, row, bc_type="natural")(knots, 2) for row in np.eye(len(knots))])
+    h = np.diff(knots)
+    mass = np.diag(np.append(h, 0) + np.append(0, h)) / 3 + np.diag(h, 1) / 6 + np.diag(h, -1) / 6
+    penalty = strength * bend @ mass @ bend.T / b**3 + 0.1 * np.eye(len(knots))
+    values = b * knots
+    for _ in range(50):
+        p = expit(basis @ values)
+        gradient = basis.T @ (p - y) + penalty @ (values - b * knots)
+        values = values - np.linalg.solve((basis.T * (p * (1 - p))) @ basis + penalty, gradient)
+    return values
+
+
+def _evaluate(values, knots, x):
+    spline = CubicSpline(knots, values, bc_type="natural")
+    inside = np.clip(x, knots[0], knots[-1])
+    return spline(inside) + spline(inside, 1) * (x - inside)
+
+
+def test_leave_one_out_is_exact_to_second_order():
+    rng = np.random.default_rng(4)
+    features = np.column_stack((np.ones(200), rng.standard_normal((200, 2))))
+    y = (rng.random(200) < expit(features @ [0.2, 1, -1])).astype(float)
+    penalty = np.diag([0.1, 1.0, 1.0])
+
+    def fit(rows):
+        coef = np.zeros(3)
+        for _ in range(50):
+            p = expit(features[rows] @ coef)
+            hessian = (features[rows].T * (p * (1 - p))) @ features[rows] + penalty
+            coef = coef - np.linalg.solve(hessian, features[rows].T @ (p - y[rows]) + penalty @ coef)
+        return coef
+
+    everything = np.ones(200, dtype=bool)
+    exact = 0.0
+    for i in range(200):
+        eta = features[i] @ fit(np.arange(200) != i)
+        exact += np.logaddexp(0, eta) - y[i] * eta
+    in_sample = np.sum(np.logaddexp(0, features @ fit(everything)) - y * (features @ fit(everything)))
+    approximate = _leave_one_out_loss(features, y, None, fit(everything), penalty)
+    assert abs(approximate - exact) < 0.02 * (exact - in_sample)
+    twice = _leave_one_out_loss(features, y, np.full(200, 2.0), fit(everything), 2 * penalty)
+    rows = np.repeat(np.arange(200), 2)
+    repeated = _leave_one_out_loss(features[rows], y[rows], None, fit(everything), 2 * penalty)
+    assert twice == pytest.approx(repeated, rel=1e-12)
+
+
+def test_follows_what_a_straight_line_cannot():
+    z, y = sample(6000)
+    fit, held_out = slice(0, 3000), slice(3000, None)
+    losses = {}
+    for strength in (None, 1e8):
+        p = SplineCalibration(strength=strength, input="logit").fit(z[fit], y[fit]).predict_proba(z[held_out])
+        losses[strength] = -np.mean(np.log(p[np.arange(3000), y[held_out].astype(int)]))
+    truth = expit(0.7 * z[held_out] + np.sin(1.5 * z[held_out]))
+    best = -np.mean(np.log(np.where(y[held_out], truth, 1 - truth)))
+    assert losses[None] < best + 0.005
+    assert losses[1e8] > best + 0.02
+
+
+def test_stays_stiff_where_there_is_nothing_to_bend_for():
+    rng = np.random.default_rng(5)
+    z = rng.normal(0, 2, 2000)
+    model = SplineCalibration(input="logit").fit(z, rng.random(2000) < expit(z / 2))
+    assert model.strength_ >= 100
+    np.testing.assert_allclose(model.predict_proba([-3.0, 0.0, 3.0])[:, 1], expit([-1.5, 0, 1.5]), atol=0.05)
+
+
+def test_tails_are_straight_in_the_log_odds():
+    z, y = sample()
+    model = SplineCalibration(input="logit").fit(z, y)
+    for beyond in (model.knots_[-1] + np.array([0.0, 1.0, 2.0]), model.knots_[0] - np.array([0.0, 1.0, 2.0])):
+        steps = np.diff(logit(model.predict_proba(beyond)[:, 1]))
+        assert steps[0] == pytest.approx(steps[1], rel=1e-6)
+
+
+def test_knots_are_quantiles():
+    # Four knots of ten scores: the first, the smallest with 1/3 and 2/3 of the rows (4 and 7 of 10), the last.
+    z = np.arange(10.0)
+    assert _quantile_knots(z, z > 5, None, 4).tolist() == [0, 3, 6, 9]
+    assert _quantile_knots(np.repeat(z, 3), np.repeat(z > 5, 3), None, 4).tolist() == [0, 3, 6, 9]
+    assert _quantile_knots(z, z > 5, np.array([97.0] + [1.0 / 3] * 9), 4).tolist() == [0, 9]
+    assert len(_quantile_knots(np.full(5, 2.0), np.ones(5, dtype=bool), None, 4)) == 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_monotone_fits_never_fall(seed):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(0, 2, 200)
+    y = rng.random(200) < expit(3 * np.sin(z))
+    grid = np.linspace(-9, 9, 2001)
+    free, monotone = (
+        SplineCalibration(strength=0.1, monotone=monotone, input="logit").fit(z, y) for monotone in (False, True)
+    )
+    assert np.diff(free.predict_proba(grid)[:, 1]).min() < -1e-3
+    assert np.diff(monotone.predict_proba(grid)[:, 1]).min() > -1e-12
+
+
+def test_monotone_is_no_bound_where_the_free_fit_rises():
+    rng = np.random.default_rng(6)
+    z = rng.normal(0, 2, 3000)
+    y = rng.random(3000) < expit(z + 0.3 * np.sin(z))
+    models = [SplineCalibration(monotone=monotone, input="logit").fit(z, y) for monotone in (False, True)]
+    np.testing.assert_allclose(models[0].knot_log_odds_, models[1].knot_log_odds_, atol=1e-6)
+
+
+def test_a_model_that_ranks_the_wrong_way_round():
+    rng = np.random.default_rng(7)
+    scores = rng.random(1000)
+    y = rng.random(1000) < 1 - scores
+    free = SplineCalibration().fit(scores, y).predict_proba([0.1, 0.9])[:, 1]
+    np.testing.assert_allclose(free, [0.9, 0.1], atol=0.06)
+    monotone = SplineCalibration(monotone=True).fit(scores, y).predict_proba([0.1, 0.9])[:, 1]
+    np.testing.assert_allclose(monotone, 0.5, atol=0.06)
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize(
+    ("scores", "labels"),
+    [
+        (np.linspace(0.01, 0.99, 30), np.arange(30) > 14),  # separable
+        (np.repeat([0.0, 1.0], 10), np.arange(20) % 10 < 2),  # exact zeros and ones
+        (np.full(12, 0.3), np.arange(12) < 5),  # one score
+        (np.array([0.3, 0.3 + 1e-13] * 10), np.arange(20) % 3 == 0),  # two that hardly differ
+        (np.array([0.2]), np.array([True])),  # one row
+        (np.linspace(0.1, 0.9, 9), np.ones(9, dtype=bool)),  # one class
+    ],
+)
+def test_hard_samples_stay_finite(scores, labels, monotone):
+    model = SplineCalibration(classes=[False, True], monotone=monotone).fit(scores, labels)
+    p = model.predict_proba(np.linspace(0, 1, 101))[:, 1]
+    assert ((p > 0) & (p < 1)).all()
+    at_scores = model.predict_proba(scores)[:, 1]
+    if len(scores) > 1:
+        assert abs(at_scores.mean() - labels.mean()) < 0.2
+
+
+def test_one_score_predicts_the_base_rate():
+    # The ridge of .1 at two knots weighs little against 12 rows.
+    p = SplineCalibration().fit(np.full(12, 0.3), np.arange(12) < 5).predict_proba([0.3])[0, 1]
+    assert abs(p - 5 / 12) < 0.005

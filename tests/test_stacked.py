@@ -1,0 +1,267 @@
+"""Stacks: the weights written plainly, what they choose, harm, hard samples, options and refusals."""
+
+import time
+
+import numpy as np
+import pytest
+from _catalog import refused
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import KFold, train_test_split
+
+from skcalib import (
+    EnsembleTemperatureScaling,
+    IsotonicCalibration,
+    MatrixScaling,
+    PlattScaling,
+    QuadraticScaling,
+    SplineCalibration,
+    StackedRecalibrator,
+    TemperatureScaling,
+    VennAbers,
+)
+from skcalib.recalibrators._mixture import fit_mixture_weights
+from skcalib.recalibrators._stacked import Uncalibrated
+
+
+def sample(n=300, seed=0, slope=0.5):
+    """Two classes, log-odds too large by 1 / slope."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(0, 3, n)
+    return expit(z), (rng.random(n) < expit(slope * z)).astype(int)
+
+
+def many(n=400, n_classes=4, seed=0):
+    rng = np.random.default_rng(seed)
+    scores = rng.dirichlet(np.full(n_classes, 0.4), n)
+    truth = 0.7 * scores + 0.3 / n_classes
+    return scores, np.array([rng.choice(n_classes, p=row) for row in truth])
+
+
+def likelihoods(members, scores, y, splits):
+    """Probability of each row's label by each member fitted to the other folds."""
+    table = np.empty((len(y), len(members)))
+    for train, test in splits:
+        for j, member in enumerate(members):
+            proba = clone(member).fit(scores[train], y[train]).predict_proba(scores[test])
+            table[test, j] = proba[np.arange(len(test)), y[test]]
+    return table
+
+
+def log_loss(model, scores, y):
+    return -np.mean(np.log(model.predict_proba(scores)[np.arange(len(y)), y]))
+
+
+def test_weights_of_two_classes_by_the_formula():
+    scores, y = sample(120)
+    scores, splits = scores[:, None], list(KFold(4).split(scores))
+    members = [TemperatureScaling(), IsotonicCalibration()]
+    stack = StackedRecalibrator(members, cv=splits, temper=0.2, identity_weight=0.4).fit(scores, y)
+    table = np.clip(likelihoods([Uncalibrated(), *members], scores, y, splits), 2.0**-52, 1 - 2.0**-52)
+    np.testing.assert_allclose(stack.cv_log_loss_, -np.log(table).mean(axis=0), rtol=1e-9)
+    powers = [prior * np.prod(table[:, j] ** 0.2) for j, prior in enumerate([0.4, 0.3, 0.3])]
+    np.testing.assert_allclose(stack.weights_, powers / np.sum(powers), rtol=1e-6)
+    refits = [Uncalibrated(), *members]
+    mixture = sum(w * m.fit(scores, y).predict_proba(scores) for w, m in zip(stack.weights_, refits, strict=True))
+    np.testing.assert_allclose(stack.predict_proba(scores), mixture, rtol=1e-12)
+
+
+def test_weights_of_many_classes_are_a_mean_with_the_mixture_of_greatest_likelihood():
+    scores, y = many(200)
+    splits = list(KFold(3).split(scores))
+    members = [TemperatureScaling(), MatrixScaling(0.1)]
+    stack = StackedRecalibrator(members, cv=splits).fit(scores, y)
+    table = likelihoods([Uncalibrated(), *members], scores, y, splits)
+    tempered = np.array([0.5, 0.25, 0.25]) * np.exp(0.3 * np.log(table).sum(axis=0))
+    expected = (tempered / tempered.sum() + fit_mixture_weights(table)) / 2
+    np.testing.assert_allclose(stack.weights_, expected, atol=1e-9)
+
+
+def test_default_members():
+    def types(stack):
+        return [type(member) for member in stack.recalibrators_]
+
+    assert types(StackedRecalibrator().fit(*sample(60))) == [
+        Uncalibrated,
+        TemperatureScaling,
+        QuadraticScaling,
+        SplineCalibration,
+        VennAbers,
+    ]
+    stack = StackedRecalibrator(identity_weight=0).fit(*many(80))
+    assert types(stack) == [TemperatureScaling, VennAbers, *[MatrixScaling] * 4]
+    assert [member.strength for member in stack.recalibrators_[2:]] == [1, 0.1, 0.02, 0.001]
+    assert types(StackedRecalibrator(rank_preserving=True).fit(*many(80))) == [
+        Uncalibrated,
+        TemperatureScaling,
+        EnsembleTemperatureScaling,
+    ]
+
+
+def test_learned_clipping_reaches_the_members_on_log_odds():
+    rng = np.random.default_rng(1)
+    votes = rng.binomial(10, rng.beta(0.3, 0.3, 500)) / 10
+    y = (rng.random(500) < 0.9 * votes + 0.05).astype(int)
+    stack = StackedRecalibrator().fit(votes, y)
+    learned = TemperatureScaling(clip="auto").fit(votes, y).clip_
+    assert learned > 1e-8
+    assert [member.clip_ for member in stack.recalibrators_[1:4]] == [learned] * 3
+
+
+def test_leaves_calibrated_scores_alone_and_mends_others():
+    rng = np.random.default_rng(2)
+    scores = rng.random(1000)
+    calibrated = StackedRecalibrator().fit(scores, (rng.random(1000) < scores).astype(int))
+    assert calibrated.weights_[0] > 0.3
+    np.testing.assert_allclose(calibrated.predict_proba(scores)[:, 1], scores, atol=0.05)
+    scores, y = sample(1000)
+    assert StackedRecalibrator().fit(scores, y).weights_[0] < 1e-6
+
+
+@pytest.mark.slow
+def test_is_near_the_best_member_and_never_far_from_the_scores():
+    # Four kinds of distortion, 20 samples of 250 rows each, scored on 20,000 fresh rows: the mean log-loss is at most
+    # .005 nats above the best single member of that distortion, and no sample is worse than no calibration by .02.
+    bends = {
+        "calibrated": lambda z: z,
+        "over-confident": lambda z: 0.4 * z,
+        "curved": lambda z: 0.5 * z + 0.15 * z**2,
+        "step": lambda z: np.where(z > 1, 2.0, -1.5),
+    }
+    rng = np.random.default_rng(3)
+    for bend in bends.values():
+        z = rng.normal(0, 2, 20_000)
+        fresh = expit(z), (rng.random(20_000) < expit(bend(z))).astype(int)
+        uncalibrated = log_loss(Uncalibrated().fit(*fresh), *fresh)
+        losses = []
+        for _ in range(20):
+            z = rng.normal(0, 2, 250)
+            stack = StackedRecalibrator().fit(expit(z), (rng.random(250) < expit(bend(z))).astype(int))
+            members = [log_loss(member, *fresh) for member in stack.recalibrators_]
+            losses.append([log_loss(stack, *fresh), *members])
+            assert losses[-1][0] < uncalibrated + 0.02
+        mean = np.mean(losses, axis=0)
+        assert mean[0] < mean[1:].min() + 0.005
+
+
+def test_beats_each_of_its_members_on_a_forest():
+    X, y = load_digits(return_X_y=True)
+    X_fit, X_rest, y_fit, y_rest = train_test_split(X, y, test_size=0.6, random_state=0, stratify=y)
+    scores = RandomForestClassifier(20, max_depth=6, random_state=0).fit(X_fit, y_fit).predict_proba(X_rest)
+    stack = StackedRecalibrator().fit(scores[:540], y_rest[:540])
+    members = [log_loss(member, scores[540:], y_rest[540:]) for member in stack.recalibrators_]
+    assert log_loss(stack, scores[540:], y_rest[540:]) < min(members) + 0.01
+    assert log_loss(stack, scores[540:], y_rest[540:]) < members[0] - 0.2
+
+
+@pytest.mark.parametrize("data", [sample, many], ids=["two classes", "many classes"])
+def test_rank_preserving_stacks_reverse_nothing(data):
+    scores, y = data(200)
+    proba = StackedRecalibrator(rank_preserving=True).fit(scores, y).predict_proba(scores)
+    if scores.ndim == 1:
+        assert (np.diff(proba[scores.argsort(), 1]) >= 0).all()
+    else:
+        for row, given in zip(proba, scores, strict=True):
+            assert (np.diff(row[given.argsort()]) >= -1e-15).all()
+
+
+def test_threads_change_nothing():
+    scores, y = sample(150)
+    alone, together = (StackedRecalibrator(n_jobs=n_jobs).fit(scores, y) for n_jobs in (None, 2))
+    np.testing.assert_array_equal(alone.weights_, together.weights_)
+    np.testing.assert_array_equal(alone.predict_proba(scores), together.predict_proba(scores))
+
+
+def test_members_take_the_input_and_the_labels_of_the_stack():
+    scores, y = sample(100)
+    names = np.array(["no", "yes"])[y]
+    z = np.log(scores / (1 - scores))
+    stack = StackedRecalibrator([PlattScaling(), VennAbers()], input="logit").fit(z, names)
+    for member in stack.recalibrators_:
+        assert member.input == "logit"
+        assert member.classes_.tolist() == ["no", "yes"]
+    assert set(stack.predict(z)) == {"no", "yes"}
+
+
+# Each in well under a minute, finite, and without a warning (warnings are errors in these tests).
+rng_ = np.random.default_rng(4)
+HARD = {
+    "30 rows": sample(30),
+    "separable": (np.linspace(0.001, 0.999, 60), (np.arange(60) > 29).astype(int)),
+    "separable, 30 rows of three classes": (np.repeat(np.eye(3) * 0.9 + 0.1 / 3, 10, axis=0), np.repeat([0, 1, 2], 10)),
+    "one-hot": (np.eye(2)[rng_.integers(0, 2, 80)], rng_.integers(0, 2, 80)),
+    "one-hot, five classes": (np.eye(5)[rng_.integers(0, 5, 80)], rng_.permutation(np.arange(80) % 5)),
+    "one score": (np.full(40, 0.3), np.arange(40) % 4 // 3),
+    "one event": (np.linspace(0.1, 0.9, 30), (np.arange(30) == 29).astype(int)),
+    "one row of a class": (many(60)[0], np.append(many(60)[1][:-1] % 3, 3)),
+    "two rows": (np.array([0.4, 0.6]), np.array([0, 1])),
+    "always wrong": (np.linspace(0, 1, 50), (np.arange(50) < 25).astype(int)),
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_hard_samples_stay_finite(name):
+    scores, y = HARD[name]
+    stack = StackedRecalibrator().fit(scores, y)
+    proba = stack.predict_proba(scores)
+    assert np.isfinite(np.log(proba)).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert stack.weights_.sum() == pytest.approx(1)
+    assert np.isfinite(stack.cv_log_loss_).all()
+
+
+def test_a_class_without_rows():
+    scores, y = many(120)
+    stack = StackedRecalibrator(classes=[0, 1, 2, 3]).fit(scores[y != 2], y[y != 2])
+    proba = stack.predict_proba(scores)
+    assert np.isfinite(np.log(proba)).all()
+    assert proba[:, 2].mean() < scores[:, 2].mean()
+
+
+@pytest.mark.slow
+def test_150_classes_take_seconds():
+    scores, y = many(1500, 150, seed=5)
+    stack = StackedRecalibrator(classes=np.arange(150))
+    start = time.perf_counter()
+    stack.fit(scores, y)
+    assert time.perf_counter() - start < 60
+    assert [type(member) for member in stack.recalibrators_] == [
+        Uncalibrated,
+        TemperatureScaling,
+        VennAbers,
+        MatrixScaling,
+    ]
+    assert np.isfinite(np.log(stack.predict_proba(scores))).all()
+
+
+def test_a_fold_that_sees_one_class_only_weighs_nothing():
+    # The only event is in one of five folds: its rows count alike for all members, the other rows do not.
+    scores, y = np.linspace(0.1, 0.9, 20), (np.arange(20) == 19).astype(int)
+    stack = StackedRecalibrator([TemperatureScaling()], cv=[(np.arange(10), np.arange(10, 20))[::s] for s in (1, -1)])
+    stack.fit(scores[:, None], y)
+    # Fold 1 trains on rows 0-9, all of one class, and predicts rows 10-19 as they are. Fold 2 is fitted.
+    as_they_are = np.where(y == 1, scores, 1 - scores)
+    fitted = TemperatureScaling().fit(scores[10:], y[10:]).predict_proba(scores[:10])[:, 0]
+    np.testing.assert_allclose(stack.cv_log_loss_[0], -np.log(as_they_are).mean())
+    np.testing.assert_allclose(stack.cv_log_loss_[1], -np.log(np.append(fitted, as_they_are[10:])).mean())
+
+
+def test_one_class_is_refused():
+    with refused(ValueError, "StackedRecalibrator needs rows of two classes", "1"):
+        StackedRecalibrator(classes=[0, 1]).fit([0.2, 0.8], [1, 1])
+
+
+def test_options_that_contradict_each_other_are_refused():
+    scores, y = sample(40)
+    with refused(ValueError, "recalibrators", "none"):
+        StackedRecalibrator([]).fit(scores, y)
+    with refused(ValueError, "rank_preserving"):
+        StackedRecalibrator([PlattScaling()], rank_preserving=True).fit(scores, y)
+
+
+@pytest.mark.parametrize("option", [{"temper": -1}, {"identity_weight": 1}, {"cv": 1}, {"recalibrators": "all"}])
+def test_options_out_of_range_are_refused(option):
+    with pytest.raises(ValueError, match=next(iter(option))):
+        StackedRecalibrator(**option).fit(*sample(40))
