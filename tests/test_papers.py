@@ -118,7 +118,7 @@ def test_exact_error_of_a_step_function_is_the_plain_integral():
 
 def test_zhao_statements():
     """Theorem 3.1 needs 50 n rows, not 30 n; Lemma 3.3 says what label noise does to confidence."""
-    rows = {row.quantity: row for row in heterogeneity._theorem_31(1000) + heterogeneity._lemma_33(10)}
+    rows = {row.quantity: row for row in heterogeneity._theorem_31(2000) + heterogeneity._lemma_33(20)}
     assert not [quantity for quantity, row in rows.items() if row.verdict == "differs"]
     assert rows["Theorem 3.1: share of samples of 30 n rows whose model is not (as printed: 9/10)"].high < 0.9
 
