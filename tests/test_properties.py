@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from _catalog import RECALIBRATORS, UNWEIGHTED, metrics_
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -190,6 +190,7 @@ def test_float32_scores_are_float64_scores(sample):
 
 
 @pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=repr)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(sample=samples())
 def test_recalibrators_on_any_sample(recalibrator, sample):
     scores, y, weights = sample
