@@ -241,7 +241,10 @@ class BinaryRecalibrator(BaseRecalibrator):
     def _predict_scores(self, scores):
         if len(self.classes_) == 2:
             probability = self._predict_binary(self._binary_scores(scores))
-            return np.column_stack((1 - probability, probability))
+            both = np.empty((len(probability), 2))
+            np.subtract(1, probability, out=both[:, 0])
+            both[:, 1] = probability
+            return both
         scores = self._class_probabilities(scores)
         if self.multiclass == "top_label":
             _, confidence = top_label(scores)
