@@ -1,0 +1,103 @@
+"""Calibration by group on language models: ``python -m benchmarks.groups --data DIR``.
+
+The confidence of a language model means another thing on each set of questions. For each of the models the rows of all
+its sets are put together and split in two at random: one half fits, the other one measures the debiased error (10
+equal-mass bins) of each set, and its mean over the sets. The figure is the mean with a fit for each set over the mean
+with one fit for all; its interval is over the models.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.papers._report import claim, print_json, print_table, ratio_interval
+from skcalib import (
+    BetaCalibration,
+    GroupwiseRecalibrator,
+    HistogramBinning,
+    IsotonicCalibration,
+    PlattScaling,
+    QuadraticScaling,
+    TemperatureScaling,
+)
+from skcalib.metrics import groupwise_calibration_error
+
+_METHODS = (
+    TemperatureScaling(),
+    PlattScaling(),
+    BetaCalibration(),
+    QuadraticScaling(),
+    IsotonicCalibration(),
+    HistogramBinning(),
+)
+_FILES = {"mcqa_bplaut_dev": ("conf",), "lifeeval_noam": ("stated", "token")}
+_LIMIT = 0.7
+
+
+def main(argv=None):
+    """Measure and print the table; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.groups", description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder of the real data (with llm/)")
+    parser.add_argument("--repeats", type=int, default=5, help="number of random halves")
+    parser.add_argument("--json", action="store_true", help="print JSON in place of the table")
+    options = parser.parse_args(argv)
+    rows = run(load(options.data), options.repeats)
+    (print_json if options.json else print_table)(rows, sys.stdout)
+    return 0
+
+
+def load(data):
+    """Return for each language model the confidence, whether it was right, and the set of questions, of all rows."""
+    models = []
+    for name, kinds in _FILES.items():
+        folder = np.load(data / "llm" / f"{name}.npz", allow_pickle=False)
+        for kind in kinds:
+            by_model = {}
+            for key in folder.files:
+                if key.endswith(f"/{kind}"):
+                    by_model.setdefault(key.split("/")[1], []).append(key)
+            models += [_joined(folder, keys, kind) for keys in by_model.values()]
+    return models
+
+
+def _joined(folder, keys, kind):
+    confidence = [folder[key] for key in keys]
+    correct = [folder[key.removesuffix(kind) + "correct"] for key in keys]
+    groups = [np.full(len(part), key.split("/")[0]) for key, part in zip(keys, confidence, strict=True)]
+    return np.concatenate(confidence), np.concatenate(correct), np.concatenate(groups)
+
+
+def run(models, repeats):
+    """Return a row for each method and norm."""
+    rows = []
+    for method in _METHODS:
+        errors = np.array(
+            [np.mean([_one_half(*model, method, seed) for seed in range(repeats)], 0) for model in models]
+        )
+        for j, norm in enumerate((1, 2)):
+            by_group, pooled = errors[:, 1, j], errors[:, 0, j]
+            quantity = f"{type(method).__name__}: mean debiased l{norm} error by set, by set / pooled fit"
+            rows.append(
+                claim(quantity, f"at most {_LIMIT}", *ratio_interval(by_group, pooled, paired=True), at_most=_LIMIT)
+            )
+    return rows
+
+
+def _one_half(confidence, correct, groups, method, seed):
+    """Return the errors (pooled or by set, l1 or l2) on the half of the rows that was not fitted."""
+    order = np.random.default_rng(seed).permutation(len(correct))
+    fit, test = order[::2], order[1::2]
+    pooled = method.fit(confidence[fit], correct[fit]).predict_proba(confidence[test])
+    grouped = GroupwiseRecalibrator(method).fit(confidence[fit], correct[fit], groups=groups[fit])
+    by_group = grouped.predict_proba(confidence[test], groups=groups[test])
+    options = {"groups": groups[test], "reduce": "mean", "method": "debiased", "binning": 10}
+    return [
+        [groupwise_calibration_error(correct[test], proba[:, 1], norm=norm, **options) for norm in (1, 2)]
+        for proba in (pooled, by_group)
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
