@@ -3,7 +3,6 @@
 from numbers import Integral
 
 import numpy as np
-from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
@@ -14,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from skcalib._columns import column_positions, select_columns
 from skcalib._links import log_odds
 from skcalib._validation import (
     check_feature_names_in,
@@ -21,7 +21,6 @@ from skcalib._validation import (
     check_sample_weight,
     check_targets,
     num_samples,
-    safe_indexing,
     safe_split,
     validate_data,
 )
@@ -248,7 +247,7 @@ class CrossFittedClassifier(TransformerMixin, MetaEstimatorMixin, BaseEstimator)
         routed = route_metadata(self, method, params)
         classes = check_known_classes(self.estimator, y)
         validate_data(self, X, skip_check_array=True)
-        _positions(X, keys)
+        column_positions(X, keys, name="passthrough")
         if "sample_weight" in routed.estimator.fit:
             check_sample_weight(routed.estimator.fit["sample_weight"], len(y))
         if method == "fit":
@@ -283,7 +282,8 @@ class CrossFittedClassifier(TransformerMixin, MetaEstimatorMixin, BaseEstimator)
         keys = self._passthrough_keys()
         if not keys:
             return scores
-        columns = _select_columns(indexable(X)[0], keys)
+        X = indexable(X)[0]
+        columns = select_columns(X, column_positions(X, keys, name="passthrough"))
         if hasattr(columns, "columns"):
             return _joined_frame(scores, columns, self.get_feature_names_out())
         if columns.dtype.kind not in "biuf":
@@ -440,29 +440,6 @@ def _aligned(scores, known, n_classes, is_logit):
         aligned += scores.min(axis=1, keepdims=True) + scores.dtype.type(log_odds(0.0))
     aligned[:, known] = scores
     return aligned
-
-
-def _positions(X, keys):
-    """Return the positions of the columns that `keys` names; they are looked up anew in each `X`."""
-    if not keys:
-        return []
-    columns = list(getattr(X, "columns", ()))
-    shape = X.shape if hasattr(X, "shape") else np.shape(X)
-    n_columns = shape[1] if len(shape) == 2 else 0
-    for key in keys:
-        if isinstance(key, str) and key not in columns:
-            found = f"X has the columns {columns}" if columns else "X has no column names: give positions"
-            raise ValueError(f"passthrough names the column {key!r}, but {found}.")
-        if isinstance(key, Integral) and not -n_columns <= key < n_columns:
-            raise ValueError(f"passthrough asks for column {key}, but X has {n_columns} columns.")
-    return [columns.index(key) if isinstance(key, str) else key % n_columns for key in keys]
-
-
-def _select_columns(X, keys):
-    positions = _positions(X, keys)
-    if hasattr(X, "columns"):
-        return safe_indexing(X, positions, axis=1)
-    return X[:, positions].toarray() if sparse.issparse(X) else np.asarray(X)[:, positions]
 
 
 def _joined_frame(scores, columns, names):

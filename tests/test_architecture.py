@@ -21,6 +21,7 @@ HOUSE = [
     "_sorting",
     "_intervals",
     "_validation",
+    "_columns",
     "_sweep",
     "_information",
     "binning",

@@ -21,7 +21,7 @@ from skcalib import (
     TemperatureScaling,
     VectorScaling,
 )
-from skcalib.recalibrators import _matrix
+from skcalib.recalibrators import _softmax_regression
 
 METHODS = [VectorScaling, MatrixScaling, DirichletCalibration]
 
@@ -206,7 +206,7 @@ def test_strengths_are_checked():
 
 def test_a_fit_that_stops_early_says_so(monkeypatch):
     logits, y = _sample()
-    monkeypatch.setattr(_matrix, "_MAX_STEPS", 1)
+    monkeypatch.setattr(_softmax_regression, "_MAX_STEPS", 1)
     with pytest.warns(ConvergenceWarning, match="nats a row still to be gained"):
         MatrixScaling(strength=0, input="logit").fit(logits, y)
 

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from skcalib._columns import column_positions, select_columns
 from skcalib._defaults import DefaultObjects
 from skcalib._validation import (
     HasMethods,
@@ -19,7 +20,6 @@ from skcalib._validation import (
     check_scores,
     check_targets,
     encode_labels,
-    safe_indexing,
     validate_data,
 )
 from skcalib.recalibrators._base import decisions
@@ -418,16 +418,9 @@ def _taken_out(X, key):
     """Return the column `key` of X, by name or position, and the others."""
     if sparse.issparse(X):
         raise TypeError("X must be dense, found a sparse matrix. Convert it with .toarray().")
-    X, names = _as_table(X), list(getattr(X, "columns", ()))
-    n_columns = X.shape[1] if len(X.shape) == 2 else 0
-    if isinstance(key, str) and key not in names:
-        found = f"X has the columns {names}" if names else "X has no column names: give a position"
-        raise ValueError(f"groups must be 'predicted_class' or a column of X, but it is {key!r} and {found}.")
-    if not isinstance(key, str) and not -n_columns <= key < n_columns:
-        raise ValueError(f"groups asks for column {key}, but X has {n_columns} columns.")
-    if n_columns < 2:
+    X = _as_table(X)
+    [position] = column_positions(X, [key], name="groups")
+    others = [column for column in range(X.shape[1]) if column != position]
+    if not others:
         raise ValueError(f"groups takes the column {key!r} out of X, and no scores are left.")
-    position = names.index(key) if isinstance(key, str) else key % n_columns
-    others = [column for column in range(n_columns) if column != position]
-    groups = np.asarray(safe_indexing(X, position, axis=1))
-    return groups, safe_indexing(X, others, axis=1)
+    return np.asarray(select_columns(X, [position]))[:, 0], select_columns(X, others)

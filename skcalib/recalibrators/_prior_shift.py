@@ -1,18 +1,15 @@
 """Prior shift: the same forecasts for a population in which the classes have other frequencies."""
 
-import warnings
 from numbers import Real
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from skcalib._links import clip_probability
 from skcalib._validation import Interval, StrOptions, check_sample_weight, check_scores, drop_zero_weight
 from skcalib.recalibrators._base import LogitRecalibrator
+from skcalib.recalibrators._mixture import fit_mixture_weights
 
 _ROUNDING = 1e-6
-_MAX_STEPS = 10_000
-_TOLERANCE = 1e-9  # nats a row that the likelihood may still be short of its maximum
 
 
 class PriorShift(LogitRecalibrator):
@@ -123,8 +120,7 @@ def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None
 
     Notes
     -----
-    Expectation-maximisation of [1]_ on a concave likelihood. It ends where the likelihood is within 1e-9 nats a row of
-    its maximum.
+    The maximum of the likelihood, to which the expectation-maximisation of [1]_ converges, found by second-order steps.
 
     References
     ----------
@@ -147,25 +143,8 @@ def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None
     train_prior = _prior(train_prior, np.arange(n_classes), np.ones(n_classes), "train_prior")
     if not train_prior.all():
         raise ValueError(f"train_prior is 0 for the class {np.argmin(train_prior)}: the model cannot have learned it.")
-    weight = np.full(len(scores), 1 / len(scores)) if weight is None else weight / weight.sum()
-    return _most_likely_mixture(clip_probability(scores) / train_prior, weight, start=train_prior)
-
-
-def _most_likely_mixture(densities, weight, start):
-    """Return the mixture of K densities (n, K) of most likelihood, by expectation-maximisation from `start`."""
-    prior = start
-    for _ in range(_MAX_STEPS):
-        # Saerens et al., Eq. 2.9. The largest gain bounds what the concave likelihood is short of its maximum.
-        gain = (weight / (densities @ prior)) @ densities
-        if gain.max() - 1 <= _TOLERANCE:
-            return prior
-        prior = prior * gain / (prior @ gain)
-    warnings.warn(
-        f"The estimate may be {gain.max() - 1:.1g} nats a row short of the most likely after {_MAX_STEPS} steps.",
-        ConvergenceWarning,
-        stacklevel=3,
-    )
-    return prior
+    # p(x | k) is in proportion to p(k | x) / train: the prior is what mixes these densities best.
+    return fit_mixture_weights(clip_probability(scores) / train_prior, weight)
 
 
 def _prior(prior, classes, counts, name):
