@@ -123,6 +123,7 @@ def check_sample_weight(sample_weight, n_samples):
     """Return weights as float64 (n,), or None: finite, not negative, not all zero."""
     if sample_weight is None:
         return None
+    _refuse_masked(sample_weight, "sample_weight")
     weight = np.asarray(sample_weight)
     if weight.dtype.kind not in "biufO" or (weight.dtype.kind == "O" and _first_string(weight) is not None):
         raise ValueError(f"sample_weight must be real numbers, found {weight.dtype}.")
@@ -147,13 +148,7 @@ def check_sample_weight(sample_weight, n_samples):
 def check_groups(groups, n_samples, *, scores_name="y_proba"):
     """Return the distinct groups, sorted, and the index of each row's group among them."""
     groups = _check_label_vector(groups, n_samples, name="groups", scores_name=scores_name)
-    if groups.dtype.kind in "mM" and np.isnat(groups).any():
-        raise ValueError(f"groups contains a missing time (NaT) in row {_first(np.isnat(groups))[0]}: drop such rows.")
-    try:
-        return np.unique(groups, return_inverse=True)
-    except TypeError:
-        kinds = sorted({type(value).__name__ for value in groups})
-        raise ValueError(f"groups mixes values of the types {', '.join(kinds)}: use one type.") from None
+    return _sorted_labels(groups, "groups")
 
 
 def drop_zero_weight(sample_weight, *arrays):
@@ -259,7 +254,12 @@ def _unique_labels(y, name):
     if positive is not None and positive.any() and not positive.all():
         return np.array([0, 1]).astype(y.dtype), positive.astype(np.intp)
     classes, codes = _sorted_labels(y, name)
-    target = type_of_target(classes, input_name=name)
+    try:
+        target = type_of_target(classes, input_name=name)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"Unknown label type: {name} must hold class labels, found {_shown(classes)}. {error}"
+        ) from None
     if target not in ("binary", "multiclass"):
         raise ValueError(f"Unknown label type: {target}. {name} must hold class labels, found {_shown(classes)}.")
     return classes, codes
@@ -310,6 +310,7 @@ def _check_label_vector(y, n_samples, *, name, scores_name):
         raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
     if sparse.issparse(y):
         raise TypeError(f"{name} must be a dense vector of class labels, found a sparse matrix.")
+    _refuse_masked(y, name)
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         warnings.warn(
@@ -325,12 +326,19 @@ def _check_label_vector(y, n_samples, *, name, scores_name):
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = _first(~np.isfinite(y))[0]
         raise ValueError(f"{name} contains NaN or infinity in row {row}: labels must be known. Drop such rows.")
-    if y.dtype.kind == "O":
-        missing = np.fromiter(map(_is_missing, y), bool, len(y))
+    if y.dtype.kind in "OmM":
+        missing = np.isnat(y) if y.dtype.kind in "mM" else np.fromiter(map(_is_missing, y), bool, len(y))
         if missing.any():
-            raise ValueError(f"{name} contains a missing label (NaN) in row {_first(missing)[0]}: drop such rows.")
+            kind = "NaT" if y.dtype.kind in "mM" else "NaN"
+            raise ValueError(f"{name} contains a missing value ({kind}) in row {_first(missing)[0]}: drop such rows.")
         y = _native(y)
     return y
+
+
+def _refuse_masked(values, name):
+    if np.ma.is_masked(values):
+        row = _first(np.ma.getmaskarray(values))[0]
+        raise ValueError(f"{name} is masked in row {row}: drop or fill such rows.")
 
 
 def _is_missing(value):
@@ -356,6 +364,7 @@ def _as_float_matrix(scores, name):
     """Return `scores` as floats of shape (n, C) and the name of the precision that they came in."""
     if sparse.issparse(scores):
         raise TypeError(f"{name} must be dense scores, found a sparse matrix. Convert it with .toarray().")
+    _refuse_masked(scores, name)
     try:
         array = np.asarray(scores)
     except ValueError:
@@ -386,7 +395,7 @@ def _from_objects(array, name):
         raise ValueError(f"{problem} with the string {string!r}. Encode or drop columns that are not scores.")
     try:
         return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{problem} with values that are not: argument must be a string or a number ({error}).") from None
 

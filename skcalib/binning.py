@@ -229,6 +229,7 @@ class EqualMass(BaseBinning):
         n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight)
         if sample_weight is None:
             distinct = sorted_scores(scores)  # repetitions do no harm below
+            n_bins = min(n_bins, len(scores))  # more bins than rows are one a row
             cuts = -(-np.arange(1, n_bins) * len(scores) // n_bins) - 1
         else:
             distinct, cumulative = _cumulative_weight(scores, sample_weight)
@@ -277,7 +278,10 @@ class FixedEdges(BaseBinning):
         self.edges = edges
 
     def _edges(self, scores, y, sample_weight):
-        edges = np.asarray(self.edges, dtype=np.float64)
+        try:
+            edges = np.asarray(self.edges, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"edges of FixedEdges must be numbers, found {self.edges!r}.") from None
         if edges.ndim != 1 or len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or not np.all(np.diff(edges) > 0):
             raise ValueError(f"edges of FixedEdges must increase from 0 to 1, found {self.edges!r}.")
         return edges
@@ -328,8 +332,8 @@ class MinimumMass(BaseBinning):
         return check_binning(self.base, EqualWidth())
 
     def _edges(self, scores, y, sample_weight):
-        if not self.min_weight > 0:
-            raise ValueError(f"min_weight must be positive, found {self.min_weight!r}.")
+        if not isinstance(self.min_weight, Real) or not self.min_weight > 0:
+            raise ValueError(f"min_weight must be a positive number, found {self.min_weight!r}.")
         edges = np.asarray(self._base()._edges(scores, y, sample_weight), dtype=np.float64)
         mass = np.bincount(assign_bins(scores, edges), weights=sample_weight, minlength=len(edges) - 1)
         closed, held = [], 0.0

@@ -85,6 +85,10 @@ def test_equal_mass_bins_hold_equal_mass_without_ties():
     assert counts.tolist() == [30] * 10
 
 
+def test_a_trillion_bins_are_one_a_score():
+    assert EqualMass(10**12).bin_edges(TIED).tolist() == UniqueScores().bin_edges(TIED).tolist()
+
+
 def test_equal_mass_never_splits_ties():
     # 6 of 8 rows tied: the cuts at 2, 4 and 6 rows of 8 fall on .5, .5 and .5: one edge is left.
     scores = np.array([0.5] * 6 + [0.7, 0.9])
@@ -109,10 +113,10 @@ def test_unique_scores_has_a_bin_for_each(scores):
 
 
 @pytest.mark.parametrize(
-    "edges", [[0, 0.5], [0.5, 1], [0, 0.5, 0.5, 1], [0, 0.7, 0.2, 1], [0, np.nan, 1], [0], [[0, 1]], []]
+    "edges", [[0, 0.5], [0.5, 1], [0, 0.5, 0.5, 1], [0, 0.7, 0.2, 1], [0, np.nan, 1], [0], [[0, 1]], [], "ab"]
 )
 def test_fixed_edges_rise_from_zero_to_one(edges):
-    with refused(ValueError, "edges of FixedEdges", "from 0 to 1"):
+    with refused(ValueError, "edges of FixedEdges"):
         FixedEdges(edges).bin_edges(TIED)
 
 
@@ -137,7 +141,7 @@ def test_minimum_mass_bins_hold_enough(scores, base, min_weight):
 
 
 def test_minimum_mass_needs_a_positive_weight():
-    for min_weight in (0, -1, np.nan):
+    for min_weight in (0, -1, np.nan, "many"):
         with refused(ValueError, "min_weight"):
             MinimumMass(min_weight=min_weight).bin_edges(TIED)
 

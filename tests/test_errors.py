@@ -249,6 +249,7 @@ def test_defaults_and_type(metric):
     method = "debiased" if metric is calibration_error else "plugin"
     found = metric(y, s)
     assert type(found) is float
+    assert type(expected_calibration_error(y, s, norm=np.float64(3))) is float
     edges = strategy.bin_edges(s)
     assert found == pytest.approx(root(power(s, y, edges, norm=norm, method=method), norm), abs=1e-9)
 

@@ -107,6 +107,18 @@ def test_calibration_error_as_the_loss_is_at_most_that_of_log_loss():
     assert error(y, by_error.predict_proba(logits)) <= error(y, by_log.predict_proba(logits))
 
 
+def test_a_loss_that_does_not_care_leaves_the_temperature_of_log_loss():
+    logits, y = _sample()
+    model = TemperatureScaling(loss=lambda y_true, y_proba: 1.0, input="logit").fit(logits, y)
+    assert model.temperature_ == pytest.approx(TemperatureScaling(input="logit").fit(logits, y).temperature_)
+
+
+@pytest.mark.parametrize("value", [np.nan, None, "low"])
+def test_a_loss_must_return_a_number(value):
+    with refused(ValueError, "loss must return a number", repr(value)):
+        TemperatureScaling(loss=lambda y_true, y_proba: value).fit([0.3, 0.4], [0, 1])
+
+
 def test_weights_are_repeated_rows():
     logits, y = _sample()
     weights = np.arange(len(y)) % 4

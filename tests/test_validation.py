@@ -152,6 +152,8 @@ def test_metric_refuses_weights_without_weight(metric, weights):
 def test_weights_must_be_numbers(weights):
     with refused(ValueError, "sample_weight", "real numbers"):
         check_sample_weight(weights, 8)
+    with refused(ValueError, "sample_weight", "masked in row 0"):
+        check_sample_weight(np.ma.masked_all(8), 8)
 
 
 @pytest.mark.parametrize("method", ["debiased", "unbiased"])
@@ -191,9 +193,16 @@ def test_metric_refuses_sparse_and_complex_scores(metric):
 
 @pytest.mark.parametrize(
     ("scores", "word"),
-    [([[0.1], [0.2, 0.3]], "rows of different lengths"), (0.5, "()"), (None, "()"), (np.zeros((2, 2, 2)), "(2, 2, 2)")],
+    [
+        ([[0.1], [0.2, 0.3]], "rows of different lengths"),
+        (0.5, "()"),
+        (None, "()"),
+        (np.zeros((2, 2, 2)), "(2, 2, 2)"),
+        ([0.5, 10**400], "too large"),
+        (np.ma.masked_array([0.5, 0.5], mask=[False, True]), "masked in row 1"),
+    ],
 )
-def test_scores_have_one_or_two_dimensions(scores, word):
+def test_scores_are_numbers_in_one_or_two_dimensions(scores, word):
     with refused(ValueError, "y_proba", word):
         expected_calibration_error([0, 1], scores)
     with refused(ValueError, "X", word):
@@ -204,12 +213,15 @@ def test_scores_have_one_or_two_dimensions(scores, word):
     ("y_true", "words"),
     [
         ([0, 1, np.nan, 1, 0, 1, 0, 1], ["NaN", "row 2", "Drop"]),
-        (["a", None, "b", "a", "a", "a", "a", "b"], ["missing label", "row 1"]),
+        (["a", None, "b", "a", "a", "a", "a", "b"], ["missing value (NaN)", "row 1"]),
         ([0, 0.5, 0.3, 1, 0, 1, 0, 1], ["Unknown label type", "continuous", "0.3"]),
         (np.array([0, "a", 1, "b"] * 2, dtype=object), ["mixes", "int, str"]),
         (np.zeros((8, 2)), ["1d array", "(8, 2)"]),
         (1, ["1d array", "()"]),
         (None, ["None"]),
+        ([b"a", b"b"] * 4, ["Unknown label type", "b'a'"]),
+        (np.array(["2020-01-01", "NaT"] * 4, dtype="datetime64[D]"), ["missing value (NaT)", "row 1"]),
+        (np.ma.masked_array(Y, mask=Y == 1), ["masked", "row 2"]),
     ],
 )
 def test_labels_are_known_classes_in_one_dimension(y_true, words):

@@ -304,7 +304,7 @@ def error_root(power, norm):
     if _LARGE_NORM < norm < np.inf and not (power < 0 or _SMALLEST_POWER < power < np.inf):
         raise ValueError(f"norm={norm} leaves the range of floating point for errors this small: use norm=np.inf.")
     power = max(float(power), 0.0)
-    return power if norm == np.inf else power ** (1 / norm)
+    return power if norm == np.inf else float(power ** (1 / norm))
 
 
 def absolute_moment(mean, variance, order):

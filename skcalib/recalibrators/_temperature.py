@@ -1,5 +1,7 @@
 """Temperature scaling: one number that divides the logits."""
 
+from numbers import Real
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 
@@ -101,7 +103,10 @@ class TemperatureScaling(LogitRecalibrator):
             y_proba = clip_probability(softmax(logits * inverse, axis=1))
             if self.loss == "brier":
                 return _brier(y_proba, codes, sample_weight)
-            return float(self.loss(y_true, y_proba, **options))
+            value = self.loss(y_true, y_proba, **options)
+            if not isinstance(value, Real) or np.isnan(value):
+                raise ValueError(f"loss must return a number, found {value!r} at the temperature {1 / inverse:.6g}.")
+            return float(value)
 
         return objective
 
@@ -187,10 +192,10 @@ def _search_inverse_temperature(objective, around):
     """Return the best inverse temperature within a factor of 30: a grid, then Brent's method between neighbours."""
     grid = np.log(around) + np.linspace(-np.log(30), np.log(30), 61)
     values = [objective(np.exp(point)) for point in grid]
-    best = int(np.argmin(values))
+    best = min(np.flatnonzero(values == np.min(values)), key=lambda i: abs(i - len(grid) // 2))  # of ties the nearest
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     refined = minimize_scalar(lambda point: objective(np.exp(point)), bounds=bounds, options={"xatol": 1e-10})
-    return np.exp(refined.x if refined.fun <= values[best] else grid[best])
+    return np.exp(refined.x if refined.fun < values[best] else grid[best])
 
 
 def _brier(y_proba, codes, sample_weight):
