@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from skcalib import PlattScaling
 from skcalib.__main__ import main
-from skcalib._report import _command, _reader
+from skcalib._report import _command, _reader, _recalibration
 from skcalib._report._numbers import pvalue_words, report_numbers, summary_sentence
 from skcalib._report._reader import ReportError, read_columns
 from skcalib._report._statistics import REPORT_BINNING
@@ -237,6 +237,16 @@ def test_recalibrators_are_cross_validated():
     assert losses == sorted(losses)
 
 
+def test_many_rows_are_sampled_for_recalibration(monkeypatch):
+    monkeypatch.setattr(_recalibration, "MOST_ROWS", 200)
+    data = _data(300)
+    rows = _numbers(_table(data["y"], data["p"], weight=data["w"].astype(float)))["models"][0]["recalibrators"]
+    (before,) = (row for row in rows if row["name"] == "as it is")
+    kept = np.sort(np.random.default_rng(0).choice(300, 200, replace=False))
+    y, scores, weight = (data[name][kept] for name in ("y", "p", "w"))
+    assert before["brier"] == pytest.approx(brier_score_loss(y, scores, sample_weight=weight))
+
+
 def test_certificates_are_those_of_the_theorems():
     data = _data(500)
     rows = _numbers(_table(data["y"], data["p"]))["certificates"]
@@ -289,12 +299,13 @@ def test_extreme_data_have_a_report(y, scores):
     assert numbers["models"][0]["summary"].startswith(f"At n = {len(y)} the model is ")
 
 
-def _model(confidence, error, pvalue):
+def _model(confidence, error, pvalue, bias=(0, -0.01, 0.01)):
     keys = ("estimate", "low", "high")
     return {
         "over_confidence": dict(zip(keys, confidence, strict=True)),
         "errors": [dict(zip(keys, error, strict=True))],
         "test": {"pvalue": pvalue, "smallest_pvalue": 0.001},
+        "score_minus_frequency": dict(zip(keys, bias, strict=True)),
     }
 
 
@@ -309,6 +320,8 @@ def test_summary_sentence():
     assert summary_sentence(model, 100).endswith("the test rejects calibration, p ≤ .001.")
     model = _model((0.003, -0.01, 0.016), (0, 0, 0.01), 0.5)
     assert "neither over- nor under-confident on average (0.3 points, within noise)" in summary_sentence(model, 100)
+    model = _model((0.003, -0.01, 0.016), (0, 0, 0.01), 0.5, bias=(-0.013, -0.02, -0.006))
+    assert summary_sentence(model, 100).endswith("p = .50. Its scores are 1.3 points too low on average.")
 
 
 def test_pvalues_in_words():

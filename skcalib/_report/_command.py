@@ -4,6 +4,7 @@ import json
 import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
+from threading import Timer
 
 __all__ = ["add_report_command", "run_report"]
 
@@ -106,7 +107,8 @@ def _progress(n_steps):
     from tqdm import tqdm
 
     # disable=None is tqdm's way to say: where standard error is no terminal
-    with tqdm(total=n_steps, delay=_QUIET_SECONDS, disable=None, file=sys.stderr, leave=False) as bar:
+    options = {"delay": _QUIET_SECONDS, "mininterval": 0, "disable": None, "leave": False}
+    with tqdm(total=n_steps, file=sys.stderr, **options) as bar:
         begun = []
 
         def step(what):
@@ -114,4 +116,10 @@ def _progress(n_steps):
             bar.update(len(begun) > 0)  # the step before is done
             begun.append(what)
 
-        yield step
+        appears = Timer(_QUIET_SECONDS, bar.refresh)  # also in the middle of a long step
+        appears.start()
+        try:
+            yield step
+        finally:
+            appears.cancel()
+            appears.join()

@@ -89,8 +89,16 @@ def summary_sentence(model, n_rows):
     return (
         f"At n = {n_rows:,.0f} the model is {confident}; the calibration error is {estimate} %, "
         f"{100 * CONFIDENCE_LEVEL:g} % interval {low} to {high} %; the test {verdict} calibration, "
-        f"{pvalue_words(pvalue, smallest)}."
+        f"{pvalue_words(pvalue, smallest)}." + _bias_sentence(model["score_minus_frequency"])
     )
+
+
+def _bias_sentence(bias):
+    """Return a sentence on scores that are too high or too low on the whole, if they are."""
+    if bias["low"] <= 0 <= bias["high"]:
+        return ""
+    direction = "high" if bias["estimate"] > 0 else "low"
+    return f" Its scores are {100 * abs(bias['estimate']):.1f} points too {direction} on average."
 
 
 def pvalue_words(pvalue, smallest=0.0):

@@ -116,9 +116,13 @@ def _with_interval(shown, values, estimate="estimate", low="low", high="high"):
 def _segment_section(numbers):
     if numbers["segment"] is None:
         return "<p>No segment column was given (<code>--segment</code>).</p>"
+    small = (
+        f" Segments marked * have fewer than {SMALL_SEGMENT} rows: so few that their place in the table is largely "
+        "chance, as the interval says."
+    )
+    has_small = any(row["is_small"] for row in numbers["models"][0]["segments"])
     note = (
-        f"<p>Sorted by calibration error. Segments marked * have fewer than {SMALL_SEGMENT} rows: so few that "
-        "their place in the table is largely chance, as the interval says. Each interval holds for itself; among many "
+        f"<p>Sorted by calibration error.{small if has_small else ''} Each interval holds for itself; among many "
         "segments some miss.</p>"
     )
     return note + _per_model(numbers, _segment_table)

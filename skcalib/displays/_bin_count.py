@@ -134,7 +134,7 @@ class BinCountDisplay:
         kind : {"conditional", "marginal"}, default="conditional"
             Promise for all bins at once, or for the bin of one random row.
         n_bins : array-like of int, default=None
-            Numbers of bins; None is 1 to 100.
+            Numbers of bins; None is 1 to 100, or to twice the marked number.
         ax : Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict
@@ -347,15 +347,20 @@ def _mark(rank, with_marker):
 
 def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
     """Return the tolerances for one number of calibration rows, with the most bins that meet a wanted one."""
-    counts = np.unique(np.arange(1, 101) if n_bins is None else np.asarray(n_bins, dtype=np.int64))
-    counts = counts[2 * counts <= n_samples]
-    if len(counts) == 0:
-        raise ValueError(f"n_samples={n_samples} is too few for a guarantee, which takes two rows a bin.")
+    fewest = 1 if n_bins is None else int(np.min(n_bins))
+    if n_samples < 2 * fewest:
+        raise ValueError(
+            f"n_samples={n_samples} is too few for a guarantee with {fewest} {plural('bin', fewest)}, which takes two "
+            "rows a bin."
+        )
     chosen = None
     promised = conditional_epsilon if kind == "conditional" else marginal_epsilon
     if epsilon is not None and promised(n_samples, 1, confidence_level=confidence_level) <= epsilon:
         chosen = max_n_bins(n_samples, epsilon, confidence_level=confidence_level, kind=kind)
-        counts = np.union1d(counts, chosen)
+    if n_bins is None:
+        n_bins = np.geomspace(1, max(100, 2 * (chosen or 1)), 200).round()
+    counts = np.union1d(np.asarray(n_bins, dtype=np.int64), [] if chosen is None else [chosen]).astype(np.int64)
+    counts = counts[2 * counts <= n_samples]  # a bin takes two rows
     tolerance = [promised(n_samples, count, confidence_level=confidence_level) for count in counts.tolist()]
     return BinCountCurve(f"n = {rows(n_samples)}", counts, tolerance=np.array(tolerance), chosen=chosen)
 
