@@ -1,0 +1,100 @@
+"""Experiments and contenders: who is fitted to what, and the scores on the test rows."""
+
+import time
+import warnings
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+import skcalib
+from skcalib._links import clip_probability
+
+# The recalibrators that take part, with their defaults.
+_BINARY = (
+    "TemperatureScaling",
+    "EnsembleTemperatureScaling",
+    "PlattScaling",
+    "BetaCalibration",
+    "QuadraticScaling",
+    "SplineCalibration",
+    "VennAbers",
+    "IsotonicCalibration",
+    "HistogramBinning",
+    "ScalingBinning",
+    "StackedRecalibrator",
+)
+_MULTICLASS = (
+    *_BINARY,
+    "ClasswiseTemperatureScaling",
+    "VectorScaling",
+    "MatrixScaling",
+    "DirichletCalibration",
+)
+
+
+def methods(kind, wanted=None):
+    """Return this library's contenders by name: functions (probs_cal, labels_cal, probs_test) -> probabilities."""
+    names = [name for name in (_BINARY if kind == "binary" else _MULTICLASS) if wanted is None or name in wanted]
+    return {name: _fit_predict(getattr(skcalib, name)()) for name in names}
+
+
+def load(data, kind):
+    """Return the experiments as a list, by data set, of lists of (name, scores and labels of both parts)."""
+    by_data_set = {}
+    for path in sorted((data / "arena").glob(f"*{kind}*.npz")):
+        folder = np.load(path, allow_pickle=False)
+        for key in folder.files:
+            data_set, model, part = key.split("/")
+            by_data_set.setdefault(data_set, {}).setdefault(model, {})[part] = folder[key]
+    if not by_data_set:
+        raise FileNotFoundError(f"{data / 'arena'} holds no file *{kind}*.npz.")
+    return [
+        [(f"{data_set}/{model}", parts) for model, parts in models.items()] for data_set, models in by_data_set.items()
+    ]
+
+
+def run(data_sets, contenders, n_jobs=1):
+    """Return a dictionary an experiment: name, sizes, by method (log-loss, Brier score, seconds), and errors."""
+    experiments = [(name, parts) for models in data_sets for name, parts in models]
+    return Parallel(n_jobs=n_jobs)(delayed(_one_experiment)(name, parts, contenders) for name, parts in experiments)
+
+
+def _fit_predict(recalibrator):
+    def fit_predict(probs_cal, labels_cal, probs_test):
+        # All classes are named: some calibration parts miss one. A warning would be a defect.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fitted = clone(recalibrator).set_params(classes=np.arange(probs_cal.shape[1])).fit(probs_cal, labels_cal)
+            return fitted.predict_proba(probs_test)
+
+    fit_predict.is_ours = True
+    return fit_predict
+
+
+def _one_experiment(name, parts, contenders):
+    probs, labels = parts["probs_test"].astype(np.float64), parts["labels_test"].astype(int)
+    probs /= probs.sum(axis=1, keepdims=True)
+    scores, errors = {"uncalibrated": (*_scores(probs, labels), 0.0)}, {}
+    for method, fit_predict in contenders.items():
+        start = time.perf_counter()
+        try:
+            predicted = fit_predict(parts["probs_cal"], parts["labels_cal"], parts["probs_test"])
+            predicted = np.asarray(predicted, dtype=np.float64)
+            if predicted.shape != probs.shape or not np.isfinite(predicted).all():
+                raise ValueError(f"shape {predicted.shape} or not finite")
+        except Exception as error:
+            if getattr(fit_predict, "is_ours", False):
+                raise
+            # A peer that fails leaves the scores as they were.
+            predicted, errors[method] = probs, f"{type(error).__name__}: {error}"
+        scores[method] = (*_scores(predicted, labels), time.perf_counter() - start)
+    sizes = {"n_cal": len(parts["labels_cal"]), "n_classes": probs.shape[1]}
+    return {"name": name, **sizes, "scores": scores, "errors": errors}
+
+
+def _scores(probs, labels):
+    """Return log-loss and Brier score."""
+    p_true = clip_probability(probs)[np.arange(len(labels)), labels]
+    brier = np.mean(np.sum(probs**2, axis=1) - 2 * probs[np.arange(len(labels)), labels] + 1)
+    return float(-np.mean(np.log(p_true))), float(brier)

@@ -1,0 +1,132 @@
+"""The arena: its figures by plain loops, experiments from files, contenders that fail."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.arena.__main__ import main
+from benchmarks.arena.experiments import load, methods, run
+from benchmarks.arena.peers import installed
+from benchmarks.arena.summary import harm, head_to_head, summarize, win_rate
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two data sets of two classes and one of three, two over-confident models each."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "arena").mkdir()
+    for kind, sets, n_classes in (("binary", ("first", "second"), 2), ("multiclass", ("third",), 3)):
+        arrays = {}
+        for data_set in sets:
+            for model in ("lr", "rf"):
+                for part in ("cal", "test"):
+                    logits = 3 * rng.standard_normal((80, n_classes))
+                    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+                    truth = np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True)
+                    arrays[f"{data_set}/{model}/probs_{part}"] = (p / p.sum(axis=1, keepdims=True)).astype(np.float32)
+                    arrays[f"{data_set}/{model}/labels_{part}"] = [rng.choice(n_classes, p=row) for row in truth]
+        np.savez(tmp_path / "arena" / f"arena_{kind}_small.npz", **arrays)
+    return tmp_path
+
+
+def test_win_rate_is_the_share_of_strict_wins():
+    rng = np.random.default_rng(1)
+    losses = rng.integers(0, 4, (30, 5)).astype(float)  # with ties
+    for j in range(5):
+        wins = sum(losses[i, j] < losses[i, k] for i in range(30) for k in range(5) if k != j)
+        assert win_rate(losses, j) == pytest.approx(wins / (30 * 4))
+
+
+def test_head_to_head_resamples_whole_data_sets():
+    mine, other = np.zeros(40), np.r_[np.ones(20), -np.ones(20)]
+    groups = np.repeat(["a", "b"], 20)
+    share, low, high = head_to_head(mine, other, groups)
+    assert (share, low, high) == (0.5, 0.0, 1.0)  # two data sets, one all won and one all lost
+    single = head_to_head(mine, other, np.arange(40))
+    assert 0.3 < single[1] < 0.5 < single[2] < 0.7
+
+
+def test_harm_counts_what_is_worse_by_a_percent_and_a_thousandth():
+    uncalibrated = np.array([1.0, 0.05, 1.0, 1.0])
+    losses = np.array([1.005, 0.0509, 1.02, 0.5])  # .5 %; 1.8 % but .0009; 2 %; better
+    found = harm(losses, uncalibrated, np.array([300, 300, 100, 300]))
+    assert found["harmed"] == 0.25
+    assert found["worst_harm"] == pytest.approx(0.02)
+    assert found["worst_harm_from_250_rows"] == pytest.approx(0.005)
+
+
+def test_run_scores_the_test_rows(folder):
+    data_sets = load(folder, "binary")
+    assert [[name for name, _ in models] for models in data_sets] == [
+        ["first/lr", "first/rf"],
+        ["second/lr", "second/rf"],
+    ]
+    results = run(data_sets, methods("binary", ["TemperatureScaling"]))
+    name, parts = data_sets[1][0]
+    result = results[2]
+    assert (result["name"], result["n_cal"], result["n_classes"], result["errors"]) == (name, 80, 2, {})
+    log_loss = brier = 0.0
+    for p, label in zip(parts["probs_test"].astype(float), parts["labels_test"], strict=True):
+        p = p / p.sum()
+        log_loss -= np.log(p[label]) / 80
+        brier += sum((p[k] - (k == label)) ** 2 for k in range(2)) / 80
+    assert result["scores"]["uncalibrated"][:2] == pytest.approx((log_loss, brier))
+    assert result["scores"]["TemperatureScaling"][0] < log_loss
+
+
+def test_a_peer_that_fails_leaves_the_scores_and_is_counted(folder):
+    def breaks(probs_cal, labels_cal, probs_test):
+        raise RuntimeError("no")
+
+    def returns_nothing_finite(probs_cal, labels_cal, probs_test):
+        return np.full_like(probs_test, np.nan)
+
+    contenders = {"breaks": breaks, "nan": returns_nothing_finite}
+    summary = summarize(run(load(folder, "binary"), contenders))
+    for name in contenders:
+        assert summary[name]["failed"] == 4
+        assert summary[name]["log_loss"] == summary["uncalibrated"]["log_loss"]
+
+
+def test_a_recalibrator_of_ours_that_fails_stops_the_run(folder):
+    data_sets = load(folder, "binary")
+    data_sets[0][0][1]["probs_cal"][0, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        run(data_sets, methods("binary", ["PlattScaling"]))
+
+
+@pytest.mark.slow
+def test_command_prints_tables_and_json(folder, capsys):
+    assert main(["--data", str(folder), "--peers"]) == 0
+    printed = capsys.readouterr().out
+    assert "binary: 4 experiments on 2 data sets" in printed
+    assert "multiclass: 2 experiments on 1 data sets" in printed
+    assert main(["--data", str(folder), "--kind", "multiclass", "--methods", "StackedRecalibrator", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)["multiclass"]
+    assert set(report) == {"uncalibrated", "StackedRecalibrator"}
+    assert report["StackedRecalibrator"]["win_rate_log_loss"] == 1
+
+
+def test_every_public_recalibrator_that_needs_no_option_takes_part():
+    left_out = {"GroupwiseRecalibrator", "PriorShift", "UniformMassBinning"}  # need groups, priors, distinct scores
+    import skcalib
+    from skcalib.recalibrators import BaseRecalibrator
+
+    public = {
+        name
+        for name in skcalib.__all__
+        if isinstance(getattr(skcalib, name), type) and issubclass(getattr(skcalib, name), BaseRecalibrator)
+    }
+    assert set(methods("multiclass")) == public - left_out
+
+
+def test_missing_files_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="arena"):
+        load(tmp_path, "binary")
+
+
+def test_installed_peers_are_named_by_library():
+    found, missing = installed("binary")
+    assert any(name.startswith("scikit-learn: ") for name in found) or "scikit-learn" in missing
+    assert {name.split(":")[0] for name in found}.isdisjoint(missing)
