@@ -323,6 +323,8 @@ def _check_label_vector(y, n_samples, *, name, scores_name):
         raise ValueError(f"{name} should be a 1d array of labels, got an array of shape {y.shape} instead.")
     if len(y) != n_samples:
         raise ValueError(f"{name} has {len(y)} rows but {scores_name} has {n_samples}: their lengths must agree.")
+    if y.dtype.kind == "S":
+        raise ValueError(f"Unknown label type: {name} holds bytes such as {_shown(y[:1])}. Decode them to strings.")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = _first(~np.isfinite(y))[0]
         raise ValueError(f"{name} contains NaN or infinity in row {row}: labels must be known. Drop such rows.")
