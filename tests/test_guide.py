@@ -68,3 +68,17 @@ def test_many_classes():
     errors = groupwise_calibration_error(y_test, proba, reduce=None)
     assert max(errors, key=errors.get) == 8
     assert errors[8] == pytest.approx(0.379, abs=1e-3)
+
+
+def test_snippets_on_groups():
+    text = (GUIDE.parent / "which_recalibrator.md").read_text(encoding="utf-8")
+    names = {}
+    for snippet in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(snippet, names)
+    shown = re.search(r"for model in \(pooled, by_site\)\]  # (.*)", text).group(1)
+    assert names["log_losses"] == pytest.approx([float(one) for one in shown.split(",")], abs=5e-4)
+    X, y = load_digits(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
+    scores = GaussianNB().fit(X_train, y_train).predict_proba(X_test)
+    model = names["top_label_binning"].fit(scores, y_test)
+    np.testing.assert_array_equal(model.predict(scores), scores.argmax(axis=1))
