@@ -16,7 +16,7 @@ from skcalib.binning import EqualMass, EqualWidth
 
 __all__ = ["GROWTH", "slope"]
 
-_ROWS = (300_000, 1_000_000, 3_000_000)
+_ROWS = (1_000_000, 3_000_000, 10_000_000)
 
 
 def _binary(metric, n, **params):
