@@ -310,11 +310,13 @@ def test_groups_are_panels_also_those_with_one_class_or_row():
 
 def test_several_models_share_axes_and_differ_in_more_than_colour():
     y, scores = _scores(500)
-    models = {f"model {k}": scores ** (1 + k / 10) for k in range(7)}
+    models = {f"model {k}": scores ** (1 + k / 10) for k in range(9)}
     display = ReliabilityDisplay.from_predictions(y, models, random_state=0, n_resamples=50)
-    looks = {(str(line.get_linestyle()), line.get_marker()) for line in display.lines_}
-    assert len(looks) == len({line.get_color() for line in display.lines_}) == 7
-    assert display.consistency_bands_ == []  # seven bands would hide each other
+    marks = [(line._dash_pattern, line.get_marker()) for line in display.lines_]
+    inks = [line.get_color() for line in display.lines_]
+    assert len(set(map(str, marks[:7]))) == len(set(inks[:7])) == 7
+    assert len(set(map(str, zip(marks, inks, strict=True)))) == 9
+    assert display.consistency_bands_ == []  # nine bands would hide each other
     assert all(steps.get_fill() is False for steps in display.histograms_)
     _assert_tidy(display)
 
@@ -332,6 +334,11 @@ def test_display_on_top_of_another():
     assert len(texts) == len(set(texts))
     assert len(second.figure_.legends) == 1
     _assert_tidy(second)
+    _, axes = plt.subplots(1, 2, figsize=(12, 7), layout="constrained")
+    for name in "ABC":
+        display = ReliabilityDisplay.from_predictions(y, scores, name=name, random_state=0, ax=axes[1])
+    assert len(display.legend_.get_texts()) == 6  # three models, the diagonal, interval and band of the first
+    assert sum(ax.get_legend() is not None for ax in display.figure_.axes) == 1
 
 
 # --- ReliabilityDisplay: looks ------------------------------------------------------------------------------
@@ -439,7 +446,7 @@ def test_keywords_of_each_artist():
         interval_kw={"ecolor": "green"},
         consistency_kw={"facecolor": "yellow"},
         reference_kw={"color": "blue", "ls": "-"},
-        histogram_kw={"facecolor": "pink"},
+        histogram_kw={"fc": "pink"},
         legend_kw={"title": "words"},
     )
     assert (display.lines_[0].get_color(), display.lines_[0].get_linewidth()) == ("red", 5)
@@ -506,6 +513,9 @@ def test_a_million_rows_are_quick():
         ({"histogram_scale": "sqrt"}, "histogram_scale must be"),
         ({"binning": 0}, "n_bins"),
         ({"groups": [1, 2]}, "groups has 2 rows"),
+        ({"limits": (0.5, 0.2)}, "limits must be"),
+        ({"limits": "tight"}, "limits must be"),
+        ({"max_panels": 0}, "max_panels must be at least 1"),
     ],
     ids=str,
 )

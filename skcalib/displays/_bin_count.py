@@ -11,11 +11,11 @@ from skcalib.binning import UniqueScores
 from skcalib.displays._predictions import named_models, predicted_probabilities
 from skcalib.displays._style import (
     CURVE,
-    MARKS,
     colors,
     count_axis,
     full_names,
     legend_outside,
+    mark,
     neutral,
     plain,
     plural,
@@ -340,7 +340,7 @@ _LABELS = {
 
 
 def _mark(rank, with_marker):
-    linestyle, marker = MARKS[rank % len(MARKS)]
+    linestyle, marker = mark(rank)
     marks = {"marker": marker, "markersize": 4.5, "markeredgewidth": 0} if with_marker else {}
     return {"linestyle": linestyle, **marks}
 

@@ -10,11 +10,11 @@ from skcalib.binning import EqualWidth
 from skcalib.displays._predictions import predicted_probabilities
 from skcalib.displays._style import (
     CURVE,
-    MARKS,
     colors,
     count_axis,
     full_names,
     legend_outside,
+    mark,
     neutral,
     plain,
     rows,
@@ -297,7 +297,7 @@ class EstimatorBiasDisplay:
 
     def _draw_lines(self, line_kw, band_kw):
         for rank, (name, color) in enumerate(zip(self.estimators, colors(len(self.estimators)), strict=True)):
-            linestyle, marker = MARKS[rank % len(MARKS)]
+            linestyle, marker = mark(rank)
             points, error = 100 * self.bias[rank], 200 * self.standard_error[rank]
             keywords = {"facecolor": color, "alpha": 0.2, "linewidth": 0, **band_kw}
             self.bands_.append(self.ax_.fill_between(self.n_samples, points - error, points + error, **keywords))

@@ -16,11 +16,11 @@ from skcalib.displays._reliability_panel import (
     scale_histogram,
 )
 from skcalib.displays._style import (
-    MARKS,
     colors,
     full_names,
     grid_frame,
     legend_outside,
+    mark,
     percent,
     plain,
     rows,
@@ -287,18 +287,18 @@ class ReliabilityDisplay:
         else:
             frame = grid_frame(ax, len(panels), height_below=height)
         styles, alone = self._styles(frame.axes[0])
-        limits = self._limits() if limits == "auto" else limits
+        limits = self._limits(limits)
         reference_kw = full_names(reference_kw)
         self.reference_lines_ = [draw_reference(panel_axes, limits, reference_kw) for panel_axes in frame.axes]
         self.lines_, self.intervals_, self.consistency_bands_, self.histograms_ = [], [], [], []
         place = dict(zip(panels, frame.axes, strict=True))
         for curve in self.curves:
-            color, mark = styles[curve.model]
+            color, look = styles[curve.model]
             if alone if consistency_band is None else consistency_band:
                 self._draw_consistency(place[curve.panel], curve, None if alone else color, full_names(consistency_kw))
             self._draw_interval(place[curve.panel], curve, color, full_names(interval_kw))
             label = self._line_label(curve)
-            self.lines_.append(draw_curve(place[curve.panel], curve, color, mark, full_names(line_kw), label))
+            self.lines_.append(draw_curve(place[curve.panel], curve, color, look, full_names(line_kw), label))
         if histogram:
             place = dict(zip(panels, frame.below, strict=True))
             self._draw_histograms(place, styles, alone, split_histogram, histogram_scale, full_names(histogram_kw))
@@ -310,9 +310,13 @@ class ReliabilityDisplay:
             self.ax_, self.histogram_ax_ = frame.axes[0], frame.below[0] if histogram else None
         return self
 
-    def _limits(self):
-        lows, highs = zip(*(curve.limits for curve in self.curves), strict=True)
-        return readable_limits(min(lows), max(highs))
+    def _limits(self, limits):
+        if isinstance(limits, str) and limits == "auto":
+            lows, highs = zip(*(curve.limits for curve in self.curves), strict=True)
+            return readable_limits(min(lows), max(highs))
+        if isinstance(limits, str) or len(limits) != 2 or not 0 <= limits[0] < limits[1] <= 1:
+            raise ValueError(f'limits must be "auto" or two increasing probabilities, found {limits!r}.')
+        return limits
 
     def _draw_histograms(self, place, styles, alone, split, scale, stairs_kw):
         for curve in self.curves:
@@ -334,7 +338,7 @@ class ReliabilityDisplay:
         models = list(dict.fromkeys(curve.model for curve in self.curves))
         earlier = n_curves(ax)
         palette = colors(earlier + len(models))[earlier:]
-        marks = [MARKS[(earlier + rank) % len(MARKS)] for rank in range(len(models))]
+        marks = [mark(earlier + rank) for rank in range(len(models))]
         return dict(zip(models, zip(palette, marks, strict=True), strict=True)), earlier + len(models) == 1
 
     def _draw_consistency(self, ax, curve, color, keywords):

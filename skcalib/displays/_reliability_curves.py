@@ -149,6 +149,8 @@ def diagram_numbers(y_true, models, *, options, multiclass="auto", groups=None, 
     """
     if groups is not None and multiclass == "marginal":
         raise ValueError('groups and multiclass="marginal" exclude each other: both ask for a panel each.')
+    if not max_panels >= 1:
+        raise ValueError(f"max_panels must be at least 1, found {max_panels!r}.")
     tasks, kind = _tasks(y_true, models, multiclass, groups, given)
     panels = _worst_first(tasks, options)
     shown = [(panel, model, task) for panel in panels[:max_panels] for model, task in tasks[panel].items()]

@@ -7,13 +7,13 @@ import numpy as np
 
 __all__ = [
     "CURVE",
-    "MARKS",
     "Frame",
     "colors",
     "count_axis",
     "full_names",
     "grid_frame",
     "legend_outside",
+    "mark",
     "neutral",
     "percent",
     "plain",
@@ -29,7 +29,7 @@ __all__ = [
 # Okabe and Ito (2008), without yellow, which vanishes on white, in an order whose greys differ, too.
 _OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 # The second and third way to tell curves apart: line style and marker.
-MARKS = (
+_MARKS = (
     ("-", "o"),
     ("--", "s"),
     ("-.", "^"),
@@ -66,6 +66,11 @@ def colors(n_colors):
     return [palette[i % len(palette)] for i in range(n_colors)]
 
 
+def mark(rank):
+    """Return line style and marker of the model of that rank: with its colour no two of the first 49 look the same."""
+    return _MARKS[(rank + rank // len(_MARKS)) % len(_MARKS)]
+
+
 def neutral(strength):
     """Return the colour of the text, thinned to `strength` by the background: greys that suit dark styles as well."""
     plt = require_matplotlib()
@@ -79,8 +84,9 @@ def full_names(given):
     """Return the user's keywords of an artist with the names that ours have (``lw`` is ``linewidth``)."""
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
-    return {} if given is None else normalize_kwargs(given, Line2D)
+    return {} if given is None else normalize_kwargs(normalize_kwargs(given, Line2D), Patch)
 
 
 class Frame(NamedTuple):

@@ -7,10 +7,10 @@ import numpy as np
 from skcalib.displays._predictions import named_models, predicted_probabilities
 from skcalib.displays._style import (
     CURVE,
-    MARKS,
     colors,
     full_names,
     legend_outside,
+    mark,
     neutral,
     plain,
     rows,
@@ -272,7 +272,7 @@ class ValidityDisplay:
         right = self._max_epsilon() if max_epsilon is None else max_epsilon
         for curve in self.curves:
             rank = models.index(curve.model)
-            self._draw(place[curve.kind], curve, palette[rank], MARKS[rank % len(MARKS)], right, line_kw, band_kw)
+            self._draw(place[curve.kind], curve, palette[rank], mark(rank), right, line_kw, band_kw)
         for kind, points in self.guarantees.items():
             keywords = {"color": neutral(0.75), "linestyle": (0, (1, 1.5)), "label": self.guarantee_label}
             self.guarantee_lines_ += place[kind].plot(*points, **{**keywords, **full_names(guarantee_kw)})
