@@ -212,6 +212,12 @@ JOBS = {
         answer=lambda result, problem: None,
         slow=("relplot",), needs="matplotlib",
     ),
+    "Venn-Abers": Job(
+        problems.binary, (10**5,), (2_000,),
+        _fit_predict(skcalib.VennAbers), None,
+        _close(1e-2), "none stated",
+        answer=event_probability,
+    ),
     "import": Job(
         problems.no_input, (), (),
         lambda problem: floors.import_seconds("skcalib"),
