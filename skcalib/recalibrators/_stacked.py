@@ -136,12 +136,13 @@ class StackedRecalibrator(BaseRecalibrator):
         everything = Fold(np.arange(len(codes)), sample_weight, np.arange(0), None)
         fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(_fit_and_predict)(member, fold, scores, codes, self.classes_)
-            for member in members
             for fold in [everything, *folds]
+            for member in members
         )
-        per_member = [fits[k : k + len(folds) + 1] for k in range(0, len(fits), len(folds) + 1)]
-        self.recalibrators_ = [refit for (refit, _), *_ in per_member]
-        likelihoods = np.column_stack([np.concatenate([p for _, p in out_of_fold]) for _, *out_of_fold in per_member])
+        n_members = len(members)
+        self.recalibrators_ = [refit for refit, _ in fits[:n_members]]
+        by_fold = [fits[k : k + n_members] for k in range(n_members, len(fits), n_members)]
+        likelihoods = np.concatenate([np.column_stack([p for _, p in fold]) for fold in by_fold])
         weight = None if sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
         self.cv_log_loss_ = -np.average(np.log(likelihoods), axis=0, weights=weight)
         self.weights_ = self._weights(likelihoods, weight)
@@ -164,26 +165,26 @@ class StackedRecalibrator(BaseRecalibrator):
     def _members(self, scores, codes, sample_weight):
         """Return the unfitted members, which take the scores and labels that the stack was given."""
         shared = {"input": self.input, "classes": self.classes_}
-        if self.recalibrators is None:
-            members = self._monotone_members() if self.rank_preserving else None
-            members = members or self._default_members(
-                TemperatureScaling(clip="auto", **shared).fit(scores, self.classes_[codes], sample_weight).clip_
-            )
+        if self.recalibrators is not None:
+            members = self._given_members()
         elif self.rank_preserving:
-            raise ValueError(
-                "rank_preserving=True chooses the members: leave recalibrators=None, or choose them alone."
-            )
-        elif len(self.recalibrators) == 0:
-            raise ValueError("recalibrators must name at least one recalibrator, found none. None takes the default.")
+            members = self._monotone_members()
         else:
-            members = [clone(member) for member in self.recalibrators]
+            temperature = TemperatureScaling(clip="auto", **shared).fit(scores, self.classes_[codes], sample_weight)
+            members = self._default_members(temperature.clip_)
         if self.identity_weight > 0:
             members = [Uncalibrated(), *members]
         for member in members:
-            member.set_params(
-                **{name: value for name, value in shared.items() if name in member.get_params(deep=False)}
-            )
+            taken = member.get_params(deep=False)
+            member.set_params(**{name: value for name, value in shared.items() if name in taken})
         return members
+
+    def _given_members(self):
+        if self.rank_preserving:
+            raise ValueError("rank_preserving=True chooses the members: leave recalibrators=None, or set it to False.")
+        if len(self.recalibrators) == 0:
+            raise ValueError("recalibrators must name at least one recalibrator, found none. None takes the default.")
+        return [clone(member) for member in self.recalibrators]
 
     def _default_members(self, clip):
         temperature, venn_abers = TemperatureScaling(clip=clip), VennAbers()
