@@ -103,18 +103,34 @@ def test_separators_with_pandas(tmp_path):
     assert read_columns(tmp_path / "data.csv", ["y", "p"])["p"].tolist() == [0.5, 0.25]
 
 
-def test_parquet(tmp_path):
-    polars = pytest.importorskip("polars", reason="writes the Parquet file")
-    path = tmp_path / "data.parquet"
+@pytest.mark.parametrize("reader", ["pandas", "polars"])
+def test_parquet(tmp_path, monkeypatch, reader):
+    for package in ("polars",) if reader == "polars" else ("pandas", "pyarrow"):
+        pytest.importorskip(package, reason=f"{reader} reads Parquet with {package}")
     frame = {"y": [1, 0, None], "p": [0.5, None, 0.25], "name": ["a", None, "b"], "flag": [True, False, True]}
-    polars.DataFrame(frame).write_parquet(path)
+    path = tmp_path / "data.parquet"
+    if reader == "polars":
+        import polars
+
+        found = _reader.find_spec
+        monkeypatch.setattr(_reader, "find_spec", lambda name: None if name == "pyarrow" else found(name))
+        polars.DataFrame(frame).write_parquet(path)
+    else:
+        import pandas
+
+        pandas.DataFrame(frame).astype({"y": "Int64"}).to_parquet(path)
     columns = read_columns(path, ["y", "p", "name", "flag"])
     assert np.isnan(columns["p"][1])
     assert columns["name"].tolist() == ["a", None, "b"]
     assert columns["flag"].tolist() == [True, False, True]
-    assert columns["y"][2] is None or np.isnan(columns["y"][2])
+    assert columns["y"][:2].tolist() == [1, 0]
+    assert np.isnan(columns["y"][2])
     with pytest.raises(ReportError, match="no column 'z'; its columns are y, p, name, flag"):
         read_columns(path, ["z"])
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(ReportError, match=r"broken\.parquet cannot be read") as caught:
+        read_columns(tmp_path / "broken.parquet", ["y"])
+    assert "\n" not in str(caught.value)
 
 
 def test_parquet_without_a_reader(tmp_path, monkeypatch):

@@ -95,10 +95,10 @@ def _from_series(series):
 
 
 def _from_polars(series):
-    if series.dtype.is_float():
-        return series.fill_null(float("nan")).to_numpy()
-    if series.null_count() == 0 and (series.dtype.is_numeric() or str(series.dtype) == "Boolean"):
+    if series.null_count() == 0:
         return series.to_numpy()
+    if series.dtype.is_numeric():
+        return series.to_numpy().astype(np.float64)  # polars has made them NaN
     return np.array(series.to_list(), dtype=object)
 
 
