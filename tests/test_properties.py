@@ -210,6 +210,7 @@ def test_recalibrators_on_any_sample(recalibrator, sample):
         assert not falling.any()
     if not isinstance(recalibrator, UNWEIGHTED):
         rows = np.repeat(np.arange(len(y)), weights)
-        weighted = clone(model).fit(scores, y, weights).predict_proba(scores)
-        expected = clone(model).fit(scores[rows], y[rows]).predict_proba(scores)
+        # elsewhere a map that is fitted to separable rows is not unique
+        weighted = clone(model).fit(scores, y, weights).predict_proba(scores[rows])
+        expected = clone(model).fit(scores[rows], y[rows]).predict_proba(scores[rows])
         np.testing.assert_allclose(weighted, expected, atol=1e-5)
