@@ -22,7 +22,8 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
     ----------
     max_deviation : float, default=np.inf
         How far the inverse temperature of a class may be from the shared one (Gamma of [1]_). 0 is
-        `TemperatureScaling`; infinity fits each class alone, which takes a few hundred rows a class.
+        `TemperatureScaling`; infinity fits each class alone, which takes a few hundred rows a class: with 20 rows in
+        each of 150 it doubles the log-loss, where 0.1 gains half a percent.
     bounds : tuple of two floats, default=(1e-2, 1e2)
         Limits of every inverse temperature. A class whose rows are all right would have an infinite one, a class whose
         rows are all wrong a negative one.
@@ -150,12 +151,13 @@ def _minimise(derivatives, start, bounds):
     step is longer than a factor of ten.
     """
     low, high = bounds
-    at = np.clip(start, low, high)
+    # A slice without errors falls all the way, by steps of one length: the bounds are looked at first.
+    at = np.where(_falls(*derivatives(np.full_like(start, low))), np.clip(start, low, high), low)
+    at = np.where(_falls(*derivatives(np.full_like(start, high))), high, at)
     below, above = np.full_like(at, low), np.full_like(at, high)
     for _ in range(_MAX_STEPS):
         slope, curvature = derivatives(at)
-        # Both are 0 where every row is right and sure beyond rounding: the loss still falls.
-        falls = (slope < 0) | ((slope == 0) & (curvature == 0))
+        falls = _falls(slope, curvature)
         below, above = np.where(falls, at, below), np.where(slope > 0, at, above)
         newton = at - np.divide(slope, curvature, out=np.where(falls, -np.inf, np.inf), where=curvature > 0)
         newton = np.clip(newton, np.maximum(at / 10, low), np.minimum(at * 10, high))
@@ -165,11 +167,17 @@ def _minimise(derivatives, start, bounds):
             | (newton == above) & (above == high)
         )
         proposal = np.where(inside, newton, np.sqrt(below * above))
-        proposal = np.where((slope == 0) & ~falls, at, proposal)
-        change, at = np.abs(proposal - at), proposal
-        if np.all(change <= _TOLERANCE * at):
+        # Rounding may take the last of Newton's steps across the bracket.
+        settled = (slope == 0) & ~falls | (np.abs(newton - at) <= _TOLERANCE * at)
+        if settled.all():
             break
+        at = np.where(settled, at, proposal)
     return at
+
+
+def _falls(slope, curvature):
+    """Return where a loss falls; both are 0 where every row is right and sure beyond rounding, and it still does."""
+    return (slope < 0) | ((slope == 0) & (curvature == 0))
 
 
 def _check_bounds(bounds):
