@@ -7,6 +7,7 @@ from _twins import repeated, temperature_loss
 from scipy.special import expit, softmax
 
 from skcalib import ClasswiseTemperatureScaling, TemperatureScaling
+from skcalib.recalibrators import _classwise
 
 
 def _sample(n=300, n_classes=3, seed=0):
@@ -181,3 +182,21 @@ def test_parameters_are_checked():
             _fit(logits, y, gamma)
     with refused(ValueError, "ClasswiseTemperatureScaling", "two classes"):
         ClasswiseTemperatureScaling(input="logit", classes=[0, 1, 2]).fit(logits[:4], np.zeros(4, int))
+
+
+@pytest.mark.parametrize("max_deviation", [0, 0.3, np.inf])
+def test_classes_without_errors_cost_no_more_passes(monkeypatch, max_deviation):
+    # Newton's steps toward infinity have one length: some 200 passes over the rows if the bounds are not tried.
+    logits, y = _sample(n=2000, n_classes=10)
+    predicted = logits.argmax(axis=1)
+    y = np.where(predicted < 5, predicted, y)
+    passes = []
+    derivatives = _classwise._PredictedClassSlices.derivatives
+
+    def counted(self, inverse):
+        passes.append(1)
+        return derivatives(self, inverse)
+
+    monkeypatch.setattr(_classwise._PredictedClassSlices, "derivatives", counted)
+    _fit(logits, y, max_deviation)
+    assert len(passes) < 60
