@@ -12,8 +12,8 @@ _MORE_CLASSES = "feeds two columns with three classes: a score a class is what a
 _MORE_COLUMNS = "feeds more columns than classes: which class has no column label cannot be told without classes="
 _NO_WEIGHTS = "passes weights to a method whose theory has none"
 
-# check -> why it cannot pass. Each runs all the same and must fail. What it would have verified is verified on scores in
-# tests/test_base.py, under the name given here.
+# check -> why it cannot pass. Each runs all the same and must fail. What it would have verified is verified on scores
+# in tests/test_base.py, under the name given here.
 EXPECTED_FAILURES = {
     "check_classifiers_classes": _MORE_CLASSES,  # test_labels_of_any_type_give_the_same_probabilities
     "check_classifiers_train": _MORE_CLASSES,  # test_rows_sum_to_one, test_predict_is_the_most_probable_class
