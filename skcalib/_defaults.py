@@ -25,10 +25,21 @@ class DefaultObjects:
         -------
         self : object
             The estimator.
+
+        Raises
+        ------
+        ValueError
+            If the parameter holds a value without parameters, such as a number of bins.
         """
-        for name in {key.partition("__")[0] for key in params if "__" in key}:
-            if name in self._default_objects and params.get(name, getattr(self, name)) is None:
+        for name in {key.partition("__")[0] for key in params if "__" in key} & set(self._default_objects):
+            value = params.get(name, getattr(self, name))
+            if value is None:
                 params[name] = self._default_objects[name]()
+            elif not hasattr(value, "set_params"):
+                raise ValueError(
+                    f"{name}={value!r} has no parameters of its own to set: give an object such as "
+                    f"{self._default_objects[name]()!r}."
+                )
         return super().set_params(**params)
 
     def _resolved(self, name):

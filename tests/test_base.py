@@ -373,6 +373,8 @@ def test_nested_parameters_of_a_default_object():
     reset = HistogramBinning(EqualWidth(3)).set_params(binning=None, binning__n_bins=9)
     assert repr(reset.binning) == "EqualMass(n_bins=9)"
     assert clone(HistogramBinning()).set_params(binning__n_bins=7).get_params()["binning__n_bins"] == 7
+    with refused(ValueError, "binning=5", "EqualMass(n_bins=10)"):
+        HistogramBinning(5).set_params(binning__n_bins=7)
     with pytest.raises(ValueError, match="Invalid parameter 'bins'"):
         HistogramBinning().set_params(binning__bins=7)
     with pytest.raises(ValueError, match="Invalid parameter 'bin'"):
