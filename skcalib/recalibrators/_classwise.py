@@ -31,11 +31,16 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
         Labels of the columns, for a calibration set in which a class is missing.
+    clip : float or "auto", default=None
+        Probabilities are clipped to [clip, 1 - clip] before they become log-odds; None means 2^-52. "auto" goes up, to
+        .03 at most, where that gains more than 1 nat of log-likelihood: for models that say exactly 0 and 1.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    clip_ : float
+        The clipping constant used.
     inverse_temperature_ : ndarray of shape (n_classes,)
         By predicted class. A class that the calibration set never predicts takes the shared one.
     shared_inverse_temperature_ : float
@@ -79,11 +84,12 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
 
     _keeps_decisions = True
 
-    def __init__(self, max_deviation=np.inf, bounds=(1e-2, 1e2), *, input="probability", classes=None):
+    def __init__(self, max_deviation=np.inf, bounds=(1e-2, 1e2), *, input="probability", classes=None, clip=None):
         self.max_deviation = max_deviation
         self.bounds = bounds
         self.input = input
         self.classes = classes
+        self.clip = clip
 
     def _check_classes_present(self, codes):
         if codes.min() == codes.max():
