@@ -30,7 +30,7 @@ def kde_calibration_error(
     pos_label=None,
     labels=None,
 ):
-    """Calibration error by kernel regression: E |E[Y | s] - s|^p with the density of the scores smoothed.
+    """Calibration error by kernel regression: the mean of ``|E[Y | s] - s|^p`` with the density of the scores smoothed.
 
     Both the density of the scores and the event frequency are kernel estimates (triweight kernel, reflected at 0 and
     at 1, so that no mass leaves [0, 1]). For scores from a continuous model; a model of few distinct scores is

@@ -62,7 +62,7 @@ def sweep_calibration_error(
 
     Examples
     --------
-    Two bins with frequencies 0 and 1/3 rise, three (0, 1/2, 0) would not: |.2 - 0| / 2 + |.7 - 1/3| / 2.
+    Two bins with frequencies 0 and 1/3 rise, three (0, 1/2, 0) would not: ``|.2 - 0| / 2 + |.7 - 1/3| / 2``.
 
     >>> from skcalib.metrics import sweep_calibration_error
     >>> round(sweep_calibration_error([0, 0, 0, 1, 0, 0], [0.1, 0.2, 0.3, 0.6, 0.7, 0.8]), 6)

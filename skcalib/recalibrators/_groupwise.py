@@ -67,7 +67,7 @@ class GroupwiseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, B
         Fitted to all rows.
     n_features_in_ : int
         Number of columns of `X`, the column of the groups included.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of `X`, where they are strings.
 
     See Also

@@ -54,9 +54,9 @@ class SplineCalibration(BinaryRecalibrator):
         Sorted labels.
     clip_ : float
         The clipping constant used.
-    knots_ : ndarray of shape (n_knots_,)
+    knots_ : ndarray of shape (`n_knots_`,)
         Knots on the log-odds of the scores. For K > 2 classes these four are lists with one entry a class.
-    knot_log_odds_ : ndarray of shape (n_knots_,)
+    knot_log_odds_ : ndarray of shape (`n_knots_`,)
         Calibrated log-odds at the knots.
     spline_ : CubicSpline
         The natural cubic spline through them.
