@@ -1,6 +1,7 @@
 """scikit-learn: the calibration curve, and the calibrators of `CalibratedClassifierCV`."""
 
 import numpy as np
+import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV, calibration_curve
 from sklearn.frozen import FrozenEstimator
@@ -62,9 +63,14 @@ JOBS = {
     "equal-width ECE": _curve("uniform"),
     "equal-mass ECE": _curve("quantile"),
     "equal-mass ECE, debiased": Contender(_curve("quantile").run, lambda *_: np.nan, "a plugin curve"),
-    "temperature, 1000 classes": Contender(lambda problem: _calibrated("temperature", problem.logits, problem.labels)),
-    "temperature, 100 classes": Contender(lambda problem: _calibrated("temperature", problem.logits, problem.labels)),
     "matrix scaling, unpenalised": Contender(_logistic),
     "isotonic": Contender(_isotonic),
     "Platt": Contender(lambda problem: _calibrated("sigmoid", _log_odds(problem), problem.labels)),
 }
+if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8):  # which brought temperature scaling
+    JOBS |= {
+        f"temperature, {n_classes} classes": Contender(
+            lambda problem: _calibrated("temperature", problem.logits, problem.labels)
+        )
+        for n_classes in (1000, 100)
+    }
