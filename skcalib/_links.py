@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
+from skcalib._blocks import row_blocks
+
 __all__ = [
     "PROBABILITY_CLIP",
     "clip_probability",
@@ -33,9 +35,14 @@ def row_softmax(logits):
 
 
 def log_odds(probability):
-    """Return log(p / (1 - p)) of clipped probabilities."""
-    probability = clip_probability(probability)
-    return np.log(probability) - np.log1p(-probability)
+    """Return log(p / (1 - p)) of clipped probabilities (n,)."""
+    out = np.empty(np.shape(probability))
+    for rows in row_blocks(len(out)):
+        clipped = clip_probability(probability[rows])
+        block = np.log(clipped, out=out[rows])
+        np.negative(clipped, out=clipped)
+        block -= np.log1p(clipped, out=clipped)
+    return out
 
 
 def log_probability(probability):

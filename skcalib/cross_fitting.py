@@ -437,7 +437,7 @@ def _fold_scores(estimator, X, y, train, test, fit_params, classes, response_met
 def _aligned(scores, known, n_classes, is_logit):
     aligned = np.zeros((len(scores), n_classes), dtype=scores.dtype)
     if is_logit:
-        aligned += scores.min(axis=1, keepdims=True) + scores.dtype.type(log_odds(0.0))
+        aligned += scores.min(axis=1, keepdims=True) + scores.dtype.type(log_odds(np.zeros(1))[0])
     aligned[:, known] = scores
     return aligned
 

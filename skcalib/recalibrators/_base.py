@@ -89,7 +89,8 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
         weight = check_sample_weight(sample_weight, len(scores))
         self.classes_, codes = encode_labels(y, scores.shape[1], self.classes, name="y", classes_name="classes")
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
-        self._check_classes_present(codes)
+        if self.classes is not None or weight is not None:  # else the classes are those of the labels
+            self._check_classes_present(codes)
         if hasattr(self, "clip"):  # a method on log-odds
             fit_clipped(self, scores, codes, weight)
         else:
@@ -240,10 +241,11 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     def _predict_scores(self, scores):
         if len(self.classes_) == 2:
-            probability = self._predict_binary(self._binary_scores(scores))
-            both = np.empty((len(probability), 2))
-            np.subtract(1, probability, out=both[:, 0])
-            both[:, 1] = probability
+            both = np.empty((len(scores), 2))
+            for rows in self._prediction_blocks(len(scores)):
+                probability = self._predict_binary(self._binary_scores(scores[rows]))
+                np.subtract(1, probability, out=both[rows, 0])
+                both[rows, 1] = probability
             return both
         scores = self._class_probabilities(scores)
         if self.multiclass == "top_label":
@@ -256,6 +258,10 @@ class BinaryRecalibrator(BaseRecalibrator):
         ]
         probabilities = np.column_stack(columns)
         return _normalized(probabilities) if self.normalize else probabilities
+
+    def _prediction_blocks(self, n_rows):
+        """Yield slices of rows: `_predict_binary` is a function of each score alone, and its temporaries are small."""
+        return row_blocks(n_rows)
 
     def _binary_scores(self, scores):
         """Return the scores of the positive class (n,) on the method's scale."""

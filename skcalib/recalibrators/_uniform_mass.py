@@ -188,6 +188,10 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
         self.bin_values_ = np.clip(self.bin_positives_ / self.bin_counts_, 0, 1)  # shares of ties sum up to rounding
         self._inside_ = below[ends] - below[inside], ends - inside
 
+    def _prediction_blocks(self, n_rows):
+        # The random keys are those of all rows, in their order.
+        return [slice(None)] if self.randomize else super()._prediction_blocks(n_rows)
+
     def _predict_binary(self, scores):
         cuts = self.bin_edges_[1:-1]
         bins = np.searchsorted(cuts, scores, side="right")
