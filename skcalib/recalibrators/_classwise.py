@@ -4,7 +4,7 @@ from numbers import Real
 
 import numpy as np
 
-from skcalib._validation import Interval
+from skcalib._validation import Interval, StrOptions
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._temperature import fit_inverse_temperature, row_derivatives
 
@@ -20,10 +20,11 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
 
     Parameters
     ----------
-    max_deviation : float, default=np.inf
+    max_deviation : float or "auto", default="auto"
         How far the inverse temperature of a class may be from the shared one (Gamma of [1]_). 0 is
         `TemperatureScaling`; infinity fits each class alone, which takes a few hundred rows a class: with 20 rows in
-        each of 150 it doubles the log-loss, where 0.1 gains half a percent.
+        each of 150 it doubles the log-loss. "auto" allows as much as the rows show, see the notes; for two classes,
+        which tell too little about the spread of classes, it is infinity.
     bounds : tuple of two floats, default=(1e-2, 1e2)
         Limits of every inverse temperature. A class whose rows are all right would have an infinite one, a class whose
         rows are all wrong a negative one.
@@ -41,6 +42,8 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
         Sorted labels.
     clip_ : float
         The clipping constant used.
+    max_deviation_ : float
+        The largest deviation allowed.
     inverse_temperature_ : ndarray of shape (n_classes,)
         By predicted class. A class that the calibration set never predicts takes the shared one.
     shared_inverse_temperature_ : float
@@ -56,9 +59,20 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
     temperature: around a given centre the best one is a class's own optimum, clipped to the allowed deviation. What is
     left is a convex problem in the centre alone.
 
+    ``max_deviation="auto"`` is ``variance / (2 * standard_error)``. The variance is that of the classes' own inverse
+    temperatures around the shared one, by the method of moments [2]_: how much more their scores (the slopes of their
+    log-losses at the shared value) scatter than rows of equal classes do, 0 if they do not. The standard error is that
+    of a typical class's own inverse temperature, from the scatter of the rows' slopes. Where it is as large as the
+    spread of the classes they keep to half of that spread; with n rows the limit grows like sqrt(n), so that it binds
+    no class in the end; classes that do not differ get temperature scaling. For deviations and errors from normal
+    distributions the limit of least squared error is between ``0.8 * variance / standard_error`` (few rows) and
+    ``variance / standard_error`` (many). Half as much is for the log-loss, to which too sure is worse than not sure
+    enough.
+
     References
     ----------
     .. [1] Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity in model confidence.
+    .. [2] DerSimonian and Laird (1986), Meta-analysis in clinical trials.
 
     Examples
     --------
@@ -78,13 +92,13 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
 
     _parameter_constraints = {
         **LogitRecalibrator._parameter_constraints,
-        "max_deviation": [Interval(Real, 0, np.inf, closed="both")],
+        "max_deviation": [Interval(Real, 0, np.inf, closed="both"), StrOptions({"auto"})],
         "bounds": ["array-like"],
     }
 
     _keeps_decisions = True
 
-    def __init__(self, max_deviation=np.inf, bounds=(1e-2, 1e2), *, input="probability", classes=None, clip=None):
+    def __init__(self, max_deviation="auto", bounds=(1e-2, 1e2), *, input="probability", classes=None, clip=None):
         self.max_deviation = max_deviation
         self.bounds = bounds
         self.input = input
@@ -102,9 +116,16 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
         slices = _PredictedClassSlices(logits, codes, sample_weight)
         start = np.full(logits.shape[1], pooled)
         best = np.where(slices.tell, _minimise(slices.derivatives, start, bounds), np.nan)
-        shared = _shared_optimum(slices, best, pooled, self.max_deviation, bounds)
+        self.max_deviation_ = self._deviation(slices, start)
+        shared = _shared_optimum(slices, best, pooled, self.max_deviation_, bounds)
         self.shared_inverse_temperature_ = float(shared)
-        self.inverse_temperature_ = _clipped(best, shared, self.max_deviation)
+        self.inverse_temperature_ = _clipped(best, shared, self.max_deviation_)
+
+    def _deviation(self, slices, shared):
+        """Return the largest deviation allowed, given the shared inverse temperature once a class."""
+        if self.max_deviation != "auto":
+            return float(self.max_deviation)
+        return np.inf if len(shared) == 2 else _warranted_deviation(*slices.moments(shared))
 
     def _predict_logits(self, logits):
         return logits * self.inverse_temperature_[logits.argmax(axis=1)][:, None]
@@ -123,11 +144,33 @@ class _PredictedClassSlices:
 
     def derivatives(self, inverse):
         """Return the first two derivatives of each class's loss at the inverse temperatures (n_classes,)."""
-        sums = np.zeros((2, len(inverse)))
+        return self.moments(inverse)[:2]
+
+    def moments(self, inverse):
+        """Return by class the sums of the rows' slopes, curvatures and squared slopes."""
+        sums = np.zeros((3, len(inverse)))
         for rows, slope, curvature in row_derivatives(inverse[self.predicted], self.logits, self.codes):
-            for total, values in zip(sums, (slope, curvature), strict=True):
+            for total, values in zip(sums, (slope, curvature, slope**2), strict=True):
                 total += np.bincount(self.predicted[rows], self.weight[rows] * values, minlength=len(inverse))
         return sums
+
+
+def _warranted_deviation(slope, curvature, scatter):
+    """Return the deviation that the rows of the classes, looked at with the shared inverse temperature, warrant.
+
+    A class is off by about slope / curvature, with the variance scatter / curvature^2; classes count by their curvature.
+    """
+    tell = curvature > 0
+    slope, curvature, scatter = slope[tell], curvature[tell], scatter[tell]
+    total = curvature.sum()
+    share = curvature / total
+    independent = 1 - np.sum(share**2)  # 0 for a single class
+    if independent <= 0 or scatter.sum() == 0:
+        return 0.0
+    excess = np.sum(slope**2 / curvature) - np.sum((1 - share) * scatter / curvature)
+    variance = max(excess, 0.0) / (total * independent)
+    standard_error = np.sqrt(np.sum(scatter / curvature) / total)
+    return float(variance / (2 * standard_error))
 
 
 def _shared_optimum(slices, best, pooled, max_deviation, bounds):
