@@ -293,6 +293,8 @@ def _lookup(y, classes, name, classes_name):
         raise ValueError(
             f"{name} holds {_shown(y[:1])}, which is of another type than {classes_name} {_shown(classes)}."
         )
+    if y.dtype.kind == classes.dtype.kind == "b" and len(classes) == 2:
+        return y.astype(np.intp)
     try:
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     except TypeError:

@@ -1,16 +1,15 @@
 """Beta calibration: the map between two beta densities."""
 
 import numpy as np
-from scipy.special import log_expit
 
 from skcalib._links import clip_probability, expit
 from skcalib._validation import StrOptions
-from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._logistic import fit_logistic
+from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
 from skcalib.recalibrators._scaling import location_scale, platt_targets
 
 
-class BetaCalibration(BinaryRecalibrator):
+class BetaCalibration(PartiallyPooledRecalibrator):
     """Beta calibration: ``sigmoid(a * log(s) - b * log(1 - s) + c)`` with a and b not negative.
 
     The map that is right where the scores of both classes follow beta distributions. Unlike `PlattScaling` it bends the
@@ -66,16 +65,16 @@ class BetaCalibration(BinaryRecalibrator):
     """
 
     _parameter_constraints = {
-        **BinaryRecalibrator._parameter_constraints,
+        **PartiallyPooledRecalibrator._parameter_constraints,
         "parameters": [StrOptions({"abm", "am", "ab"})],
         "smooth_targets": ["boolean"],
     }
-    _scale = "log_odds"
 
     def __init__(
         self,
         parameters="abm",
         *,
+        strength=1.0,
         smooth_targets=False,
         input="probability",
         classes=None,
@@ -84,6 +83,7 @@ class BetaCalibration(BinaryRecalibrator):
         clip=None,
     ):
         self.parameters = parameters
+        self.strength = strength
         self.smooth_targets = smooth_targets
         self.input = input
         self.classes = classes
@@ -93,43 +93,75 @@ class BetaCalibration(BinaryRecalibrator):
 
     @property
     def _fits_missing_class(self):
-        return self.smooth_targets
+        return self.smooth_targets or self._pools_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
-        targets = platt_targets(labels, sample_weight) if self.smooth_targets else labels.astype(np.float64)
+        targets = platt_targets(labels, sample_weight) if self.smooth_targets else labels
         if self.parameters == "am":
-            (self.a_,), self.c_ = _fit_slopes(log_odds[:, None], targets, sample_weight)
+            (self.a_,), self.c_ = _fit_slopes(lambda rows: log_odds[None, rows], targets, sample_weight)
             self.b_ = self.a_
         elif self.parameters == "abm":
-            (self.a_, self.b_), self.c_ = _fit_slopes(_log_features(log_odds), targets, sample_weight)
+            slopes, self.c_ = _fit_slopes(lambda rows: _log_features(log_odds[rows]), targets, sample_weight)
+            self.a_, self.b_ = slopes
         else:
-            # a log(2 s) - b log(2 (1 - s)) is 0 at s = 1/2
-            features = _log_features(log_odds) + np.log([2, 0.5])
-            (self.a_, self.b_), _ = _fit_slopes(features, targets, sample_weight, intercept=False)
+            self.a_, self.b_ = _fit_slopes_through_half(log_odds, targets, sample_weight)
             self.c_ = (self.a_ - self.b_) * float(np.log(2))
 
+    def _fit_pooled(self, problems):
+        n_slopes, has_midpoint = 1 if self.parameters == "am" else 2, self.parameters != "ab"
+        lower = np.repeat([0, -np.inf], [n_slopes, has_midpoint])
+        coef = problems.fit_pooled(self._pooled_features, self.smooth_targets, lower=lower)
+        unit = slope_unit(coef[:n_slopes].mean(), problems)
+        return PooledMap(
+            self._pooled_features, coef, np.diag(np.repeat([1 / unit, 1.0], [n_slopes, has_midpoint])), lower
+        )
+
+    def _pooled_features(self, log_odds):
+        """Return log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2, or their sum, and ones where c is free."""
+        log_two = np.log(2)
+        slopes = [log_odds] if self.parameters == "am" else [log_expit(log_odds) + log_two, -log_expit(-log_odds) - log_two]
+        return np.stack(slopes if self.parameters == "ab" else [*slopes, np.ones(len(log_odds))])
+
+    def _set_map(self, coef, pooled):
+        self.a_, self.b_ = float(coef[0]), float(coef[0 if self.parameters == "am" else 1])
+        at_half = 0.0 if self.parameters == "ab" else float(coef[-1])
+        self.c_ = at_half + (self.a_ - self.b_) * float(np.log(2))
+
     def _predict_binary(self, log_odds):
-        return clip_probability(expit(_log_features(log_odds) @ np.array([self.a_, self.b_]) + self.c_))
+        return clip_probability(expit(np.array([self.a_, self.b_]) @ _log_features(log_odds) + self.c_))
 
 
 def _log_features(log_odds):
-    """Return log(s) and -log(1 - s)."""
-    return np.column_stack((log_expit(log_odds), -log_expit(-log_odds)))
+    """Return log(s) and -log(1 - s), shape (2, n)."""
+    softplus = np.log1p(np.exp(-np.abs(log_odds)))
+    return np.stack((np.minimum(log_odds, 0) - softplus, np.maximum(log_odds, 0) + softplus))
 
 
-def _fit_slopes(features, targets, sample_weight, *, intercept=True):
+def _fit_slopes(features, targets, sample_weight):
     """Return the slopes, not negative, and the intercept of least log-loss.
 
     Where a slope would be negative the others are fitted without it (Kull et al., Section 4): the optimum of the convex
     loss under the constraint.
     """
-    centre, scale = zip(*(location_scale(column, sample_weight) for column in features.T), strict=True)
-    centre, scale = np.array(centre) * intercept, np.array(scale)
-    scaled = (features - centre) / scale
-    if not intercept:
-        slopes = fit_logistic(scaled, targets, sample_weight, lower=np.zeros(scaled.shape[1])) / scale
-        return slopes.tolist(), 0.0
-    design = np.column_stack((scaled, np.ones(len(scaled))))
-    coef = fit_logistic(design, targets, sample_weight, lower=np.append(np.zeros(scaled.shape[1]), -np.inf))
+    centre, scale = location_scale(features, len(targets), sample_weight)
+
+    def standardised(rows):
+        block = (features(rows) - centre[:, None]) / scale[:, None]
+        return np.vstack((block, np.ones(block.shape[1])))
+
+    coef = fit_logistic(standardised, targets, sample_weight, lower=np.append(np.zeros(len(scale)), -np.inf))
     slopes = coef[:-1] / scale
     return slopes.tolist(), float(coef[-1] - slopes @ centre)
+
+
+def _fit_slopes_through_half(log_odds, targets, sample_weight):
+    """Return the slopes, not negative, of least log-loss for a map that leaves 1/2 where it is."""
+
+    def features(rows):  # a log(2 s) - b log(2 (1 - s)) is 0 at s = 1/2
+        return _log_features(log_odds[rows]) + np.log([[2], [0.5]])
+
+    _, scale = location_scale(features, len(targets), sample_weight)
+    coef = fit_logistic(
+        lambda rows: features(rows) / scale[:, None], targets, sample_weight, lower=np.zeros(len(scale))
+    )
+    return (coef / scale).tolist()

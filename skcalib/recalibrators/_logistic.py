@@ -1,13 +1,16 @@
 """Weighted logistic regression on a few features by Newton's method: the engine of the parametric maps."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from skcalib._blocks import row_blocks
-from skcalib._links import expit
 
-_WARM_START_ROWS = 5000  # a sample of about so many rows gives the start
+_SAMPLE_ROWS = 5000  # the least number of rows that a start is worth being fitted on
+_SAMPLE_STEP = 16  # a start comes from every so many rows, its own start again, and so on
+_SETTLED_SAMPLE = 1e-2  # decrement of a start: far less than the log-likelihood that its rows are off by chance
+_LARGEST_LOG_ODDS = 700.0  # beyond it the exponential leaves the range of float64
 _MAX_STEPS = 100
 _MAX_HALVINGS = 40
 
@@ -17,10 +20,11 @@ def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=N
 
     Parameters
     ----------
-    features : ndarray of shape (n, d)
-        Features, scaled to the order of 1; an intercept is a column of ones.
+    features : ndarray of shape (n, d) or callable
+        Features, scaled to the order of 1; an intercept is a column of ones. A callable gives those of a slice of the
+        rows, (d, m): they are then made block by block, in each pass, and not kept.
     targets : ndarray of shape (n,)
-        Event indicators or probabilities in [0, 1].
+        Event indicators, which may be boolean, or probabilities in [0, 1].
     sample_weight : ndarray of shape (n,), default=None
         Weights.
     start : ndarray of shape (d,), default=None
@@ -36,27 +40,21 @@ def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=N
     coef : ndarray of shape (d,)
         Coefficients. Where the classes are separable and nothing penalises, a finite point of tiny loss.
     """
-    centre = np.zeros(features.shape[1]) if start is None else np.asarray(start, dtype=np.float64)
+    features = features if callable(features) else _feature_blocks(features)
+    centre = np.zeros(len(features(slice(0, 1)))) if start is None else np.asarray(start, dtype=np.float64)
     ridge = np.zeros_like(centre) if penalty is None else np.asarray(penalty, dtype=np.float64)
     ridge = np.diag(ridge) if ridge.ndim == 1 else ridge
     lower = np.full_like(centre, -np.inf) if lower is None else lower
-    weight = np.ones(len(targets)) if sample_weight is None else sample_weight
-    loss = _PenalisedLogLoss(features, targets, weight, centre, ridge)
-    coef, current = centre, loss.value(centre)
-    if len(targets) > 2 * _WARM_START_ROWS:
-        sample = loss.of_sample(len(targets) // _WARM_START_ROWS)
-        warm = _minimised(sample, centre, sample.value(centre), lower)
-        better = loss.value(warm)
-        coef, current = (warm, better) if better < current else (coef, current)
-    return _minimised(loss, coef, current, lower)
+    loss = _PenalisedLogLoss(features, targets, sample_weight, centre, ridge)
+    return _minimised(loss, *_start(loss, lower), lower)
 
 
 class _PenalisedLogLoss(NamedTuple):
     """The weighted log-loss with its ridge, and its derivatives, summed block by block."""
 
-    features: np.ndarray
+    features: Callable
     targets: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray | None
     centre: np.ndarray
     ridge: np.ndarray
 
@@ -64,46 +62,92 @@ class _PenalisedLogLoss(NamedTuple):
         """Return the loss of every so many rows, with as much less of the ridge."""
         rows = slice(None, None, step)
         return self._replace(
-            features=self.features[rows],
+            features=_feature_blocks(self.features(rows).T),
             targets=self.targets[rows],
-            weight=self.weight[rows],
+            weight=None if self.weight is None else self.weight[rows],
             ridge=self.ridge / step,
         )
 
-    def value(self, coef):
-        """Return the loss."""
-        total = 0.5 * (coef - self.centre) @ self.ridge @ (coef - self.centre)
-        for rows in row_blocks(*self.features.shape):
-            log_odds = self.features[rows] @ coef
-            softplus = np.maximum(log_odds, 0) + np.log1p(np.exp(-np.abs(log_odds)))
-            total += self.weight[rows] @ (softplus - self.targets[rows] * log_odds)
-        return total
+    @property
+    def total_weight(self):
+        """The sum of the weights."""
+        return len(self.targets) if self.weight is None else float(self.weight.sum())
 
     def derivatives(self, coef):
-        """Return the gradient and the Hessian."""
+        """Return the loss, its gradient and its Hessian, in one pass."""
         gradient, hessian = self.ridge @ (coef - self.centre), self.ridge.copy()
-        for rows in row_blocks(*self.features.shape):
-            block, weight = self.features[rows], self.weight[rows]
-            probability = expit(block @ coef)
-            gradient += block.T @ (weight * (probability - self.targets[rows]))
-            hessian += (block.T * (weight * probability * (1 - probability))) @ block
-        return gradient, hessian
+        loss = 0.5 * (coef - self.centre) @ gradient
+        for rows in row_blocks(len(self.targets), len(coef)):
+            features = self.features(rows)
+            weight = None if self.weight is None else self.weight[rows]
+            row_loss, residual, curvature = _row_derivatives(coef @ features, self.targets[rows])
+            loss += row_loss.sum() if weight is None else weight @ row_loss
+            if weight is not None:
+                residual *= weight
+                curvature *= weight
+            gradient += features @ residual
+            hessian += (features * curvature) @ features.T
+        return loss, gradient, hessian
 
 
-def _minimised(loss, coef, current, lower):
-    """Return the coefficients of least loss by Newton steps from `coef`, whose loss is `current`."""
+def _feature_blocks(features):
+    """Return the callable that gives blocks (d, m) of features (n, d)."""
+    return lambda rows: np.ascontiguousarray(features[rows].T)
+
+
+def _row_derivatives(log_odds, targets):
+    """Return each row's log-loss and its first two derivatives in the log-odds: p - y and p (1 - p)."""
+    odds_against = np.exp(-np.clip(log_odds, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS))
+    probability = 1 / (1 + odds_against)
+    softplus = np.log1p(np.minimum(odds_against, 1 / odds_against))
+    softplus += np.maximum(log_odds, 0)
+    softplus -= targets * log_odds
+    residual = probability - targets
+    probability *= odds_against * probability
+    return softplus, residual, probability
+
+
+def _start(loss, lower):
+    """Return where to start, and the derivatives there: the optimum of a sample of many rows, if it is any better."""
+    origin = loss.derivatives(loss.centre)
+    if len(loss.targets) < _SAMPLE_ROWS * _SAMPLE_STEP:
+        return loss.centre, origin
+    sample = loss.of_sample(_SAMPLE_STEP)
+    coef = _minimised(sample, *_start(sample, lower), lower, settled=_SETTLED_SAMPLE)
+    at_coef = loss.derivatives(coef)
+    return (coef, at_coef) if at_coef[0] < origin[0] else (loss.centre, origin)
+
+
+def _minimised(loss, coef, at_coef, lower, settled=0.0):
+    """Return the coefficients of least loss by Newton steps from `coef`, with the derivatives `at_coef`.
+
+    A step whose decrement, twice the loss still to be gained, is below `settled` is the last one.
+    """
     for _ in range(_MAX_STEPS):
-        gradient, hessian = loss.derivatives(coef)
+        current, gradient, hessian = at_coef
         step = _newton_step(hessian, gradient, free=(coef > lower) | (gradient < 0))
-        if gradient @ step <= 1e-22 * loss.weight.sum():  # Newton decrement: twice the loss still to be gained
+        decrement = gradient @ step
+        if decrement <= 1e-22 * loss.total_weight:
             break
-        if gradient @ step <= 2 * np.finfo(float).eps * current:  # less than the loss can show: the last step
+        if decrement <= max(2 * np.finfo(float).eps * current, settled):  # also less than the loss can show
             return np.maximum(coef - step, lower)
-        coef, proposed = line_search(loss.value, coef, step, current, lower)
-        if proposed >= current:
+        coef, at_coef = _descended(loss, coef, step, current, lower)
+        if at_coef is None:
             break
-        current = proposed
     return coef
+
+
+def _descended(loss, coef, step, current, lower):
+    """Return the first of the points a full, a half, a quarter ... step down that lowers the loss, with derivatives.
+
+    Points beyond a lower bound are moved onto it (the projected Newton method of Bertsekas).
+    """
+    for halving in range(_MAX_HALVINGS):
+        proposal = np.maximum(coef - step * 0.5**halving, lower)
+        at_proposal = loss.derivatives(proposal)
+        if at_proposal[0] < current:
+            return proposal, at_proposal
+    return coef, None
 
 
 def _newton_step(hessian, gradient, free):

@@ -3,13 +3,14 @@
 import numpy as np
 from scipy.optimize import least_squares
 
+from skcalib._blocks import row_blocks
 from skcalib._links import clip_probability, expit
 from skcalib._validation import StrOptions
-from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._logistic import fit_logistic
+from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
 
 
-class PlattScaling(BinaryRecalibrator):
+class PlattScaling(PartiallyPooledRecalibrator):
     """Platt scaling: ``sigmoid(slope * log_odds + intercept)``.
 
     Parameters
@@ -60,16 +61,16 @@ class PlattScaling(BinaryRecalibrator):
     """
 
     _parameter_constraints = {
-        **BinaryRecalibrator._parameter_constraints,
+        **PartiallyPooledRecalibrator._parameter_constraints,
         "loss": [StrOptions({"log", "squared"})],
         "smooth_targets": ["boolean"],
     }
-    _scale = "log_odds"
 
     def __init__(
         self,
         *,
         loss="log",
+        strength=0.0,
         smooth_targets=True,
         input="probability",
         classes=None,
@@ -78,6 +79,7 @@ class PlattScaling(BinaryRecalibrator):
         clip=None,
     ):
         self.loss = loss
+        self.strength = strength
         self.smooth_targets = smooth_targets
         self.input = input
         self.classes = classes
@@ -87,27 +89,45 @@ class PlattScaling(BinaryRecalibrator):
 
     @property
     def _fits_missing_class(self):
-        return self.loss == "log" and self.smooth_targets
+        return self.loss == "log" and (self.smooth_targets or self._pools_classes)
 
     def _fit_binary(self, log_odds, labels, sample_weight):
-        centre, scale = location_scale(log_odds, sample_weight)
-        features = np.column_stack(((log_odds - centre) / scale, np.ones(len(log_odds))))
+        (centre,), (scale,) = location_scale(lambda rows: log_odds[None, rows], len(labels), sample_weight)
+
+        def features(rows):
+            standardised = (log_odds[rows] - centre) / scale
+            return np.stack((standardised, np.ones_like(standardised)))
+
         targets = platt_targets(labels, sample_weight) if self._fits_missing_class else labels.astype(np.float64)
         coef = fit_logistic(features, targets, sample_weight)
         if self.loss == "squared":
-            coef = _fit_squared(features, targets, sample_weight, start=coef)
+            coef = _fit_squared(features(slice(None)).T, targets, sample_weight, start=coef)
         self.slope_ = float(coef[0] / scale)
         self.intercept_ = float(coef[1] - coef[0] * centre / scale)
 
+    def _fit_pooled(self, problems):
+        coef = problems.fit_pooled(_affine_features, self.smooth_targets)
+        return PooledMap(_affine_features, coef, np.diag([1 / slope_unit(coef[0], problems), 1.0]))
+
+    def _set_map(self, coef, pooled):
+        self.slope_, self.intercept_ = coef.tolist()
+
     def _predict_binary(self, log_odds):
         return clip_probability(expit(self.slope_ * log_odds + self.intercept_))
+
+
+def _affine_features(log_odds):
+    return np.stack((log_odds, np.ones(len(log_odds))))
 
 
 def platt_targets(labels, sample_weight):
     """Return Platt's smoothed targets, with weights as counts."""
     positives = float(np.sum(labels) if sample_weight is None else sample_weight @ labels)
     negatives = float((len(labels) if sample_weight is None else sample_weight.sum()) - positives)
-    return np.where(labels, (positives + 1) / (positives + 2), 1 / (negatives + 2))
+    low, high = 1 / (negatives + 2), (positives + 1) / (positives + 2)
+    targets = labels * (high - low)
+    targets += low
+    return targets
 
 
 def _fit_squared(features, targets, sample_weight, start):
@@ -124,8 +144,20 @@ def _fit_squared(features, targets, sample_weight, start):
     return least_squares(residual, start, jac=jacobian, method="lm", xtol=1e-12, ftol=1e-12, gtol=1e-12).x
 
 
-def location_scale(values, sample_weight):
-    """Return the weighted mean and standard deviation; infinity where that is rounding, which makes the column 0."""
-    centre = np.average(values, weights=sample_weight)
-    scale = np.sqrt(np.average((values - centre) ** 2, weights=sample_weight))
-    return centre, scale if scale > 1e-12 * abs(centre) else np.inf
+def location_scale(features, n_rows, sample_weight):
+    """Return weighted means and standard deviations of features that a callable gives for a slice of rows, (d, m).
+
+    A deviation that is mere rounding is infinite, which makes the standardised feature 0.
+    """
+
+    def average(of_block):
+        total = weight = 0.0
+        for rows in row_blocks(n_rows):
+            values = of_block(features(rows))
+            block_weight = np.ones(values.shape[1]) if sample_weight is None else sample_weight[rows]
+            total, weight = total + values @ block_weight, weight + block_weight.sum()
+        return total / weight
+
+    centre = average(lambda values: values)
+    scale = np.sqrt(average(lambda values: (values - centre[:, None]) ** 2))
+    return centre, np.where(scale > 1e-12 * np.abs(centre), scale, np.inf)

@@ -180,7 +180,8 @@ class ScalingBinning(BinnedRecalibrator):
         scaled, *rest = self._scaled(edge_rows[0]), *edge_rows[1:]
         self.bin_edges_ = self._strategy().bin_edges(scaled, *rest)
         # Step 3: the value of a bin is the mean of its output, not of the labels, on T3.
-        scaled, labels, weight = self._scaled(value_rows[0]), *value_rows[1:]
+        same = value_rows[0] is edge_rows[0]
+        scaled, labels, weight = scaled if same else self._scaled(value_rows[0]), *value_rows[1:]
         statistics = BinStatistics.from_scores(scaled, labels, self.bin_edges_, weight, squares=False)
         self.bin_values_ = statistics.mean_score
         self.bin_counts_ = statistics.count
