@@ -232,12 +232,15 @@ class BinaryRecalibrator(BaseRecalibrator):
             vars(self).pop("estimators_", None)  # of an earlier fit to more classes
             self._fit_binary(self._binary_scores(scores), codes == 1, sample_weight)
             return
-        tasks = [
-            (_on_scale(column, self._scale), labels)
-            for column, labels in self._class_tasks(self._class_probabilities(scores), codes)
-        ]
-        self.estimators_ = [self._part()._fit_part(*task, sample_weight) for task in tasks]
+        self.estimators_ = self._fit_parts(self._class_probabilities(scores), codes, sample_weight)
         self._collect_attributes()
+
+    def _fit_parts(self, probabilities, codes, sample_weight):
+        """Return a recalibrator fitted to each binary problem."""
+        return [
+            self._part()._fit_part(_on_scale(column, self._scale), labels, sample_weight)
+            for column, labels in self._class_tasks(probabilities, codes)
+        ]
 
     def _predict_scores(self, scores):
         if len(self.classes_) == 2:

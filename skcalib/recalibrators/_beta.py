@@ -20,9 +20,16 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     parameters : {"abm", "am", "ab"}, default="abm"
         What is fitted: all three, ``a = b`` and the midpoint (`PlattScaling`'s family), or a and b with the midpoint
         held at 1/2, that is ``c = (a - b) log(2)``.
+    strength : float, default=1.0
+        For K > 2 classes against the rest: strength of the ridge, at least 0, that holds the map of each near one map
+        for all, fitted to the K problems together. ``strength * n_classes / 2 * ((a - a_all)**2 / s**2 + (b -
+        b_all)**2 / s**2 + (m - m_all)**2)`` is added to a class's log-loss summed over the rows. m is the log-odds at a
+        score of 1/2, s the mean of a_all and b_all. More classes mean fewer rows for each, and with more rows the ridge
+        matters less. 0 fits each class alone, which takes some hundred rows a class.
     smooth_targets : bool, default=False
         Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0.
-        It keeps the map moderate where few rows separate the classes, and is what a missing class needs.
+        It keeps the map moderate where few rows separate the classes, and is what a missing class needs. Where
+        `strength` holds classes together N+ and N- are the counts of all K problems, and a class may be missing anyway.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -111,16 +118,13 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         n_slopes, has_midpoint = 1 if self.parameters == "am" else 2, self.parameters != "ab"
         lower = np.repeat([0, -np.inf], [n_slopes, has_midpoint])
         coef = problems.fit_pooled(self._pooled_features, self.smooth_targets, lower=lower)
-        unit = slope_unit(coef[:n_slopes].mean(), problems)
-        return PooledMap(
-            self._pooled_features, coef, np.diag(np.repeat([1 / unit, 1.0], [n_slopes, has_midpoint])), lower
-        )
+        distance = np.repeat([1 / slope_unit(coef[:n_slopes].mean(), problems), 1.0], [n_slopes, has_midpoint])
+        return PooledMap(self._pooled_features, coef, np.diag(distance), lower, self.smooth_targets)
 
     def _pooled_features(self, log_odds):
-        """Return log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2, or their sum, and ones where c is free."""
-        log_two = np.log(2)
-        slopes = [log_odds] if self.parameters == "am" else [log_expit(log_odds) + log_two, -log_expit(-log_odds) - log_two]
-        return np.stack(slopes if self.parameters == "ab" else [*slopes, np.ones(len(log_odds))])
+        """Return log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2, or their sum; and ones unless 1/2 is held."""
+        slopes = log_odds[None] if self.parameters == "am" else _log_features(log_odds) + np.log([[2], [0.5]])
+        return slopes if self.parameters == "ab" else np.vstack((slopes, np.ones(len(log_odds))))
 
     def _set_map(self, coef, pooled):
         self.a_, self.b_ = float(coef[0]), float(coef[0 if self.parameters == "am" else 1])

@@ -158,7 +158,7 @@ class _PredictedClassSlices:
 def _warranted_deviation(slope, curvature, scatter):
     """Return the deviation that the rows of the classes, looked at with the shared inverse temperature, warrant.
 
-    A class is off by about slope / curvature, with the variance scatter / curvature^2; classes count by their curvature.
+    A class is off by about slope / curvature, with the variance scatter / curvature^2; it counts by its curvature.
     """
     tell = curvature > 0
     slope, curvature, scatter = slope[tell], curvature[tell], scatter[tell]

@@ -6,8 +6,8 @@ import numpy as np
 
 from skcalib._links import clip_probability, expit
 from skcalib._validation import Interval
-from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._logistic import fit_logistic
+from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap
 from skcalib.recalibrators._scaling import platt_targets
 
 # The square is measured against a typical log-odds, which is not taken to be smaller than this.
@@ -16,7 +16,7 @@ _SMALLEST_SPREAD = 0.3
 _SMALLEST_RELATIVE = 1e-3
 
 
-class QuadraticScaling(BinaryRecalibrator):
+class QuadraticScaling(PartiallyPooledRecalibrator):
     """Quadratic scaling: ``sigmoid(intercept + slope * log_odds + curvature * log_odds**2)``.
 
     Fitted by log-loss, with a ridge toward temperature scaling. Beyond the log-odds of the calibration set the map goes
@@ -28,6 +28,12 @@ class QuadraticScaling(BinaryRecalibrator):
         Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of the coefficients of
         ``(1, z, z**2 / s)`` from (0, 1, 0) is added to the log-loss summed over the rows. z are the temperature-scaled
         log-odds and s their root mean square, or .3 if that is larger. 0 is the unpenalised fit.
+    strength : float, default=1.0
+        For K > 2 classes against the rest: strength of the ridge, at least 0, that holds the parabola of each near one
+        for all, fitted with the ridge `alpha` to the K problems together. ``strength * n_classes / 2`` times the
+        squared distance of the coefficients, in the coordinates of `alpha` for all problems, is added to a class's
+        log-loss summed over the rows. More classes mean fewer rows for each, and with more rows the ridge matters less.
+        0 fits each class alone with the ridge `alpha`, which takes some hundred rows a class.
     monotone : bool, default=False
         Whether the slope is kept from being negative anywhere, so that the ranking stays.
     input : {"probability", "logit"}, default="probability"
@@ -51,7 +57,8 @@ class QuadraticScaling(BinaryRecalibrator):
     intercept_, slope_, curvature_ : float
         Coefficients of the parabola. For K > 2 classes these and the following are lists with one entry a class.
     log_odds_range_ : tuple of two floats
-        Where the parabola holds: the lowest and the highest log-odds of the calibration set.
+        Where the parabola holds: the lowest and the highest log-odds of the calibration set, over all classes where
+        `strength` holds them together.
 
     Notes
     -----
@@ -76,16 +83,16 @@ class QuadraticScaling(BinaryRecalibrator):
     """
 
     _parameter_constraints = {
-        **BinaryRecalibrator._parameter_constraints,
+        **PartiallyPooledRecalibrator._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "monotone": ["boolean"],
     }
-    _scale = "log_odds"
 
     def __init__(
         self,
         alpha=1.0,
         *,
+        strength=1.0,
         monotone=False,
         input="probability",
         classes=None,
@@ -94,6 +101,7 @@ class QuadraticScaling(BinaryRecalibrator):
         clip=None,
     ):
         self.alpha = alpha
+        self.strength = strength
         self.monotone = monotone
         self.input = input
         self.classes = classes
@@ -103,7 +111,7 @@ class QuadraticScaling(BinaryRecalibrator):
 
     @property
     def _fits_missing_class(self):
-        return self.alpha > 0
+        return self.alpha > 0 or self._pools_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         low, high = float(log_odds.min()), float(log_odds.max())
@@ -111,13 +119,41 @@ class QuadraticScaling(BinaryRecalibrator):
         inverse_temperature = smoothed_inverse_temperature(log_odds, labels, sample_weight)
         to_ridge = _ridge_coordinates(low, width, inverse_temperature, _root_mean_square(log_odds, sample_weight))
         coef = fit_logistic(
-            _features(log_odds, low, width),
-            labels.astype(np.float64),
+            lambda rows: _features(log_odds[rows], low, width),
+            labels,
             sample_weight,
             start=inverse_temperature * np.array([low, width, width]),
             penalty=self.alpha * to_ridge.T @ to_ridge,
-            lower=np.array([-np.inf, 0, 0]) if self.monotone else None,
+            lower=self._lower,
         )
+        self._set_parabola(coef, low, high)
+
+    def _fit_pooled(self, problems):
+        low, high = float(problems.log_odds.min()), float(problems.log_odds.max())
+        width = high - low if high > low else 1.0
+        inverse_temperature = _pooled_inverse_temperature(problems)
+        distance = _ridge_coordinates(low, width, inverse_temperature, problems.root_mean_square)
+
+        def features(log_odds):
+            return _features(log_odds, low, width)
+
+        coef = problems.fit_pooled(
+            features,
+            start=inverse_temperature * np.array([low, width, width]),
+            penalty=self.alpha * distance.T @ distance,
+            lower=self._lower,
+        )
+        return PooledMap(features, coef, distance, self._lower, log_odds_range=(low, high))
+
+    def _set_map(self, coef, pooled):
+        self._set_parabola(coef, *pooled.log_odds_range)
+
+    @property
+    def _lower(self):
+        return np.array([-np.inf, 0, 0]) if self.monotone else None
+
+    def _set_parabola(self, coef, low, high):
+        width = high - low if high > low else 1.0
         at_low, slope_low, slope_high = coef / [1, width, width]
         self.curvature_ = float((slope_high - slope_low) / (2 * width))
         self.slope_ = float(slope_low - 2 * self.curvature_ * low)
@@ -132,12 +168,12 @@ class QuadraticScaling(BinaryRecalibrator):
 
 
 def _features(log_odds, low, width):
-    """Return the parabola's coordinates: its value at the low end and its slopes, times the width, at both ends.
+    """Return the parabola's coordinates (3, n): its value at the low end and its slopes, times the width, at both ends.
 
     The slope in between is the mixture of those at the ends: none is negative if they are not.
     """
     position = (log_odds - low) / width
-    return np.column_stack((np.ones(len(position)), position - position**2 / 2, position**2 / 2))
+    return np.stack((np.ones(len(position)), position - position**2 / 2, position**2 / 2))
 
 
 def _ridge_coordinates(low, width, inverse_temperature, root_mean_square):
@@ -161,6 +197,13 @@ def smoothed_inverse_temperature(log_odds, labels, sample_weight):
         return 1.0
     targets = platt_targets(labels, sample_weight)
     coef = fit_logistic(log_odds[:, None] / scale, targets, sample_weight, lower=np.zeros(1))
+    return max(float(coef[0]), _SMALLEST_RELATIVE) / scale
+
+
+def _pooled_inverse_temperature(problems):
+    """Return the same for the problems of all classes together."""
+    scale = problems.root_mean_square
+    coef = problems.fit_pooled(lambda log_odds: log_odds[None] / scale, smooth=True, lower=np.zeros(1))
     return max(float(coef[0]), _SMALLEST_RELATIVE) / scale
 
 

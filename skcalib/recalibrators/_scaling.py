@@ -20,6 +20,12 @@ class PlattScaling(PartiallyPooledRecalibrator):
     smooth_targets : bool, default=True
         Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0,
         which keeps the slope finite for separable classes. The squared loss takes the labels as they are.
+    strength : float, default=0.0
+        For K > 2 classes against the rest: strength of the ridge, at least 0, that holds the sigmoid of each near one
+        for all, fitted to the K problems together (with the targets of all their rows). ``strength * n_classes / 2 *
+        ((slope / slope_all - 1)**2 + (intercept - intercept_all)**2)`` is added to a class's log-loss summed over the
+        rows. 0 fits each class alone, as Platt's method is known, which takes some hundred rows a class; 1 is right for
+        fewer. Not with ``loss="squared"``.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class (a `decision_function` works).
     classes : array-like, default=None
@@ -70,8 +76,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
         self,
         *,
         loss="log",
-        strength=0.0,
         smooth_targets=True,
+        strength=0.0,
         input="probability",
         classes=None,
         multiclass="ovr",
@@ -79,8 +85,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
         clip=None,
     ):
         self.loss = loss
-        self.strength = strength
         self.smooth_targets = smooth_targets
+        self.strength = strength
         self.input = input
         self.classes = classes
         self.multiclass = multiclass
@@ -98,7 +104,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
             standardised = (log_odds[rows] - centre) / scale
             return np.stack((standardised, np.ones_like(standardised)))
 
-        targets = platt_targets(labels, sample_weight) if self._fits_missing_class else labels.astype(np.float64)
+        smooth = self.loss == "log" and self.smooth_targets
+        targets = platt_targets(labels, sample_weight) if smooth else labels.astype(np.float64)
         coef = fit_logistic(features, targets, sample_weight)
         if self.loss == "squared":
             coef = _fit_squared(features(slice(None)).T, targets, sample_weight, start=coef)
@@ -106,8 +113,14 @@ class PlattScaling(PartiallyPooledRecalibrator):
         self.intercept_ = float(coef[1] - coef[0] * centre / scale)
 
     def _fit_pooled(self, problems):
+        if self.loss == "squared":
+            raise ValueError(
+                "strength > 0 holds classes together by their log-loss: with loss='squared' use strength=0, found "
+                f"{self.strength!r}."
+            )
         coef = problems.fit_pooled(_affine_features, self.smooth_targets)
-        return PooledMap(_affine_features, coef, np.diag([1 / slope_unit(coef[0], problems), 1.0]))
+        distance = [1 / slope_unit(coef[0], problems), 1.0]
+        return PooledMap(_affine_features, coef, np.diag(distance), smooth_targets=self.smooth_targets)
 
     def _set_map(self, coef, pooled):
         self.slope_, self.intercept_ = coef.tolist()

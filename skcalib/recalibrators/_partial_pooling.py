@@ -1,0 +1,123 @@
+"""Many classes against the rest, each held near one map for all: partial pooling by a ridge."""
+
+from collections.abc import Callable
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib._links import log_odds
+from skcalib._validation import Interval
+from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._logistic import fit_logistic
+
+# Slopes are measured against those of the pooled map. For a model that ranks the wrong way round these are not taken to
+# be smaller than this, relative to 1 / (typical log-odds).
+_SMALLEST_RELATIVE = 1e-3
+
+
+class ClassProblems(NamedTuple):
+    """The binary problems of K classes, one against the rest: log-odds and labels (K, n), weights (n,) or None."""
+
+    log_odds: np.ndarray
+    labels: np.ndarray
+    sample_weight: np.ndarray | None
+
+    @classmethod
+    def of_classes(cls, probabilities, codes, sample_weight):
+        """Return the problems of probabilities (n, K)."""
+        of_classes = np.empty(probabilities.shape[::-1])
+        for row, column in zip(of_classes, probabilities.T, strict=True):
+            row[:] = log_odds(column)
+        return cls(of_classes, np.arange(len(of_classes))[:, None] == codes, sample_weight)
+
+    @property
+    def root_mean_square(self):
+        """The typical log-odds over all problems."""
+        squares = np.einsum("kn,kn->n", self.log_odds, self.log_odds) / len(self.log_odds)
+        return float(np.sqrt(np.average(squares, weights=self.sample_weight)))
+
+    def fit_pooled(self, features, smooth=False, **options):
+        """Return the coefficients of one map for all the problems."""
+        flat = self.log_odds.ravel()
+        weight = None if self.sample_weight is None else np.tile(self.sample_weight, len(self.log_odds))
+        targets = self._targets(self.labels.ravel(), smooth)
+        return fit_logistic(lambda rows: features(flat[rows]), targets, weight, **options)
+
+    def fit_near(self, pooled, strength):
+        """Yield the coefficients of each class's map, held near the pooled one.
+
+        The ridge on the summed log-loss is ``strength * K * |distance @ (coef - pooled coef)|^2 / 2``.
+        """
+        penalty = strength * len(self.log_odds) * pooled.distance.T @ pooled.distance
+        options = {"start": pooled.coef, "penalty": penalty, "lower": pooled.lower}
+        for column, labels in zip(self.log_odds, self.labels, strict=True):
+            targets = self._targets(labels, pooled.smooth_targets)
+            yield fit_logistic(_features_of(column, pooled), targets, self.sample_weight, **options)
+
+    def _targets(self, labels, smooth):
+        """Return labels as targets, or Platt's with the counts of all problems together."""
+        if not smooth:
+            return labels
+        n_classes, n = self.log_odds.shape
+        positives = n if self.sample_weight is None else self.sample_weight.sum()
+        negatives = (n_classes - 1) * positives
+        return np.where(labels, (positives + 1) / (positives + 2), 1 / (negatives + 2))
+
+
+class PooledMap(NamedTuple):
+    """One map for the problems of all classes: `features` of log-odds (m,) as (d, m), and their coefficients.
+
+    `distance` is the matrix from coefficients to the coordinates in which the ridge measures deviations; `lower` are
+    bounds of the coefficients; `log_odds_range` are the lowest and the highest log-odds, for maps that end there.
+    """
+
+    features: Callable
+    coef: np.ndarray
+    distance: np.ndarray
+    lower: np.ndarray | None = None
+    smooth_targets: bool = False
+    log_odds_range: tuple[float, float] = (-np.inf, np.inf)
+
+
+class PartiallyPooledRecalibrator(BinaryRecalibrator):
+    """Base of the one-vs-rest methods that are logistic regressions on features of the log-odds.
+
+    A subclass defines ``_fit_pooled(problems)``, which returns the `PooledMap`, and ``_set_map(coef, pooled)``, which
+    sets the fitted attributes from a class's coefficients; beside the two functions for one event.
+    """
+
+    _parameter_constraints = {
+        **BinaryRecalibrator._parameter_constraints,
+        "strength": [Interval(Real, 0, None, closed="left")],
+    }
+    _scale = "log_odds"
+
+    @property
+    def _pools_classes(self):
+        return self.strength > 0 and self.multiclass == "ovr" and len(self.classes_) > 2
+
+    def _fit_parts(self, probabilities, codes, sample_weight):
+        if not self._pools_classes:
+            return super()._fit_parts(probabilities, codes, sample_weight)
+        problems = ClassProblems.of_classes(probabilities, codes, sample_weight)
+        pooled = self._fit_pooled(problems)
+        parts = [self._part() for _ in self.classes_]
+        for part, coef in zip(parts, problems.fit_near(pooled, self.strength), strict=True):
+            part._set_map(coef, pooled)
+        return parts
+
+    def _fit_pooled(self, problems):
+        raise NotImplementedError
+
+    def _set_map(self, coef, pooled):
+        raise NotImplementedError
+
+
+def slope_unit(slope, problems):
+    """Return what deviations of a slope are measured against: the pooled slope, positive and not next to 0."""
+    return max(abs(slope), _SMALLEST_RELATIVE / problems.root_mean_square)
+
+
+def _features_of(log_odds, pooled):
+    return lambda rows: pooled.features(log_odds[rows])
