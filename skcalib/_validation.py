@@ -56,25 +56,43 @@ class ScoredLabels(NamedTuple):
     `scores` is (n,) with boolean `labels` (True = the positive class) for one score a row, else (n, K) with the column
     index of each label. Two columns are one score, that of the positive class, where `multiclass` is "auto". Rows of
     weight zero are gone; `sample_weight` is None or float64 (n,). `classes` holds the labels: (negative, positive)
-    for one score, else in the order of the columns.
+    for one score, else in the order of the columns. `predicted` (n,) is the column of the first of the largest scores,
+    None for one score a row and for `multiclass="marginal"`.
     """
 
     scores: np.ndarray
     labels: np.ndarray
     sample_weight: np.ndarray | None
     classes: np.ndarray
+    predicted: np.ndarray | None = None
 
     @property
     def is_binary(self):
         """Whether the scores are those of one positive class."""
         return self.scores.ndim == 1
 
+    @property
+    def kept(self):
+        """The indices of the rows of positive weight."""
+        return np.arange(len(self.scores)) if self.sample_weight is None else np.flatnonzero(self.sample_weight)
+
+    def at(self, rows):
+        """Return the rows of an index."""
+        arrays = (self.scores, self.labels, self.sample_weight, self.predicted)
+        scores, labels, weight, predicted = (array if array is None else array[rows] for array in arrays)
+        return ScoredLabels(scores, labels, weight, self.classes, predicted)
+
 
 def check_scored_labels(
     y_true, y_proba, *, multiclass="auto", sample_weight=None, pos_label=None, labels=None, drop=True
 ):
     """Validate the input of a metric; see `ScoredLabels`. With `drop=False` rows of weight zero are kept."""
-    scores = check_scores(y_proba, name="y_proba", rows_sum_to_one=multiclass != "marginal")
+    scores, predicted = _checked_scores(
+        y_proba,
+        name="y_proba",
+        rows_sum_to_one=multiclass != "marginal",
+        predict_from={"auto": 3, "marginal": np.inf}.get(multiclass, 2),
+    )
     y_true = _check_label_vector(y_true, len(scores), name="y_true", scores_name="y_proba")
     sample_weight = check_sample_weight(sample_weight, len(scores))
     if scores.shape[1] <= 2:
@@ -84,14 +102,13 @@ def check_scored_labels(
             classes, codes = (classes, codes) if column == 1 else (classes[::-1], ~codes)
             codes = codes.astype(np.intp)
         else:
-            scores = scores[:, column]
+            scores, predicted = scores[:, column], None
     else:
         if pos_label is not None:
             raise ValueError(f"pos_label={pos_label!r} has no meaning for the {scores.shape[1]} columns of y_proba.")
         classes, codes = encode_labels(y_true, scores.shape[1], labels, name="y_true", classes_name="labels")
-    if drop:
-        scores, codes, sample_weight = drop_zero_weight(sample_weight, scores, codes)
-    return ScoredLabels(scores, codes, sample_weight, classes)
+    data = ScoredLabels(scores, codes, sample_weight, classes, predicted)
+    return data if sample_weight is None or not drop or sample_weight.min() > 0 else data.at(data.kept)
 
 
 def check_estimator_scores(estimator, X, *, input, reset):
@@ -110,13 +127,7 @@ def check_estimator_scores(estimator, X, *, input, reset):
 
 def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
     """Return scores as float32 or float64 of shape (n, C): finite and, as probabilities, inside [0, 1]."""
-    scores, precision = _as_float_matrix(scores, name)
-    refused, untouched = _ROUNDING[precision]
-    if input == "logit" or not _inside_unit_interval(scores):
-        scores = _check_range(scores, name, input, refused)
-    if input == "probability" and scores.shape[1] > 1 and rows_sum_to_one:
-        scores = _normalize_rows(scores, name, refused, untouched)
-    return scores
+    return _checked_scores(scores, name=name, input=input, rows_sum_to_one=rows_sum_to_one)[0]
 
 
 def check_sample_weight(sample_weight, n_samples):
@@ -408,8 +419,52 @@ def _first_string(array):
     return next((value for value in array.flat if isinstance(value, str | bytes)), None)
 
 
+def _checked_scores(scores, *, name, input="probability", rows_sum_to_one=True, predict_from=np.inf):
+    """Return what `check_scores` does and, from so many columns on, that of the first of each row's largest scores."""
+    scores, precision = _as_float_matrix(scores, name)
+    refused, untouched = _ROUNDING[precision]
+    if input == "logit":
+        return _check_range(scores, name, input, refused), None
+    sums = untouched if rows_sum_to_one and scores.shape[1] > 1 else None
+    predict = scores.shape[1] >= predict_from
+    summary = _row_summary(scores, sums, predict)
+    if summary is None:
+        scores = _check_range(scores, name, input, refused)
+        summary = _row_summary(scores, sums, predict)
+    total, predicted = summary
+    return scores if total is None else _normalize_rows(scores, total, name, refused, untouched), predicted
+
+
+def _row_summary(scores, untouched, predict):
+    """Return the sums of the rows and the columns of their largest scores, each if asked for: in one pass.
+
+    None if a score is not in [0, 1]. `untouched` is how close to 1 a sum must be told from 1, None for no sums.
+    """
+    total = None if untouched is None else np.empty(len(scores))
+    predicted = np.empty(len(scores), dtype=np.intp) if predict else None
+    for rows in row_blocks(*scores.shape):
+        block = scores[rows]
+        if not _inside_unit_interval(block):
+            return None
+        if total is not None:
+            total[rows] = _row_sums(block, untouched)
+        if predicted is not None:
+            block.argmax(axis=1, out=predicted[rows])
+    return total, predicted
+
+
+def _row_sums(block, untouched):
+    """Return the sum of each row, in single precision where that is enough to tell it from 1."""
+    if block.dtype == np.float64 or not block.flags.c_contiguous:  # NumPy adds pairwise along contiguous rows only
+        return block.sum(axis=1, dtype=np.float64)
+    total = block.sum(axis=1).astype(np.float64)
+    doubtful = np.flatnonzero(np.abs(total - 1) > untouched / 2)
+    total[doubtful] = block[doubtful].sum(axis=1, dtype=np.float64)
+    return total
+
+
 def _inside_unit_interval(scores):
-    """Return whether no score is negative (-0 included), above 1 or NaN: in one pass, and without a temporary.
+    """Return whether no score is negative (-0 included), above 1 or NaN, without a temporary.
 
     Read as unsigned integers, the floats from 0 to 1 are the numbers up to the one that is read for 1, and all others
     are larger.
@@ -439,11 +494,7 @@ def _check_range(scores, name, input, refused):
     return np.clip(scores, 0, 1) + 0  # -0 becomes 0
 
 
-def _normalize_rows(scores, name, refused, untouched):
-    total = np.empty(len(scores))
-    ones = np.ones(scores.shape[1])
-    for rows in row_blocks(*scores.shape):
-        np.matmul(scores[rows].astype(np.float64, copy=False), ones, out=total[rows])
+def _normalize_rows(scores, total, name, refused, untouched):
     off = np.abs(total - 1)
     worst = off.max()
     if worst > refused:

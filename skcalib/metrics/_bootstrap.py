@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._intervals import check_confidence_level
 from skcalib._reductions import binary_tasks, resolve_multiclass
-from skcalib._validation import ScoredLabels, check_groups, check_scored_labels, drop_zero_weight
+from skcalib._validation import ScoredLabels, check_groups, check_scored_labels
 from skcalib.binning import BaseBinning, EqualMass, EqualWidth, MonotonicSweep, check_binning
 from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, neighborhood_calibration_error
 from skcalib.metrics._errors import (
@@ -202,13 +202,11 @@ class _Rows(NamedTuple):
         if stratify and groups is not None:
             raise ValueError("stratify=True and groups= exclude each other: a cluster may hold several classes.")
         n = len(data.scores)
-        cluster = np.zeros(n) if groups is None else check_groups(groups, n)[1]
-        scores, labels, kept, cluster, weight = drop_zero_weight(
-            data.sample_weight, data.scores, data.labels, np.arange(n), cluster
-        )
-        data = data._replace(scores=scores, labels=labels, sample_weight=weight)
-        stratum = labels.astype(np.int64) if stratify else np.zeros(len(labels), dtype=np.int64)
-        return cls(data, n, kept, None if groups is None else cluster, stratum)
+        kept = data.kept
+        cluster = None if groups is None else check_groups(groups, n)[1][kept]
+        data = data if len(kept) == n else data.at(kept)
+        stratum = data.labels.astype(np.int64) if stratify else np.zeros(len(kept), dtype=np.int64)
+        return cls(data, n, kept, cluster, stratum)
 
     def units(self):
         if self.cluster is not None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skcalib._reductions import resolve_multiclass
-from skcalib._validation import check_groups, check_scored_labels, drop_zero_weight
+from skcalib._validation import check_groups, check_scored_labels
 from skcalib.binning import EqualWidth, check_binning
 from skcalib.metrics._errors import binned_power, check_norm, error_root, power_over_tasks
 
@@ -116,21 +116,18 @@ def _is_predicted_class(groups):
 
 
 def _predicted_class(data):
-    return data.classes, (data.scores > 0.5).astype(np.intp) if data.is_binary else data.scores.argmax(axis=1)
+    if data.is_binary:
+        return data.classes, (data.scores > 0.5).astype(np.intp)
+    return data.classes, data.scores.argmax(axis=1) if data.predicted is None else data.predicted
 
 
 def _split(data, codes):
     """Yield the code of each group that has rows of positive weight, and those rows."""
-    scores, labels, codes, weight = drop_zero_weight(data.sample_weight, data.scores, data.labels, codes)
-    order = np.argsort(codes, kind="stable")
+    kept = data.kept
+    order = kept[np.argsort(codes[kept], kind="stable")]
     present, starts = np.unique(codes[order], return_index=True)
     for code, rows in zip(present, np.split(order, starts[1:]), strict=True):
-        yield (
-            code,
-            data._replace(
-                scores=scores[rows], labels=labels[rows], sample_weight=None if weight is None else weight[rows]
-            ),
-        )
+        yield code, data.at(rows)
 
 
 def _reduced(errors, weights, reduce):

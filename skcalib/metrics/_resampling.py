@@ -77,8 +77,8 @@ def _task_sums(task, edges, units, values, counts, rng):
     design = _design(task, edges, units, values)
     sums = (counts @ design).reshape(len(counts), 5, n_bins)
     if units.score_variance is not None:
-        deviate = np.sqrt(counts * units.score_variance) * rng.standard_normal(counts.shape)
-        sums[:, 1] += deviate @ design[:, :n_bins]
+        variance = counts @ (units.score_variance[:, None] * design[:, :n_bins] ** 2)
+        sums[:, 1] += np.sqrt(variance) * rng.standard_normal(variance.shape)
     weight, score, label, score_squared, score_label = np.moveaxis(sums, 1, 0)
     return BinStatistics(
         edges=edges,
