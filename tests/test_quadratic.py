@@ -176,3 +176,28 @@ def test_parameters_are_checked():
         _fit(log_odds, y, -1)
     with pytest.raises(ValueError, match="'monotone' parameter"):
         _fit(log_odds, y, monotone="yes")
+
+
+def test_a_slope_that_ends_a_hair_above_its_bound_does_not_end_the_fit():
+    # After one step the upper slope is rounding above 0: a search along the others' step would never leave.
+    rng = np.random.default_rng(10)
+    scores = np.round(rng.beta(0.5, 0.5, 300), 2)
+    y = rng.random(300) < scores**1.5
+    model = QuadraticScaling(monotone=True).fit(scores, y)
+    log_odds = logit(scores.clip(2**-52, 1 - 2**-52))
+    inverse = _smoothed_inverse_temperature(log_odds, y, np.ones(300))
+    z, ones = inverse * log_odds, np.ones(300)
+    spread = math.sqrt(np.mean(z**2))
+    best = minimize(
+        _loss,
+        [0, 1, 0],
+        args=(z, y, ones, 1),
+        method="SLSQP",
+        constraints={
+            "type": "ineq",
+            "fun": lambda theta: theta[1] + 2 * theta[2] * np.array([z.min(), z.max()]) / spread,
+        },
+        options={"ftol": 1e-13, "maxiter": 500},
+    )
+    theta = [model.intercept_, model.slope_ / inverse, model.curvature_ * spread / inverse**2]
+    assert _loss(theta, z, y, ones, 1) <= best.fun + 1e-6

@@ -13,6 +13,7 @@ _SETTLED_SAMPLE = 1e-2  # decrement of a start: far less than the log-likelihood
 _LARGEST_LOG_ODDS = 700.0  # beyond it the exponential leaves the range of float64
 _MAX_STEPS = 100
 _MAX_HALVINGS = 40
+_NO_ROOM = 1e-6
 
 
 def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=None, lower=None):
@@ -125,7 +126,7 @@ def _minimised(loss, coef, at_coef, lower, settled=0.0):
     """
     for _ in range(_MAX_STEPS):
         current, gradient, hessian = at_coef
-        step = _newton_step(hessian, gradient, free=(coef > lower) | (gradient < 0))
+        step = _newton_step(hessian, gradient, room=coef - lower)
         decrement = gradient @ step
         if decrement <= 1e-22 * loss.total_weight:
             break
@@ -150,9 +151,13 @@ def _descended(loss, coef, step, current, lower):
     return coef, None
 
 
-def _newton_step(hessian, gradient, free):
-    """Return Newton's step in the free coefficients: those on their bound that would leave it stay."""
-    step = np.zeros_like(gradient)
+def _newton_step(hessian, gradient, room):
+    """Return Newton's step in the free coefficients; those that have no `room` above their bound and fall go onto it.
+
+    A hair above the bound is no room: no step of the others would be short enough for the line search.
+    """
+    free = (room > _NO_ROOM) | (gradient < 0)
+    step = np.where(free, 0, room)
     step[free] = np.linalg.lstsq(hessian[np.ix_(free, free)], gradient[free], rcond=None)[0]
     return step
 
