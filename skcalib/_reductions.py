@@ -24,7 +24,7 @@ class BinaryTask(NamedTuple):
     def statistics(self, strategy, *, squares=True):
         """Return the bin statistics under a binning strategy; see `BinStatistics.from_scores` for `squares`."""
         scores, labels = self.scores, self.labels
-        if strategy.sorts_scores and self.sample_weight is None and not in_order(scores):
+        if self.sample_weight is None and strategy._sorts(len(scores)) and not in_order(scores):
             scores, labels = sorted_rows(scores, labels)
         edges = strategy.bin_edges(scores, labels, self.sample_weight)
         return BinStatistics.from_scores(scores, labels, edges, self.sample_weight, squares=squares)

@@ -9,9 +9,10 @@ from sklearn.base import BaseEstimator
 
 from skcalib._bin_lookup import BinLookup
 from skcalib._blocks import row_blocks
+from skcalib._cut_search import cut_search_pays, joined_rows
 from skcalib._defaults import DefaultObjects
 from skcalib._information import least_loss_cuts
-from skcalib._sorting import sorted_scores
+from skcalib._sorting import in_order, sorted_scores
 from skcalib._sweep import DistinctScores, EqualMassCuts, EqualWidthCuts, sweep
 
 __all__ = [
@@ -110,8 +111,6 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         Whether the edges have a meaning on [0, 1] only. Scores that are log-odds are then mapped there first.
     needs_labels : bool
         Whether the edges depend on `y`. A metric that is binned by its own labels is a biased one: see the strategy.
-    sorts_scores : bool
-        Whether the edges are found by sorting. Rows that are to be binned as well are then sorted beforehand.
 
     Examples
     --------
@@ -126,7 +125,6 @@ class BaseBinning(DefaultObjects, BaseEstimator):
 
     needs_unit_interval = True
     needs_labels = False
-    sorts_scores = False
 
     def bin_edges(self, scores, y=None, sample_weight=None, *, support=(0.0, 1.0)):
         """Return the edges of the bins for these scores.
@@ -165,6 +163,10 @@ class BaseBinning(DefaultObjects, BaseEstimator):
 
     def _edges(self, scores, y, sample_weight):
         raise NotImplementedError(f"{type(self).__name__} must define _edges(scores, y, sample_weight).")
+
+    def _sorts(self, n_rows):
+        """Return whether edges for so many rows take a sort: rows that are also binned are then sorted beforehand."""
+        return False
 
 
 class EqualWidth(BaseBinning):
@@ -220,20 +222,25 @@ class EqualMass(BaseBinning):
     """
 
     needs_unit_interval = False
-    sorts_scores = True
 
     def __init__(self, n_bins=15):
         self.n_bins = n_bins
 
+    def _sorts(self, n_rows):
+        return not cut_search_pays(n_rows, resolve_n_bins(self.n_bins, n_rows))
+
     def _edges(self, scores, y, sample_weight):
         n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight)
+        tolerance = 0.0 if sample_weight is None else _WEIGHT_TOLERANCE
+        if cut_search_pays(len(scores), n_bins) and not in_order(scores):
+            scores, sample_weight = joined_rows(scores, sample_weight, n_bins)
         if sample_weight is None:
             distinct = sorted_scores(scores)  # repetitions do no harm below
             n_bins = min(n_bins, len(scores))  # more bins than rows are one a row
             cuts = -(-np.arange(1, n_bins) * len(scores) // n_bins) - 1
         else:
             distinct, cumulative = _cumulative_weight(scores, sample_weight)
-            reached = np.arange(1, n_bins) * (cumulative[-1] * (1 - _WEIGHT_TOLERANCE))
+            reached = np.arange(1, n_bins) * (cumulative[-1] * (1 - tolerance))
             cuts = np.searchsorted(cumulative * n_bins, reached, side="left")
         return edges_above(distinct, cuts)
 
@@ -252,7 +259,9 @@ class UniqueScores(BaseBinning):
     """
 
     needs_unit_interval = False
-    sorts_scores = True
+
+    def _sorts(self, n_rows):
+        return True
 
     def _edges(self, scores, y, sample_weight):
         distinct = np.unique(scores)
@@ -424,7 +433,6 @@ class MonotonicSweep(BaseBinning):
     """
 
     needs_labels = True
-    sorts_scores = True
     _default_objects = {"base": EqualMass}
 
     def __init__(self, base=None):
@@ -441,6 +449,9 @@ class MonotonicSweep(BaseBinning):
             if isinstance(base, strategy):
                 return cuts
         raise TypeError(f"base of MonotonicSweep must be EqualMass() or EqualWidth(), found {self.base!r}.")
+
+    def _sorts(self, n_rows):
+        return True
 
     def _edges(self, scores, y, sample_weight):
         cuts = self._cuts()
@@ -469,7 +480,9 @@ class PoolAdjacentViolators(BaseBinning):
 
     needs_unit_interval = False
     needs_labels = True
-    sorts_scores = True
+
+    def _sorts(self, n_rows):
+        return True
 
     def _edges(self, scores, y, sample_weight):
         table = DistinctScores.from_rows(scores, y, sample_weight)

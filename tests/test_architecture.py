@@ -19,6 +19,7 @@ HOUSE = [
     "_defaults",
     "_links",
     "_sorting",
+    "_cut_search",
     "_intervals",
     "_validation",
     "_columns",
