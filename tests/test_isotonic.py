@@ -7,6 +7,7 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
 from skcalib import IsotonicCalibration
+from skcalib.recalibrators._isotonic import _interpolated
 
 
 def _sample(n=200, values=50):
@@ -107,3 +108,19 @@ def test_monotone_maps_of_the_scores_change_nothing_at_the_scores():
     np.testing.assert_array_equal(IsotonicCalibration().fit(scores**3, y).predict_proba(scores**3), plain)
     on_logits = IsotonicCalibration(input="logit").fit(logit(scores), y).predict_proba(logit(scores))
     np.testing.assert_array_equal(on_logits, plain)
+
+
+@pytest.mark.parametrize("scale", [1.0, 40.0], ids=["probabilities", "log-odds"])
+@pytest.mark.parametrize("n_knots", [1, 2, 3, 40, 3000])
+def test_interpolation_is_that_of_numpy_and_exact_at_the_knots(n_knots, scale):
+    rng = np.random.default_rng(n_knots)
+    knots = np.unique(np.append(rng.random(n_knots - 1), 1.0)) * scale - (scale > 1) * 20
+    values = np.sort(rng.choice([0.0, 1e-300, 0.1, 1 / 3, 0.7, 1.0], n_knots))
+    low, high = knots[0] - 0.5 * (scale > 1), knots[-1] + 0.5 * (scale > 1)
+    scores = np.sort(np.concatenate((rng.uniform(max(low, 0) if scale == 1 else low, high, 5000), knots)))
+    found = _interpolated(scores, knots, values)
+    np.testing.assert_allclose(found, np.interp(scores, knots, values), rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(_interpolated(knots, knots, values), values)
+    assert np.diff(found).min() >= 0
+    assert found.min() >= values[0]
+    assert found.max() <= values[-1]

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from skcalib._bin_lookup import BinLookup
 from skcalib._sweep import DistinctScores
 from skcalib.recalibrators._base import BinaryRecalibrator
 
@@ -78,7 +79,20 @@ class IsotonicCalibration(BinaryRecalibrator):
         knots = self.score_knots_
         if len(knots) > 1 and np.diff(knots).min() < _SMALLEST_GAP:  # interp divides by it
             scores, knots = scores * _MAGNIFIER, knots * _MAGNIFIER
-        return np.interp(scores, knots, self.probability_knots_)
+        return _interpolated(scores, knots, self.probability_knots_)
+
+
+def _interpolated(scores, knots, values):
+    """Return what `np.interp` does, exact at the knots and never falling: scores are looked up, not searched for."""
+    outer = (0.0, 1.0) if knots[0] >= 0 and knots[-1] <= 1 else (-np.inf, np.inf)
+    segment = BinLookup(np.concatenate((outer[:1], knots, outer[1:])), len(scores))(scores)
+    # The right end of each segment; the first and the last are flat.
+    knot, value = (np.append(ends, ends[-1]) for ends in (knots, values))
+    slope = np.concatenate(([0.0], np.diff(values) / np.diff(knots), [0.0]))
+    probability = value[segment] - slope[segment] * (knot[segment] - scores)
+    return np.maximum(
+        probability, np.append(values[0], values)[segment], out=probability
+    )  # by rounding it could be less
 
 
 def _pooled(scores, labels, sample_weight):
