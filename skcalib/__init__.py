@@ -1,5 +1,7 @@
 """Calibrated probabilities for scikit-learn: recalibrators, honest metrics, pluggable bins."""
 
+from importlib import import_module
+
 from skcalib.cross_fitting import CrossFittedClassifier
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators import (
@@ -49,3 +51,16 @@ __all__ = [
     "estimate_target_prior",
     "__version__",
 ]
+
+_SUBMODULES = ("binning", "displays", "guarantees", "metrics", "model_selection", "simulation")
+
+
+def __getattr__(name):
+    """Import a submodule when it is first asked for: what is not used costs no time."""
+    if name in _SUBMODULES:
+        return import_module(f"skcalib.{name}")
+    raise AttributeError(f"module 'skcalib' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_SUBMODULES})

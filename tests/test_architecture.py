@@ -141,6 +141,16 @@ print(*sorted({name.partition(".")[0] for name in sys.modules} - before - set(sy
     assert _run(code) == ["skcalib"]
 
 
+def test_submodules_are_imported_when_asked_for():
+    code = """
+import sys, skcalib
+print("skcalib.metrics" in sys.modules, skcalib.metrics.__name__, skcalib.displays.__name__, "metrics" in dir(skcalib))
+"""
+    assert _run(code) == ["False", "skcalib.metrics", "skcalib.displays", "True"]
+    with pytest.raises(AttributeError, match="no attribute 'metric'"):
+        skcalib.metric  # noqa: B018
+
+
 def test_import_and_use_have_no_side_effects(tmp_path):
     code = """
 import os, warnings, numpy as np

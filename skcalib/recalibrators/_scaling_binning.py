@@ -8,7 +8,6 @@ from sklearn.utils.validation import check_is_fitted
 from skcalib._bin_statistics import BinStatistics
 from skcalib._validation import HasMethods, check_targets, encode_labels
 from skcalib.binning import UniqueScores
-from skcalib.metrics import calibration_error_interval
 from skcalib.recalibrators._binned import BinnedRecalibrator, take_rows
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._splitting import split_rows
@@ -157,6 +156,8 @@ class ScalingBinning(BinnedRecalibrator):
         ----------
         Kumar, Liang and Ma (2019), Verified uncertainty calibration, Section 5.
         """
+        from skcalib.metrics import calibration_error_interval  # which a fit does without
+
         check_is_fitted(self)
         if not 0 < max_error <= 1:
             raise ValueError(f"max_error must lie in (0, 1], found {max_error!r}.")
