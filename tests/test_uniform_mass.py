@@ -224,3 +224,35 @@ def test_refusals_give_the_reason():
             call()
     for model in (PlattScaling(), ScalingBinning()):  # no theory, no method
         assert not hasattr(model, "certificate")
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "named"),
+    [
+        (UniformMassBinning(5), {"randomize": True}, "randomize"),
+        (UniformMassBinning(5), {"keep_boundary": True, "n_bins": 4}, "keep_boundary, n_bins"),
+        (HistogramBinning(EqualWidth(5), smoothing=1.0), {"smoothing": 0.0}, "smoothing"),
+        (HistogramBinning(EqualMass(5)), {"sample_split": 0.5}, "sample_split"),
+        (HistogramBinning(EqualMass(5)), {"binning": EqualWidth(5)}, "binning"),
+        (HistogramBinning(EqualMass(5)), {"binning": FixedEdges([0, 0.5, 1])}, "binning"),
+        (HistogramBinning(EqualWidth(5)), {"binning__n_bins": 4}, "binning__n_bins"),
+        (HistogramBinning(FixedEdges(np.array([0, 0.5, 1]))), {"binning__edges": np.array([0, 0.4, 1])}, "edges"),
+    ],
+)
+def test_no_certificate_for_parameters_that_were_not_fitted(model, change, named):
+    scores, y = distinct_problem(200)
+    model = clone(model).fit(scores, y).set_params(**change)
+    with pytest.raises(ValueError, match=f"No certificate: .*{named}.* changed since the fit. Fit again."):
+        model.certificate()
+
+
+def test_parameters_that_are_set_to_what_they_were_change_nothing():
+    scores, y = distinct_problem(200)
+    rule = lambda n: 4  # noqa: E731
+    for binning in (EqualMass(rule), FixedEdges([0, 0.5, 1])):
+        model = HistogramBinning(binning, sample_split=0.5, random_state=np.random.RandomState(0)).fit(scores, y)
+        promised = model.certificate().epsilon
+        model.set_params(binning=clone(binning), random_state=1, classes=None)
+        assert model.certificate().epsilon == promised
+    model = UniformMassBinning(5).fit(scores, y).set_params(confidence_level=0.95)
+    assert model.certificate().confidence_level == 0.95

@@ -1,12 +1,16 @@
 """What certified recalibrators share: asking for the certificate, and the refusals that concern them all."""
 
+import copy
 from dataclasses import replace
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib.guarantees import independent_bins_certificate
 
 _DEFAULT_LEVEL = 0.9
+# Parameters that may change after the fit: the state of a generator moves on, and a level can be asked for.
+_NOT_PROMISED = ("random_state", "confidence_level")
 
 
 class CertifiedMixin:
@@ -46,6 +50,10 @@ class CertifiedMixin:
         splitting.
         """
         check_is_fitted(self)
+        now, fitted = self._promised_params(), self._fitted_params_
+        changed = [name for name in now if name not in fitted or not np.array_equal(now[name], fitted[name])]
+        if changed:
+            raise ValueError(f"No certificate: {', '.join(changed)} changed since the fit. Fit again.")
         problems = getattr(self, "estimators_", [self])
         if len(problems) > 1 and self.normalize:
             raise ValueError(
@@ -60,6 +68,18 @@ class CertifiedMixin:
             sentence = "The promise is about the probability of the predicted class, which the model alone decides."
             certificate = replace(certificate, assumptions=(*certificate.assumptions, sentence))
         return certificate
+
+    def _fit_scores(self, scores, codes, sample_weight):
+        super()._fit_scores(scores, codes, sample_weight)
+        self._fitted_params_ = copy.deepcopy(self._promised_params())
+
+    def _promised_params(self):
+        """Return the parameters that a promise depends on, with those of a nested object and its type."""
+        return {
+            name: type(value) if hasattr(value, "get_params") else value
+            for name, value in self.get_params().items()
+            if name not in _NOT_PROMISED
+        }
 
 
 def certify_independent_bins(problems, edges, *, bound, **promise):
