@@ -26,9 +26,11 @@ RECALIBRATORS = [
     skcalib.PlattScaling(),
     skcalib.PlattScaling(loss="squared", smooth_targets=False),
     skcalib.PlattScaling(multiclass="top_label"),
+    skcalib.PlattScaling(strength=1.0),
     skcalib.PriorShift(train_prior="balanced"),
     skcalib.QuadraticScaling(),
     skcalib.QuadraticScaling(alpha=0.1, monotone=True),
+    skcalib.QuadraticScaling(strength=0),
     skcalib.ScalingBinning(binning=3),
     skcalib.SplineCalibration(),
     skcalib.SplineCalibration(4, strength=0.5, monotone=True, multiclass="top_label"),
@@ -44,8 +46,9 @@ RECALIBRATORS = [
 ]
 # Those whose theory has no weights.
 UNWEIGHTED = (skcalib.UniformMassBinning,)
-# Those that fit with `classes=` where a class has no row.
+# Those that fit with `classes=` where one of three classes has no row.
 FIT_MISSING_CLASS = (
+    skcalib.BetaCalibration,
     skcalib.ClasswiseTemperatureScaling,
     skcalib.DirichletCalibration,
     skcalib.HistogramBinning,

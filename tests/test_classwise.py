@@ -18,7 +18,7 @@ def _sample(n=300, n_classes=3, seed=0):
     return logits, np.array([rng.choice(n_classes, p=row) for row in softmax(true_inverse * logits, axis=1)])
 
 
-def _fit(logits, y, max_deviation=np.inf, **options):
+def _fit(logits, y, max_deviation, **options):
     return ClasswiseTemperatureScaling(max_deviation, input="logit", **options).fit(logits, y)
 
 
@@ -45,7 +45,7 @@ def test_without_deviation_it_is_temperature_scaling():
 
 def test_with_any_deviation_classes_are_fitted_alone():
     logits, y = _sample()
-    model = _fit(logits, y)
+    model = _fit(logits, y, np.inf)
     predicted = logits.argmax(axis=1)
     for k in range(3):
         rows = predicted == k
@@ -102,9 +102,9 @@ def test_the_example_by_hand():
 
 def test_of_many_centres_the_one_nearest_the_pooled_optimum():
     logits, y = _sample()
-    alone = _fit(logits, y).inverse_temperature_
+    alone = _fit(logits, y, np.inf).inverse_temperature_
     pooled = TemperatureScaling(input="logit").fit(logits, y).inverse_temperature_
-    assert _fit(logits, y).shared_inverse_temperature_ == pytest.approx(pooled, rel=1e-8)
+    assert _fit(logits, y, np.inf).shared_inverse_temperature_ == pytest.approx(pooled, rel=1e-8)
     middle = (alone.max() + alone.min()) / 2
     reach = (alone.max() - alone.min()) / 2
     for slack in (0.01, 0.05):
@@ -116,7 +116,7 @@ def test_of_many_centres_the_one_nearest_the_pooled_optimum():
         np.testing.assert_allclose(model.inverse_temperature_, alone, rtol=1e-8)
 
 
-@pytest.mark.parametrize("max_deviation", [0, 0.5, 30, np.inf])
+@pytest.mark.parametrize("max_deviation", [0, 0.5, 30, "auto", np.inf])
 def test_bounds_hold_and_decisions_stay(max_deviation):
     rng = np.random.default_rng(0)
     logits = rng.normal(scale=3, size=(120, 4))
@@ -126,7 +126,9 @@ def test_bounds_hold_and_decisions_stay(max_deviation):
         model = _fit(logits, y, max_deviation, bounds=bounds)
         everything = np.append(model.inverse_temperature_, model.shared_inverse_temperature_)
         assert bounds[0] <= everything.min() <= everything.max() <= bounds[1]
-        assert np.abs(model.inverse_temperature_ - model.shared_inverse_temperature_).max() <= max_deviation + 1e-9
+        assert (
+            np.abs(model.inverse_temperature_ - model.shared_inverse_temperature_).max() <= model.max_deviation_ + 1e-9
+        )
         if max_deviation == np.inf:
             assert model.inverse_temperature_[:2].tolist() == [bounds[1], bounds[0]]
         new = rng.normal(scale=3, size=(500, 4))
@@ -137,7 +139,7 @@ def test_bounds_hold_and_decisions_stay(max_deviation):
 
 def test_decisions_stay_where_probabilities_round():
     logits, y = _sample()
-    model = _fit(logits, y, bounds=(1e-2, 1e-2))
+    model = _fit(logits, y, np.inf, bounds=(1e-2, 1e-2))
     close = np.array([[1.0, np.nextafter(1.0, 2.0), 0.0]])  # a hundredth of them is the same float
     assert model.predict(close).tolist() == [1]
 
@@ -146,7 +148,7 @@ def test_sure_and_right_beyond_rounding_ends_on_the_bound():
     # exp(-800 alpha) is 0: neither slope nor curvature is left, and the loss still falls.
     logits = np.array([[800.0, 0, 0]] * 5 + [[0, 3.0, 0]] * 4 + [[0, 0, 2.0]] * 4)
     y = np.array([0] * 5 + [1, 1, 1, 2] + [2, 2, 2, 0])
-    assert _fit(logits, y).inverse_temperature_[0] == 100
+    assert _fit(logits, y, np.inf).inverse_temperature_[0] == 100
 
 
 def test_classes_never_predicted_take_the_shared_value():
@@ -166,25 +168,104 @@ def test_classes_never_predicted_take_the_shared_value():
 def test_integer_weights_are_repeated_rows():
     logits, y = _sample()
     weights = np.random.default_rng(2).integers(0, 4, len(y))
-    for gamma in (0, 0.3, np.inf):
+    for gamma in (0, 0.3, "auto", np.inf):
         weighted = ClasswiseTemperatureScaling(gamma, input="logit").fit(logits, y, weights)
         rows = ClasswiseTemperatureScaling(gamma, input="logit").fit(*repeated(weights, logits, y))
         np.testing.assert_allclose(weighted.inverse_temperature_, rows.inverse_temperature_, rtol=1e-9)
+        assert weighted.max_deviation_ == pytest.approx(rows.max_deviation_, rel=1e-9)
+
+
+def _warranted(logits, y, shared):
+    """Return the rule for "auto", row by row: the moment estimate of the spread over twice the standard error."""
+    slopes, curvatures = {}, {}
+    for row, label in zip(logits, y, strict=True):
+        share = np.exp(shared * row) / np.exp(shared * row).sum()
+        k = int(row.argmax())
+        slopes.setdefault(k, []).append(share @ row - row[label])
+        curvatures.setdefault(k, []).append(share @ row**2 - (share @ row) ** 2)
+    information = {k: sum(values) for k, values in curvatures.items()}
+    total = sum(information.values())
+    excess, noise, left = 0.0, 0.0, total
+    for k, values in slopes.items():
+        scatter = sum(slope**2 for slope in values) / information[k]
+        excess += sum(values) ** 2 / information[k] - (1 - information[k] / total) * scatter
+        noise += scatter
+        left -= information[k] ** 2 / total
+    return max(excess, 0) / left / (2 * np.sqrt(noise / total))
+
+
+def test_the_deviation_that_the_rows_warrant():
+    for n_classes, seed in ((3, 0), (10, 1), (30, 2)):
+        logits, y = _sample(n=600, n_classes=n_classes, seed=seed)
+        model, pooled = _fit(logits, y, "auto"), TemperatureScaling(input="logit").fit(logits, y)
+        expected = _warranted(logits, y, pooled.inverse_temperature_)
+        assert 0.1 < expected < 10
+        assert model.max_deviation_ == pytest.approx(expected, rel=1e-5)
+        same = _fit(logits, y, model.max_deviation_)
+        np.testing.assert_array_equal(model.inverse_temperature_, same.inverse_temperature_)
+        assert same.max_deviation_ == model.max_deviation_
+
+
+def test_with_more_rows_the_warranted_deviation_grows_like_their_root():
+    logits, y = _sample(n=3000, n_classes=5)
+    once, often = (ClasswiseTemperatureScaling(input="logit").fit(logits, y, np.full(3000, w)) for w in (1, 10_000))
+    assert often.max_deviation_ == pytest.approx(100 * once.max_deviation_, rel=0.2)
+    np.testing.assert_allclose(often.inverse_temperature_, _fit(logits, y, np.inf).inverse_temperature_, rtol=1e-9)
+
+
+def test_plenty_of_rows_are_not_bound():
+    logits, y = _sample(n=20_000, n_classes=6)
+    np.testing.assert_allclose(
+        _fit(logits, y, "auto").inverse_temperature_, _fit(logits, y, np.inf).inverse_temperature_, rtol=1e-6
+    )
+
+
+def test_classes_that_do_not_differ_keep_together():
+    # The moment estimate is unbiased before it is cut at 0: half of the time it is 0, and small the other half.
+    deviations = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        logits = 2 * rng.normal(size=(400, 20))
+        y = (softmax(logits, axis=1).cumsum(axis=1) > rng.random((400, 1))).argmax(axis=1)
+        deviations.append(_fit(1.5 * logits, y, "auto").max_deviation_)
+    assert 0.25 < np.mean(np.array(deviations) == 0) < 0.75
+    assert np.quantile(deviations, 0.9) < 0.1  # of an inverse temperature of 2/3
+
+
+def test_two_classes_are_fitted_alone_by_default():
+    logits, y = _sample(n_classes=2)
+    model = ClasswiseTemperatureScaling(input="logit").fit(logits, y)
+    assert model.max_deviation_ == np.inf
+    np.testing.assert_array_equal(model.inverse_temperature_, _fit(logits, y, np.inf).inverse_temperature_)
+
+
+def test_nothing_to_tell_classes_apart_warrants_no_deviation():
+    # One class is predicted alone; or rows without a preference; or every row right beyond rounding.
+    rng = np.random.default_rng(0)
+    one = np.column_stack((3 + rng.random(50), rng.random((50, 2))))
+    for logits, y in (
+        (one, rng.integers(0, 3, 50)),
+        (np.zeros((6, 3)), np.arange(6) % 3),
+        (1e4 * np.eye(3)[np.arange(9) % 3], np.arange(9) % 3),
+    ):
+        model = ClasswiseTemperatureScaling(input="logit").fit(logits, y)
+        assert model.max_deviation_ == 0
+        assert np.ptp(model.inverse_temperature_) == 0
 
 
 def test_parameters_are_checked():
     logits, y = _sample()
     for bounds in ((1, 0.5), (0, 1), (1, np.inf), (1,), ("a", "b"), (np.nan, 1)):
         with refused(ValueError, "bounds"):
-            _fit(logits, y, bounds=bounds)
-    for gamma in (-1, "much"):
+            _fit(logits, y, 0.1, bounds=bounds)
+    for gamma in (-1, "much", np.nan):
         with pytest.raises(ValueError, match="'max_deviation' parameter"):
             _fit(logits, y, gamma)
     with refused(ValueError, "ClasswiseTemperatureScaling", "two classes"):
         ClasswiseTemperatureScaling(input="logit", classes=[0, 1, 2]).fit(logits[:4], np.zeros(4, int))
 
 
-@pytest.mark.parametrize("max_deviation", [0, 0.3, np.inf])
+@pytest.mark.parametrize("max_deviation", [0, 0.3, "auto", np.inf])
 def test_classes_without_errors_cost_no_more_passes(monkeypatch, max_deviation):
     # Newton's steps toward infinity have one length: some 200 passes over the rows if the bounds are not tried.
     logits, y = _sample(n=2000, n_classes=10)

@@ -35,7 +35,7 @@ _METHODS = {
     "uncalibrated": None,
     "VS": VectorScaling(),
     "TS": TemperatureScaling(),
-    "CTS": ClasswiseTemperatureScaling(),
+    "CTS": ClasswiseTemperatureScaling(np.inf),
 }
 _CORRUPTIONS = {"noise": "30 % label noise on half the classes", "few": "5 % of the rows of half the classes"}
 _ERRORS = ("ECE", "Max-ECE", "Avg-ECE")

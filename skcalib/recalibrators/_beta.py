@@ -132,7 +132,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         self.c_ = at_half + (self.a_ - self.b_) * float(np.log(2))
 
     def _predict_binary(self, log_odds):
-        return clip_probability(expit(np.array([self.a_, self.b_]) @ _log_features(log_odds) + self.c_))
+        log_score, minus_log_rest = _log_features(log_odds)  # not a matrix product: that rounds by the number of rows
+        return clip_probability(expit(self.a_ * log_score + self.b_ * minus_log_rest + self.c_))
 
 
 def _log_features(log_odds):

@@ -62,7 +62,20 @@ class ClassProblems(NamedTuple):
         n_classes, n = self.log_odds.shape
         positives = n if self.sample_weight is None else self.sample_weight.sum()
         negatives = (n_classes - 1) * positives
-        return np.where(labels, (positives + 1) / (positives + 2), 1 / (negatives + 2))
+        return _SmoothedTargets(labels, low=1 / (negatives + 2), high=(positives + 1) / (positives + 2))
+
+
+class _SmoothedTargets:
+    """An array of `high` where a label is true and `low` where not, made slice by slice: there are n K of them."""
+
+    def __init__(self, labels, low, high):
+        self.labels, self.low, self.high = labels, low, high
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, rows):
+        return np.where(self.labels[rows], self.high, self.low)
 
 
 class PooledMap(NamedTuple):
