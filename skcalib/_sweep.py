@@ -20,13 +20,12 @@ class DistinctScores(NamedTuple):
     `weight` and `positives` are cumulative, of length m + 1 for m distinct scores: entry k belongs to the first k of
     them. Weights are rounded to a multiple of 2^-52 of their total, so that these sums are exact: their differences
     compare as fractions do (two pure bins are tied, whatever their weights), and neither the order of the rows nor
-    their grouping changes a bit. Counts stay as they are.
+    their grouping changes a bit. Counts are integers, of 32 bits where that is enough.
     """
 
     scores: np.ndarray
     weight: np.ndarray
     positives: np.ndarray
-    is_count: bool
 
     @classmethod
     def from_rows(cls, scores, labels, sample_weight=None):
@@ -34,21 +33,28 @@ class DistinctScores(NamedTuple):
         if sample_weight is None:
             if not in_order(scores):
                 scores, labels = sorted_rows(scores, labels)
-            weight = np.arange(len(scores) + 1, dtype=np.float64)
-            positives = np.zeros(len(scores) + 1)
+            dtype = np.int32 if len(scores) < np.iinfo(np.int32).max else np.int64
+            positives = np.zeros(len(scores) + 1, dtype=dtype)
             np.cumsum(labels, out=positives[1:])
-            last = np.append(scores[1:] != scores[:-1], True)  # of the rows of a score
-            if not last.all():
-                kept = np.append(True, last)
-                scores, weight, positives = scores[last], weight[kept], positives[kept]
-            return cls(scores, weight, positives, is_count=True)
+            weight = np.arange(len(scores) + 1, dtype=dtype)
+            first = np.append(True, scores[1:] != scores[:-1])  # of the rows of a score
+            if not first.all():
+                starts = np.flatnonzero(first)
+                ends = np.append(starts, len(scores))
+                scores, weight, positives = scores[starts], weight[ends], positives[ends]
+            return cls(scores, weight, positives)
         distinct, inverse = np.unique(scores, return_inverse=True)
         rounded = _exactly_summable(sample_weight)
         weight = np.bincount(inverse, weights=rounded)
         positives = np.bincount(inverse, weights=rounded * labels)
         kept = weight > 0  # a weight below 2^-53 of the total is lost in every sum
         cumulative = [np.append(0.0, np.cumsum(values[kept])) for values in (weight, positives)]
-        return cls(distinct[kept], *cumulative, is_count=False)
+        return cls(distinct[kept], *cumulative)
+
+    @property
+    def is_count(self):
+        """Whether the weights are numbers of rows."""
+        return self.weight.dtype.kind == "i"
 
     @property
     def event_frequency(self):
@@ -61,12 +67,15 @@ class EqualMassCuts:
 
     def __init__(self, table):
         self.table = table
-        # A sum of weights counts as reached within rounding; counts are exact.
-        self._total = table.weight[-1] * (1.0 if table.is_count else 1 - 1e-12)
 
     def below(self, n_bins, cut):
         """Return how many distinct scores lie below cut `cut` of `n_bins`, arrays of one shape."""
-        below = np.searchsorted(self.table.weight, cut * self._total / n_bins, side="left")
+        weight = self.table.weight
+        if self.table.is_count:
+            reached = -(-cut * int(weight[-1]) // n_bins)
+        else:
+            reached = cut * (weight[-1] * (1 - 1e-12)) / n_bins  # a sum of weights counts as reached within rounding
+        below = np.searchsorted(weight, np.asarray(reached, dtype=weight.dtype), side="left")
         return np.where(cut == n_bins, len(self.table.scores), below)
 
     def finest(self):
@@ -123,7 +132,7 @@ def sweep(cuts):
     if _rises(table):
         return cuts.finest()  # averages of rising frequencies rise, for every B
     # Bins left of the first positive have frequency 0 and bins right of the last negative 1: nothing falls there.
-    first = np.searchsorted(table.positives, 0, side="right") - 1
+    first = np.searchsorted(table.positives, table.positives[:1], side="right")[0] - 1
     negatives = table.weight[-1] - table.positives[-1]
     last = bisect_left(range(limit), negatives, key=lambda below: table.weight[below] - table.positives[below]) - 1
     start, falling = 2, None
