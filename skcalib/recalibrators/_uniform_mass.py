@@ -5,6 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skcalib._sorting import sorted_rows
 from skcalib._validation import Interval
 from skcalib.guarantees import max_n_bins, uniform_mass_certificate
 from skcalib.recalibrators._base import BinaryRecalibrator
@@ -152,10 +153,14 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
     def _fit_binary(self, scores, labels, sample_weight):
         n_rows, n_bins = len(scores), self._choose_n_bins(len(scores))
         random = check_random_state(self.random_state)
-        key = random.random_sample(n_rows) if self.randomize else np.zeros(n_rows)
-        self._prediction_seed_ = random.randint(np.iinfo(np.int32).max) if self.randomize else None
-        order = np.lexsort((key, scores))
-        ordered, key, labels = scores[order].astype(np.float64), key[order], labels[order]
+        if self.randomize:
+            key = random.random_sample(n_rows)
+            self._prediction_seed_ = random.randint(np.iinfo(np.int32).max)
+            order = np.lexsort((key, scores))
+            ordered, key, labels = scores[order], key[order], labels[order]
+        else:
+            ordered, labels = sorted_rows(scores, labels)
+            key, self._prediction_seed_ = np.zeros(n_rows), None
         # Algorithm 1: A_b = ceil(b (n + 1) / B); S_(A_b) cuts, and the rows strictly between two cuts give the value.
         cuts = -(-np.arange(1, n_bins) * (n_rows + 1) // n_bins) - 1
         self._has_ties_ = bool((ordered[1:] == ordered[:-1]).any())
@@ -164,7 +169,7 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
         self._cut_key_ = key[cuts]
         self._count_rows(labels, cuts, n_rows)
         support = (-np.inf, np.inf) if self.input == "logit" else (0.0, 1.0)
-        self.bin_edges_ = np.concatenate((support[:1], ordered[cuts], support[1:]))
+        self.bin_edges_ = np.concatenate((support[:1], ordered[cuts], support[1:]), dtype=np.float64)
         self.n_bins_ = len(cuts) + 1
 
     def _choose_n_bins(self, n_rows):
