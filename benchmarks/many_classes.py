@@ -86,7 +86,7 @@ def run(name, scores, labels, test_scores, test_labels):
         quantity = f"{name}: log-loss of {method} / temperature scaling ({seconds:.1f} s)"
         limit, text = (_LIMIT, f"at most {_LIMIT}") if method in _METHODS else (np.inf, "")
         judged = claim(quantity, text, ratio, ratio, ratio, at_most=limit)
-        rows.append(replace(judged, low=low, high=high))
+        rows.append(replace(judged, low=low, high=high, verdict=judged.verdict if text else ""))
     return rows
 
 

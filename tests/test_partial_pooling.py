@@ -220,6 +220,8 @@ def test_a_class_without_rows_takes_the_map_of_all(method):
     assert 0 < found[:, 2].mean() < 0.25
     with refused(ValueError, "BetaCalibration", "class 2"):
         BetaCalibration(strength=0, classes=[0, 1, 2, 3]).fit(proba[rows], y[rows])
+    with refused(ValueError, "BetaCalibration", "class 1"):
+        BetaCalibration(classes=[0, 1, 2, 3]).fit(proba[y == 0], y[y == 0])
 
 
 @over_methods

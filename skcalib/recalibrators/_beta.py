@@ -100,7 +100,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
 
     @property
     def _fits_missing_class(self):
-        return self.smooth_targets or self._pools_classes
+        return self.smooth_targets
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         targets = platt_targets(labels, sample_weight) if self.smooth_targets else labels

@@ -110,6 +110,11 @@ class PartiallyPooledRecalibrator(BinaryRecalibrator):
     def _pools_classes(self):
         return self.strength > 0 and self.multiclass == "ovr" and len(self.classes_) > 2
 
+    def _check_classes_present(self, codes):
+        # A class without rows takes the map of all, which rows of one class alone would make sure of everything.
+        if not (self._pools_classes and codes.min() < codes.max()):
+            super()._check_classes_present(codes)
+
     def _fit_parts(self, probabilities, codes, sample_weight):
         if not self._pools_classes:
             return super()._fit_parts(probabilities, codes, sample_weight)

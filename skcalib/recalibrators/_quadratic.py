@@ -111,7 +111,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     @property
     def _fits_missing_class(self):
-        return self.alpha > 0 or self._pools_classes
+        return self.alpha > 0
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         low, high = float(log_odds.min()), float(log_odds.max())

@@ -95,7 +95,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     @property
     def _fits_missing_class(self):
-        return self.loss == "log" and (self.smooth_targets or self._pools_classes)
+        return self.loss == "log" and self.smooth_targets
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         (centre,), (scale,) = location_scale(lambda rows: log_odds[None, rows], len(labels), sample_weight)
@@ -104,8 +104,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
             standardised = (log_odds[rows] - centre) / scale
             return np.stack((standardised, np.ones_like(standardised)))
 
-        smooth = self.loss == "log" and self.smooth_targets
-        targets = platt_targets(labels, sample_weight) if smooth else labels.astype(np.float64)
+        targets = platt_targets(labels, sample_weight) if self._fits_missing_class else labels.astype(np.float64)
         coef = fit_logistic(features, targets, sample_weight)
         if self.loss == "squared":
             coef = _fit_squared(features(slice(None)).T, targets, sample_weight, start=coef)
