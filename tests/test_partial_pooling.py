@@ -299,7 +299,8 @@ def test_logits_are_their_probabilities():
 def test_parameters_are_checked():
     proba, y = _sample()
     for method in (BetaCalibration, QuadraticScaling, PlattScaling):
-        with pytest.raises(ValueError, match="'strength' parameter"):
-            method(strength=-1).fit(proba, y)
+        for strength in (-1, np.inf, np.nan, "much"):
+            with pytest.raises(ValueError, match="'strength' parameter"):
+                method(strength=strength).fit(proba, y)
     with refused(ValueError, "strength", "loss='squared'"):
         PlattScaling(loss="squared", strength=1).fit(proba, y)

@@ -102,7 +102,7 @@ class PartiallyPooledRecalibrator(BinaryRecalibrator):
 
     _parameter_constraints = {
         **BinaryRecalibrator._parameter_constraints,
-        "strength": [Interval(Real, 0, None, closed="left")],
+        "strength": [Interval(Real, 0, np.inf, closed="left")],
     }
     _scale = "log_odds"
 
