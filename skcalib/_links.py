@@ -28,9 +28,13 @@ def clip_probability(probability):
 
 def row_softmax(logits):
     """Return the softmax of each row of logits (n, K) as float64, inside the same interval: with one temporary."""
-    probability = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
-    np.exp(probability, out=probability)
-    probability /= probability.sum(axis=1, keepdims=True)
+    if logits.shape[1] == 2:
+        difference = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
+        probability = np.column_stack((expit(-difference), expit(difference)))
+    else:
+        probability = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
+        np.exp(probability, out=probability)
+        probability /= probability.sum(axis=1, keepdims=True)
     return np.clip(probability, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP, out=probability)
 
 

@@ -9,7 +9,9 @@ from scipy.special import expit, softmax
 from sklearn.metrics import log_loss
 
 from skcalib import TemperatureScaling
+from skcalib._links import row_softmax
 from skcalib.metrics import expected_calibration_error
+from skcalib.recalibrators._temperature import row_derivatives
 
 
 def _sample(n=150, n_classes=3, temperature=2.0, dtype=np.float64):
@@ -196,3 +198,20 @@ def test_a_start_that_is_separable_does_no_harm():
     logits[np.arange(0, len(y), 4), y[::4]] = 50
     exact = brentq(_slope, 1e-4, 1e4, args=(logits, y), xtol=1e-300, rtol=1e-14)
     assert TemperatureScaling(input="logit").fit(logits, y).inverse_temperature_ == pytest.approx(exact, rel=1e-9)
+
+
+def test_two_classes_are_many_of_which_the_others_are_impossible():
+    rng = np.random.default_rng(0)
+    logits, codes = rng.normal(0, 5, (400, 2)), rng.integers(0, 2, 400)
+    logits[:4] = [[0, 0], [500, -500], [-500, 500], [1e-300, 0]]
+    wider = np.column_stack((logits, np.full(400, -1e5)))
+    for inverse in (1e-3, 0.7, 3.0, rng.uniform(0.1, 2, 400)):
+        ((_, *two),) = row_derivatives(inverse, logits, codes)
+        at = np.broadcast_to(inverse, 400)[:, None] * logits
+        other = expit(at[np.arange(400), 1 - codes] - at[np.arange(400), codes])
+        margin = logits[np.arange(400), codes] - logits[np.arange(400), 1 - codes]
+        np.testing.assert_allclose(two, (-margin * other, margin**2 * other * (1 - other)), rtol=1e-12, atol=1e-300)
+        ((_, *many),) = row_derivatives(inverse, wider, codes)
+        if np.min(inverse) > 0.05:  # else the third class is not impossible
+            np.testing.assert_allclose(two, many, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(row_softmax(logits), row_softmax(wider)[:, :2], rtol=1e-12)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from skcalib._blocks import row_blocks
-from skcalib._links import clip_probability, softmax
+from skcalib._links import clip_probability, expit, softmax
 from skcalib._validation import StrOptions
 from skcalib.recalibrators._base import LogitRecalibrator
 
@@ -152,11 +152,15 @@ def _newton(start, bounds, logits, codes, sample_weight, tolerance=1e-6):
 
 
 def _default_bounds(logits):
-    spread = max(
-        float(np.subtract(block.max(axis=1), block.min(axis=1), dtype=np.float64).max())
-        for block in (logits[rows] for rows in row_blocks(*logits.shape))
-    )
+    spread = max(float(_spread(block).max()) for block in (logits[rows] for rows in row_blocks(*logits.shape)))
     return tuple(bound / spread for bound in _RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
+
+
+def _spread(logits):
+    """Return the largest minus the smallest logit of each row."""
+    if logits.shape[1] == 2:
+        return np.abs(np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64))
+    return np.subtract(logits.max(axis=1), logits.min(axis=1), dtype=np.float64)
 
 
 def row_derivatives(inverse, logits, codes):
@@ -164,6 +168,9 @@ def row_derivatives(inverse, logits, codes):
 
     `inverse` is one inverse temperature, or one a row.
     """
+    if logits.shape[1] == 2:
+        yield from _two_class_derivatives(inverse, logits, codes)
+        return
     ones = np.ones(logits.shape[1])
     for rows in row_blocks(*logits.shape):
         z = logits[rows].astype(np.float64)
@@ -176,6 +183,16 @@ def row_derivatives(inverse, logits, codes):
         z *= z
         variance = np.maximum(np.vecdot(likelihood, z) / total - mean**2, 0)
         yield rows, mean - z_true, variance
+
+
+def _two_class_derivatives(inverse, logits, codes):
+    """Yield the same from the margin of the true class over the other: -m q and m^2 q (1 - q), q that of the other."""
+    for rows in row_blocks(*logits.shape):
+        margin = np.subtract(logits[rows, 1], logits[rows, 0], dtype=np.float64)
+        margin *= 2 * codes[rows] - 1
+        other = expit(-margin * (inverse if np.ndim(inverse) == 0 else inverse[rows]))
+        slope = -margin * other
+        yield rows, slope, -slope * margin * (1 - other)
 
 
 def _log_loss_derivatives(inverse, logits, codes, sample_weight):
