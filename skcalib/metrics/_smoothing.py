@@ -7,6 +7,7 @@ from scipy.fft import dct
 from scipy.optimize import brentq
 from scipy.special import hyp0f1
 
+from skcalib._blocks import row_blocks
 from skcalib.metrics._bin_free import error_over_tasks
 from skcalib.metrics._errors import check_norm
 
@@ -191,7 +192,7 @@ def _kde_power(scores, labels, sample_weight, norm, bandwidth):
     cells = int(np.clip(2 ** np.ceil(np.log2(_CELLS_PER_WIDTH / half_width)), 1 << 10, _FINEST_GRID))
     wave = np.pi * half_width * np.arange(cells + 1)
     kernel = hyp0f1(4.5, -(wave**2) / 4)  # characteristic function of the density 35/32 (1 - u^2)^3 on [-1, 1]
-    coefficients = _cosine_transform(scores, np.stack((weight, weight * labels)), cells)
+    coefficients = _cosine_transform(scores, lambda rows: (weight[rows], weight[rows] * labels[rows]), cells)
     density, events = np.maximum(dct(coefficients * kernel, type=1), 0)
     frequency = np.divide(events, density, out=np.zeros_like(density), where=density > 0)
     gap = np.minimum(np.abs(frequency - np.linspace(0, 1, cells + 1)), 1)
@@ -200,9 +201,14 @@ def _kde_power(scores, labels, sample_weight, norm, bandwidth):
 
 def _smooth_error(scores, labels, sample_weight):
     """Return the sigma at which smECE_sigma = sigma (Blasiok and Nakkiran, Definition 2)."""
-    residual = _shares(scores, sample_weight)[1] * (labels - scores)
+    total = len(scores) if sample_weight is None else sample_weight.sum()
+
+    def residual(rows):
+        share = (1 if sample_weight is None else sample_weight[rows]) / total
+        return (share * np.subtract(labels[rows], scores[rows], dtype=np.float64),)
+
     for cells in (1 << 11, 1 << 14, _FINEST_GRID):
-        coefficients = _cosine_transform(scores, residual, cells)
+        (coefficients,) = _cosine_transform(scores, residual, cells)
         narrowest = _CELLS_PER_WIDTH / cells
         if _smoothed_residual(narrowest, coefficients) > narrowest:
             break
@@ -229,20 +235,25 @@ def _shares(scores, sample_weight):
 
 
 def _cosine_transform(scores, masses, cells):
-    """Return sum_i mass_i cos(pi k s_i), k = 0 .. cells, for masses (..., n), scores rounded linearly to the grid.
+    """Return sum_i mass_i cos(pi k s_i), k = 0 .. cells, with scores rounded linearly to the grid.
 
-    The cosine series continues a function on [0, 1] by reflection at 0 and at 1. Multiplied by a kernel's
-    characteristic function it is the convolution with that kernel, with all that would leak out reflected back.
+    `masses` gives, for a slice of the rows, one or more arrays of their masses: each has a row of the result. The
+    cosine series continues a function on [0, 1] by reflection at 0 and at 1. Multiplied by a kernel's characteristic
+    function it is the convolution with that kernel, with all that would leak out reflected back.
     """
-    position = scores.astype(np.float64) * cells
-    lower = np.minimum(position.astype(np.int64), cells - 1)
-    share = position - lower
-    rows = [
-        np.bincount(lower, mass * (1 - share), cells + 1) + np.bincount(lower + 1, mass * share, cells + 1)
-        for mass in np.atleast_2d(masses)
-    ]
-    grid = np.reshape(rows, (*masses.shape[:-1], cells + 1))
-    grid[..., [0, -1]] *= 2  # the ends are their own mirror images
+    grid = 0.0
+    for rows in row_blocks(len(scores), at_least=4 * cells):
+        position = np.multiply(scores[rows], cells, dtype=np.float64)
+        lower = np.minimum(position.astype(np.intp), cells - 1)
+        share = np.subtract(position, lower, out=position)
+        parts = [(mass, mass * share) for mass in masses(rows)]
+        grid = grid + np.stack(
+            [
+                np.bincount(lower, mass - upper, cells + 1) + np.bincount(lower + 1, upper, cells + 1)
+                for mass, upper in parts
+            ]
+        )
+    grid[:, [0, -1]] *= 2  # the ends are their own mirror images
     return dct(grid, type=1) / 2
 
 
