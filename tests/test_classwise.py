@@ -232,11 +232,14 @@ def test_classes_that_do_not_differ_keep_together():
     assert np.quantile(deviations, 0.9) < 0.1  # of an inverse temperature of 2/3
 
 
-def test_two_classes_are_fitted_alone_by_default():
-    logits, y = _sample(n_classes=2)
-    model = ClasswiseTemperatureScaling(input="logit").fit(logits, y)
-    assert model.max_deviation_ == np.inf
-    np.testing.assert_array_equal(model.inverse_temperature_, _fit(logits, y, np.inf).inverse_temperature_)
+def test_two_classes_that_differ_are_apart_with_a_few_hundred_rows():
+    log_odds = np.repeat([2.2, -2.2], 40)
+    y = np.repeat([1, 0, 0, 1], [30, 10, 36, 4])
+    few = ClasswiseTemperatureScaling(input="logit").fit(log_odds, y)
+    assert 0.15 < few.max_deviation_ < 0.25  # the two are .5 apart, of which half binds
+    many = ClasswiseTemperatureScaling(input="logit").fit(np.repeat(log_odds, 10), np.repeat(y, 10))
+    alone = ClasswiseTemperatureScaling(np.inf, input="logit").fit(np.repeat(log_odds, 10), np.repeat(y, 10))
+    np.testing.assert_array_equal(many.inverse_temperature_, alone.inverse_temperature_)
 
 
 def test_nothing_to_tell_classes_apart_warrants_no_deviation():

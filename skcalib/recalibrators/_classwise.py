@@ -23,8 +23,7 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
     max_deviation : float or "auto", default="auto"
         How far the inverse temperature of a class may be from the shared one (Gamma of [1]_). 0 is
         `TemperatureScaling`; infinity fits each class alone, which takes a few hundred rows a class: with 20 rows in
-        each of 150 it doubles the log-loss. "auto" allows as much as the rows show, see the notes; for two classes,
-        which tell too little about the spread of classes, it is infinity.
+        each of 150 it doubles the log-loss. "auto" allows as much as the rows show, see the notes.
     bounds : tuple of two floats, default=(1e-2, 1e2)
         Limits of every inverse temperature. A class whose rows are all right would have an infinite one, a class whose
         rows are all wrong a negative one.
@@ -83,11 +82,12 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
     >>> from skcalib import ClasswiseTemperatureScaling
     >>> log_odds = np.repeat([2 * np.log(3), -2 * np.log(3)], [40, 40])
     >>> y = np.repeat([1, 0, 0, 1], [30, 10, 36, 4])
-    >>> cts = ClasswiseTemperatureScaling(input="logit").fit(log_odds, y)
-    >>> cts.inverse_temperature_.round(6).tolist()
-    [1.0, 0.5]
-    >>> ClasswiseTemperatureScaling(0.1, input="logit").fit(log_odds, y).inverse_temperature_.round(3).tolist()
-    [0.813, 0.613]
+    >>> for max_deviation in (np.inf, 0.1, "auto"):
+    ...     cts = ClasswiseTemperatureScaling(max_deviation, input="logit").fit(log_odds, y)
+    ...     print(cts.inverse_temperature_.round(3).tolist(), round(cts.max_deviation_, 2))
+    [1.0, 0.5] inf
+    [0.813, 0.613] 0.1
+    [0.935, 0.534] 0.2
     """
 
     _parameter_constraints = {
@@ -125,7 +125,7 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
         """Return the largest deviation allowed, given the shared inverse temperature once a class."""
         if self.max_deviation != "auto":
             return float(self.max_deviation)
-        return np.inf if len(shared) == 2 else _warranted_deviation(*slices.moments(shared))
+        return _warranted_deviation(*slices.moments(shared))
 
     def _predict_logits(self, logits):
         return logits * self.inverse_temperature_[logits.argmax(axis=1)][:, None]
