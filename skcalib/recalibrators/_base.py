@@ -256,10 +256,9 @@ class BinaryRecalibrator(BaseRecalibrator):
             confidence = self.estimators_[0]._predict_binary(_on_scale(confidence, self._scale))
             # Scaling methods never return 0: neither may a class that the scores give nothing.
             return spread_top_label(clip_probability(scores) if self._scale == "log_odds" else scores, confidence)
-        columns = [
-            part._predict_binary(_on_scale(scores[:, k], self._scale)) for k, part in enumerate(self.estimators_)
-        ]
-        probabilities = np.column_stack(columns)
+        probabilities = np.empty(scores.shape)
+        for k, part in enumerate(self.estimators_):
+            probabilities[:, k] = part._predict_binary(_on_scale(scores[:, k], self._scale))
         return _normalized(probabilities) if self.normalize else probabilities
 
     def _prediction_blocks(self, n_rows):
@@ -371,7 +370,8 @@ def _on_scale(probability, scale):
 
 
 def _normalized(probabilities):
-    """Return rows that sum to 1; a row of zeros becomes uniform."""
+    """Return the array with rows that sum to 1; a row of zeros becomes uniform."""
     total = probabilities.sum(axis=1, keepdims=True)
-    uniform = np.full_like(probabilities, 1 / probabilities.shape[1])
-    return np.divide(probabilities, total, out=uniform, where=total > 0)
+    probabilities[total[:, 0] == 0] = 1
+    total[total == 0] = probabilities.shape[1]
+    return np.divide(probabilities, total, out=probabilities)
