@@ -2,6 +2,7 @@
 
 import math
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -20,8 +21,10 @@ from skcalib import (
     PlattScaling,
     TemperatureScaling,
     VectorScaling,
+    _blocks,
 )
 from skcalib.recalibrators import _softmax_regression
+from skcalib.recalibrators._softmax_regression import DiagonalMap, MatrixMap
 
 METHODS = [VectorScaling, MatrixScaling, DirichletCalibration]
 
@@ -195,6 +198,167 @@ def test_a_missing_class_takes_a_ridge(method):
             method(input="logit", classes=[0, 1, 2], **options).fit(logits[rows], y[rows])
     with refused(ValueError, method.__name__, "two classes", "0 only"):
         method(input="logit", classes=[0, 1, 2]).fit(logits[:5], np.zeros(5, int))
+
+
+def _loss(affine_map, penalty, n=50, n_classes=3, seed=0, weighted=True):
+    """Return the loss of the solver on features of a sample, the features (K + 1, n), the labels and the weights."""
+    logits, y = _sample(n, n_classes, seed)
+    features = np.vstack((logits.T, np.ones(n)))
+    weights = np.random.default_rng(7).random(n) + 0.1 if weighted else np.ones(n)
+    start = affine_map.identity(n_classes)
+    loss = _softmax_regression._PenalisedLogLoss(
+        affine_map, lambda rows: features[:, rows].copy(), y, weights, start, np.full(len(start), penalty)
+    )
+    return loss, features, y, weights
+
+
+def _derivative(function, point, step=1e-5):
+    return np.array([(function(point + d) - function(point - d)) / (2 * step) for d in step * np.eye(len(point))])
+
+
+@pytest.mark.parametrize("penalty", [0, 0.7])
+@pytest.mark.parametrize("affine_map", [DiagonalMap, MatrixMap])
+def test_loss_and_derivatives_by_loops_and_differences(affine_map, penalty, monkeypatch):
+    monkeypatch.setattr(_blocks, "_BLOCK_ELEMENTS", 40)  # many blocks, and blocks of these
+    monkeypatch.setattr(_softmax_regression, "_RIDGE_FOR_SINGLE_PRECISION", np.inf)  # none of it
+    loss, features, y, weights = _loss(affine_map, penalty)
+    start, rng = affine_map.identity(3), np.random.default_rng(3)
+    point = start + rng.normal(scale=0.3, size=len(start))
+
+    coef, intercept = affine_map.unpacked(point)
+    matrix = coef if coef.ndim == 2 else np.diag(coef)
+    expected = penalty * sum((point - start) ** 2)
+    for row, label, weight in zip(features[:-1].T, y, weights, strict=True):
+        z = [sum(matrix[k][j] * row[j] for j in range(3)) + intercept[k] for k in range(3)]
+        expected += weight * (math.log(sum(math.exp(one) for one in z)) - z[label])
+    assert loss.evaluate(point) == pytest.approx(expected / weights.sum(), rel=1e-12)
+
+    def gradient(parameters):
+        loss.evaluate(parameters)
+        return loss.gradient.copy()
+
+    np.testing.assert_allclose(gradient(point), _derivative(loss.evaluate, point), atol=1e-8)
+    expected = _derivative(gradient, point) - np.diag(loss.penalty)
+    gradient(point)
+    assert len(loss.blocks) == 3
+    hessian = sum(block.hessian() for block in loss.blocks)
+    np.testing.assert_allclose(hessian, expected, atol=1e-8)
+    np.testing.assert_allclose(sum(block.curvature() for block in loss.blocks), np.diag(expected), atol=1e-8)
+    direction = rng.normal(size=len(point))
+    product = sum(block.hessian_product(direction) for block in loss.blocks)
+    np.testing.assert_allclose(product, expected @ direction, atol=1e-8)
+    moved = affine_map.apply(direction, features)
+    assert loss.reach(direction) == pytest.approx(np.abs(moved).max(), rel=1e-12)
+
+
+@pytest.mark.parametrize("affine_map", [DiagonalMap, MatrixMap])
+def test_single_precision_is_as_near_as_it_can_be(affine_map):
+    single, *_ = _loss(affine_map, penalty=0.7)
+    assert single.dtype == np.float32
+    point = affine_map.identity(3) + 0.1
+    direction = np.random.default_rng(3).normal(size=len(point))
+    found = single.evaluate(point), single.gradient
+    single.dtype = np.float64
+    np.testing.assert_allclose(found[0], single.evaluate(point), rtol=1e-6)
+    np.testing.assert_allclose(found[1], single.gradient, atol=1e-6)
+    hessian = sum(block.hessian() for block in single.blocks)  # a block's Hessian is in single precision
+    product = sum(block.hessian_product(direction) for block in single.blocks)
+    np.testing.assert_allclose(product, hessian @ direction, atol=1e-5)
+    # A ridge that is tiny beside the squares of the features does not do.
+    assert _loss(affine_map, penalty=1e-7)[0].dtype == np.float64
+
+
+@pytest.mark.parametrize("strength", [0.02, 1])
+@pytest.mark.parametrize("method", METHODS)
+def test_all_ways_to_a_step_end_in_the_same_optimum(method, strength, monkeypatch):
+    # 20,000 x 10: several blocks. As float32 the same numbers, so that the answers may be compared.
+    logits, y = _sample(n=20_000, n_classes=10)
+    logits = logits.astype(np.float32)
+    fits = [method(strength, input="logit").fit(given, y) for given in (logits, logits.astype(float))]
+    monkeypatch.setattr(_softmax_regression, "_RIDGE_FOR_SINGLE_PRECISION", np.inf)
+    fits.append(method(strength, input="logit").fit(logits, y))  # factorises the Hessian
+    monkeypatch.setattr(_softmax_regression, "_LARGEST_DENSE_HESSIAN", 0)
+    monkeypatch.setattr(_softmax_regression, "_TOLERANCE", 1e-20)
+    best = method(strength, input="logit").fit(logits, y).predict_proba(logits)  # conjugate gradients, float64
+    for fit in fits:
+        np.testing.assert_allclose(fit.predict_proba(logits), best, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-5, 1e-7])
+@pytest.mark.parametrize("penalty", [0, 0.7])
+@pytest.mark.parametrize("affine_map", [DiagonalMap, MatrixMap])
+def test_a_step_leaves_no_more_than_it_says(affine_map, penalty, tolerance):
+    # Twice the loss left is bounded by (1 + o(1)) times what is said: 1.5 for reaches up to .1, and rounding.
+    for seed in range(5):
+        loss, *_ = _loss(affine_map, penalty, n=400, seed=seed)
+        loss.dtype = np.float64
+        start = affine_map.identity(3)
+        parameters, left = _softmax_regression._minimised(loss, start, tolerance)
+        best, _ = _softmax_regression._minimised(loss, start, 1e-20)
+        assert left <= tolerance
+        assert 2 * (loss.evaluate(parameters) - loss.evaluate(best)) <= 1.5 * left + 1e-14
+
+
+def test_few_passes_over_the_rows(monkeypatch):
+    logits, y = _sample(n=5000, n_classes=10)
+    passes = []
+    evaluate = _softmax_regression._PenalisedLogLoss.evaluate
+    monkeypatch.setattr(
+        _softmax_regression._PenalisedLogLoss,
+        "evaluate",
+        lambda loss, parameters: passes.append(loss.dtype) or evaluate(loss, parameters),
+    )
+    for method in METHODS:
+        for strength in (0, 1):
+            passes.clear()
+            method(strength, input="logit").fit(logits, y)
+            # In double precision the last ones only, where single precision gives the start.
+            assert passes.count(np.float64) <= (6 if strength == 0 else 2)
+            assert len(passes) <= 6
+
+
+@pytest.mark.parametrize("strength", [0, 1])
+@pytest.mark.parametrize("method", METHODS)
+def test_memory_is_that_of_one_float64_array(method, strength):
+    logits, y = _sample(n=20_000, n_classes=20)
+    method(strength, input="logit").fit(logits[:2000], y[:2000])  # lazy imports
+    tracemalloc.start()
+    method(strength, input="logit").fit(logits, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # 8 bytes a score, a few a row, and the temporaries of a block, of a megabyte each.
+    assert peak < logits.nbytes + 64 * len(y) + 8e6
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_weights_of_next_to_nothing_are_rows_left_out(method):
+    logits, y = _sample(n=200)
+    weights = np.where(np.arange(200) % 4 == 0, 1e-60, 1.0)
+    for strength in (0, 1):
+        found = method(strength, input="logit").fit(logits, y, weights).predict_proba(logits)
+        rows = weights == 1
+        expected = method(strength, input="logit").fit(logits[rows], y[rows]).predict_proba(logits)
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_thousand_classes_with_few_rows(method):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(60, 1000)).astype(np.float32)
+    y = rng.integers(0, 1000, 60)
+    began = time.perf_counter()
+    model = method(input="logit", classes=np.arange(1000)).fit(logits, y)
+    assert time.perf_counter() - began < 20
+    proba = model.predict_proba(logits)
+    assert np.isfinite(proba).all()
+    reference = TemperatureScaling(input="logit", classes=np.arange(1000)).fit(logits, y).predict_proba(logits)
+    assert log_loss(y, proba, labels=np.arange(1000)) < log_loss(y, reference, labels=np.arange(1000))
+
+
+def test_logits_that_hardly_differ_are_refused():
+    y = np.arange(30) % 3
+    with refused(ValueError, "X", "temperature 1e-30", "rescale the logits"):
+        DirichletCalibration(input="logit").fit(1e-300 * np.eye(3)[y], y)
 
 
 def test_strengths_are_checked():

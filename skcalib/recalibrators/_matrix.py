@@ -4,18 +4,21 @@ from numbers import Real
 
 import numpy as np
 
+from skcalib._blocks import row_blocks
 from skcalib._links import logsumexp
 from skcalib._validation import Interval
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._softmax_regression import DiagonalMap, MatrixMap, fit_softmax_regression
 from skcalib.recalibrators._temperature import fit_inverse_temperature
 
+_LARGEST_FEATURE = 1e150  # whose square is a number
+
 
 class AffineScaling(LogitRecalibrator):
     """Base of the methods that fit ``softmax(coef @ features + intercept)``.
 
-    A subclass defines ``_affine_map(features)``, the linear operator that its parameters stand for, and
-    ``_penalty(n_classes)``, the strength of the ridge on each.
+    A subclass defines ``_affine_map``, the linear operator that its parameters stand for, and ``_penalty(n_classes)``,
+    the strength of the ridge on each.
     """
 
     _parameter_constraints = {
@@ -36,27 +39,36 @@ class AffineScaling(LogitRecalibrator):
         super()._check_classes_present(codes)
 
     def _fit_logits(self, logits, codes, sample_weight):
-        logits = logits.astype(np.float64)
+        n_classes = logits.shape[1]
         self.inverse_temperature_ = float(fit_inverse_temperature(logits, codes, sample_weight))
-        features = self.inverse_temperature_ * self._features(logits)
-        affine_map = self._affine_map(features)
-        deviation = fit_softmax_regression(affine_map, features, codes, sample_weight, self._penalty(features.shape[1]))
-        coef, self.intercept_ = affine_map.unpacked(deviation)
-        self.coef_ = self.inverse_temperature_ * (affine_map.identity + coef)
+        reference = np.concatenate([self._reference(logits[rows]) for rows in row_blocks(*logits.shape)])
+        if self.inverse_temperature_ * np.abs(reference).max() > _LARGEST_FEATURE:
+            raise ValueError(
+                f"X holds logits that take the temperature {1 / self.inverse_temperature_:.0e}, at which their "
+                "log-probabilities are out of range: rescale the logits."
+            )
+
+        def features(rows):
+            return _features(logits[rows], reference[rows], self.inverse_temperature_)
+
+        start, penalty = self._affine_map.identity(n_classes), self._penalty(n_classes)
+        parameters = fit_softmax_regression(
+            self._affine_map, features, codes, sample_weight, start=start, penalty=penalty
+        )
+        coef, intercept = self._affine_map.unpacked(parameters)
+        self.coef_, self.intercept_ = self.inverse_temperature_ * coef, intercept.copy()
 
     def _predict_logits(self, logits):
-        return self._affine_map(self._features(logits.astype(np.float64))).apply(self.coef_, self.intercept_)
+        parameters = self._affine_map.packed(self.coef_, self.intercept_)
+        return self._affine_map.apply(parameters, _features(logits, self._reference(logits))).T
 
-    def _features(self, logits):
-        """Return the logits without what a constant added to a row would change."""
-        return logits - logits.mean(axis=1, keepdims=True)
+    def _reference(self, logits):
+        """Return what is taken off each row of logits, so that a constant added to the row changes nothing."""
+        return logits.mean(axis=1, dtype=np.float64)
 
     def _strength(self, part):
         value = getattr(self, f"{part}_strength")
         return self.strength if value is None else value
-
-    def _affine_map(self, features):
-        raise NotImplementedError
 
     def _penalty(self, n_classes):
         raise NotImplementedError
@@ -119,15 +131,14 @@ class VectorScaling(AffineScaling):
     [[0.25, 0.25, 0.5]]
     """
 
+    _affine_map = DiagonalMap
+
     def __init__(self, strength=1.0, *, intercept_strength=None, input="probability", classes=None, clip=None):
         self.strength = strength
         self.intercept_strength = intercept_strength
         self.input = input
         self.classes = classes
         self.clip = clip
-
-    def _affine_map(self, features):
-        return DiagonalMap(features)
 
     def _penalty(self, n_classes):
         return n_classes * np.repeat([self.strength, self._strength("intercept")], n_classes)
@@ -196,6 +207,7 @@ class MatrixScaling(AffineScaling):
     [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]
     """
 
+    _affine_map = MatrixMap
     _parameter_constraints = {
         **AffineScaling._parameter_constraints,
         "diagonal_strength": [Interval(Real, 0, None, closed="left"), None],
@@ -221,14 +233,11 @@ class MatrixScaling(AffineScaling):
         self.classes = classes
         self.clip = clip
 
-    def _affine_map(self, features):
-        return MatrixMap(features)
-
     def _penalty(self, n_classes):
         matrix = np.full((n_classes, n_classes), n_classes * (n_classes - 1) * self._strength("off_diagonal"))
         np.fill_diagonal(matrix, n_classes * self._strength("diagonal"))
         intercept = np.full(n_classes, n_classes * self._strength("intercept"))
-        return np.concatenate((matrix.ravel(), intercept))
+        return self._affine_map.packed(matrix, intercept)
 
 
 class DirichletCalibration(MatrixScaling):
@@ -280,5 +289,14 @@ class DirichletCalibration(MatrixScaling):
     [[0.25, 0.25, 0.5]]
     """
 
-    def _features(self, logits):
-        return logits - logsumexp(logits, axis=1, keepdims=True)
+    def _reference(self, logits):
+        return logsumexp(logits.astype(np.float64), axis=1)
+
+
+def _features(logits, reference, scale=1.0):
+    """Return the logits above their row's reference as float64 (K + 1, n), with a last row of ones."""
+    features = np.empty((logits.shape[1] + 1, len(logits)))
+    np.subtract(logits.T, reference, out=features[:-1], dtype=np.float64)
+    features[:-1] *= scale
+    features[-1] = 1
+    return features

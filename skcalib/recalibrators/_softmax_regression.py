@@ -1,8 +1,12 @@
 """Multinomial logistic regression that starts from given logits and is held near them: the engine of affine scaling."""
 
+import math
 import warnings
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
@@ -11,73 +15,148 @@ from skcalib.recalibrators._logistic import line_search
 
 _MAX_STEPS = 60
 _MAX_PRODUCTS = 500  # of the Hessian with a vector, in one step
-_TOLERANCE = 1e-14  # of the Newton decrement, twice the loss still to be gained, in nats a row
+_TOLERANCE = 1e-16  # of twice the loss still to be gained, in nats a row
+_WARM_TOLERANCE = 1e-7  # of the fit in single precision that gives the start
 _WORTH_A_WARNING = 1e-9
 _DAMPING = 1e-8
+_LEAST_WEIGHT = 1e-30  # relative to the sum: single precision has little below
+_LARGEST_DENSE_HESSIAN = 1000  # parameters
+_RIDGE_FOR_SINGLE_PRECISION = 1e-6  # of the curvature
 
 
 class DiagonalMap:
-    """The linear map from slopes and intercepts (2 K numbers) to logits (n, K), and its adjoint."""
+    """The linear map from a slope and an intercept a class to logits, and its adjoint.
 
-    def __init__(self, features):
-        self.features = features
-        self.identity = np.ones(features.shape[1])
+    Features are (K + 1, n), the last of them 1; logits are (K, n).
+    """
 
-    def unpacked(self, parameters):
+    @classmethod
+    def identity(cls, n_classes):
+        return cls.packed(np.ones(n_classes), np.zeros(n_classes))
+
+    @staticmethod
+    def packed(coef, intercept):
+        return np.concatenate((coef, intercept))
+
+    @staticmethod
+    def unpacked(parameters):
         return np.split(parameters, 2)
 
-    def apply(self, coef, intercept):
-        logits = self.features * coef
+    @staticmethod
+    def apply(parameters, features):
+        coef, intercept = parameters.reshape(2, -1, 1)
+        logits = coef * features[:-1]
         logits += intercept
         return logits
 
-    def adjoint(self, residual):
-        return np.concatenate((np.einsum("ij,ij->j", residual, self.features), residual.sum(axis=0)))
+    @staticmethod
+    def adjoint(residual, features):
+        return np.concatenate((np.vecdot(residual, features[:-1]), residual.sum(axis=1)))
 
-    def weighted_squares(self, weight):
-        return np.concatenate((np.einsum("ij,ij,ij->j", weight, self.features, self.features), weight.sum(axis=0)))
+    @staticmethod
+    def hessian(variance, root, features):
+        """Return the sum over the columns of the derivatives of ``diag(variance) - outer(root, root)``, K by K each.
+
+        The diagonal of that matrix is given by `variance` alone: it is the difference of nearly equal numbers.
+        """
+        both = np.concatenate((root * features[:-1], root))
+        hessian = both @ both.T
+        np.negative(hessian, out=hessian)
+        quadrants, diagonal = hessian.reshape(2, len(root), 2, len(root)), np.arange(len(root))
+        weighted = variance * features[:-1]
+        quadrants[0, diagonal, 0, diagonal] = np.vecdot(weighted, features[:-1])
+        quadrants[0, diagonal, 1, diagonal] = quadrants[1, diagonal, 0, diagonal] = weighted.sum(axis=1)
+        quadrants[1, diagonal, 1, diagonal] = variance.sum(axis=1)
+        return hessian
 
 
 class MatrixMap:
-    """The linear map from a matrix and intercepts (K K + K numbers) to logits (n, K), and its adjoint."""
+    """The linear map from a matrix, with a column of intercepts, to logits, and its adjoint.
 
-    def __init__(self, features):
-        self.features = features
-        self.identity = np.eye(features.shape[1])
-
-    def unpacked(self, parameters):
-        n_classes = len(self.identity)
-        return parameters[:-n_classes].reshape(n_classes, n_classes), parameters[-n_classes:]
-
-    def apply(self, coef, intercept):
-        logits = self.features @ coef.T
-        logits += intercept
-        return logits
-
-    def adjoint(self, residual):
-        return np.concatenate(((residual.T @ self.features).ravel(), residual.sum(axis=0)))
-
-    def weighted_squares(self, weight):
-        return np.concatenate(((weight.T @ self.features**2).ravel(), weight.sum(axis=0)))
-
-
-def fit_softmax_regression(affine_map, start, codes, sample_weight, penalty):
-    """Return the parameters whose logits, added to those of `start`, have the least penalised log-loss.
-
-    Newton's method, with steps from conjugate gradients: the Hessian is only needed as a product with a vector.
+    Features are (K + 1, n), the last of them 1; logits are (K, n).
     """
-    loss = _PenalisedLogLoss(affine_map, start, codes, sample_weight, penalty)
-    parameters = np.zeros(len(penalty))
-    current = loss.value(parameters)
-    for _ in range(_MAX_STEPS):
-        step, decrement = loss.newton_step(parameters)
-        parameters, proposed = line_search(loss.value, parameters, step, current)
-        if proposed >= current or decrement <= _TOLERANCE:
-            break
-        current = proposed
-    if decrement > _WORTH_A_WARNING:
+
+    @classmethod
+    def identity(cls, n_classes):
+        return cls.packed(np.eye(n_classes), np.zeros(n_classes))
+
+    @staticmethod
+    def packed(coef, intercept):
+        return np.column_stack((coef, intercept)).ravel()
+
+    @staticmethod
+    def unpacked(parameters):
+        matrix = parameters.reshape(math.isqrt(len(parameters)), -1)  # of K (K + 1) numbers
+        return matrix[:, :-1], matrix[:, -1]
+
+    @staticmethod
+    def apply(parameters, features):
+        return parameters.reshape(-1, len(features)) @ features
+
+    @staticmethod
+    def adjoint(residual, features):
+        return (residual @ features.T).ravel()
+
+    @staticmethod
+    def hessian(variance, root, features):
+        """Return the sum over the columns of the derivatives of ``diag(variance) - outer(root, root)``, K by K each."""
+        classes, columns = np.triu_indices(len(root)), np.triu_indices(len(features))
+        sums = 0  # one for each pair of classes and pair of features
+        for rows in row_blocks(root.shape[1], len(columns[0])):
+            covariance = -_products(root[:, rows], classes)
+            covariance[classes[0] == classes[1]] = variance[:, rows]
+            sums += covariance @ _products(features[:, rows], columns).T
+        hessian = sums[_square(classes)[:, None, :, None], _square(columns)[:, None, :]]
+        return hessian.reshape(root.shape[0] * features.shape[0], -1)
+
+
+def _products(array, pairs):
+    return array[pairs[0]] * array[pairs[1]]
+
+
+def _square(pairs):
+    """Return the symmetric table that names for two indices their place among the pairs of an upper triangle."""
+    table = np.empty((pairs[0][-1] + 1,) * 2, dtype=np.intp)
+    table[pairs] = table[pairs[::-1]] = np.arange(len(pairs[0]))
+    return table
+
+
+def fit_softmax_regression(affine_map, features, codes, sample_weight=None, *, start, penalty):
+    """Return the parameters of an affine map of least log-loss, with a ridge that pulls them to the start.
+
+    Newton's method. With a ridge, single precision gives the start, and conjugate gradients the steps: they need only
+    products of the Hessian with a vector. Without one the Hessian, which may be close to singular, is factorised.
+
+    Parameters
+    ----------
+    affine_map : type
+        `DiagonalMap` or `MatrixMap`: what the parameters stand for.
+    features : callable
+        ``features(rows)`` returns those of a slice of the rows as a new float64 array (K + 1, n_rows), the last of
+        them 1.
+    codes : ndarray of shape (n,)
+        Class of each row.
+    sample_weight : ndarray of shape (n,), default=None
+        Positive weights.
+    start : ndarray of shape (n_parameters,)
+        Where to start, and the point that the ridge pulls to.
+    penalty : ndarray of shape (n_parameters,)
+        Strength of the ridge ``penalty @ (parameters - start)**2`` on the summed loss.
+
+    Returns
+    -------
+    parameters : ndarray of shape (n_parameters,)
+        Where the classes are separable and nothing penalises, a finite point of tiny loss.
+    """
+    loss = _PenalisedLogLoss(affine_map, features, codes, sample_weight, start, penalty)
+    parameters = start
+    if loss.dtype == np.float32:
+        parameters, _ = _minimised(loss, parameters, _WARM_TOLERANCE)
+        loss.dtype = np.float64
+    parameters, left = _minimised(loss, parameters, _TOLERANCE)
+    if left > _WORTH_A_WARNING:
         warnings.warn(
-            f"The fit stopped with about {decrement / 2:.1g} nats a row still to be gained: without a ridge the "
+            f"The fit stopped with about {left / 2:.1g} nats a row still to be gained: without a ridge the "
             "optimum lies at infinity where classes are separable. A positive strength makes it finite.",
             ConvergenceWarning,
             stacklevel=2,
@@ -85,87 +164,186 @@ def fit_softmax_regression(affine_map, start, codes, sample_weight, penalty):
     return parameters
 
 
+def _minimised(loss, parameters, tolerance):
+    """Return the parameters of least loss, by Newton steps, and about twice the loss that they leave."""
+    current = loss.evaluate(parameters)
+    for _ in range(_MAX_STEPS):
+        if current <= tolerance:  # no loss is below 0
+            return parameters, current
+        step, decrement, residual = loss.newton_step()
+        if decrement <= tolerance**0.5:
+            # What a step leaves, since the log-loss is self-concordant (Bach 2010): then its loss need not be seen.
+            reach = loss.reach(step)
+            left = decrement * (residual + reach) ** 2
+            if reach < 0.1 and left <= tolerance:
+                return parameters - step, left
+        if decrement <= max(tolerance, np.finfo(loss.dtype).eps * current):  # less than the loss can show
+            break
+        parameters, proposed = line_search(loss.evaluate, parameters, step, current)
+        if proposed >= current:
+            break
+        current = proposed
+    return parameters, decrement
+
+
 class _PenalisedLogLoss:
-    """The mean log-loss plus ridge as a function of the parameters of an affine map, and its Newton step."""
+    """The mean log-loss plus ridge as a function of the parameters of an affine map, and its Newton step.
 
-    def __init__(self, affine_map, start, codes, sample_weight, penalty):
+    `dtype` is what the loss and its gradient are evaluated in. The Hessian, which only says how to get to the optimum,
+    is in single precision throughout if there is a ridge that keeps it from being close to singular.
+    """
+
+    def __init__(self, affine_map, features, codes, sample_weight, start, penalty):
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-        self.penalty = 2 * penalty / weight.sum()  # the curvature of the ridge
-        weight = weight / weight.sum()
+        self.start, self.penalty = start, 2 * penalty / weight.sum()  # the curvature of the ridge
+        weight = np.maximum(weight / weight.sum(), _LEAST_WEIGHT)
+        n_classes = len(affine_map.unpacked(start)[1])
         self.blocks = [
-            _BlockLoss(type(affine_map)(affine_map.features[rows]), start[rows], codes[rows], weight[rows])
-            for rows in row_blocks(*start.shape)
+            _BlockLoss(affine_map, partial(features, rows), codes[rows], weight[rows])
+            for rows in row_blocks(len(codes), (n_classes + 1) // 2)  # of half a megabyte in single precision
         ]
+        self.dtype = np.float32 if self._can_be_single() else np.float64
+        self.is_dense = self.dtype == np.float64 and len(penalty) <= _LARGEST_DENSE_HESSIAN
 
-    def value(self, parameters):
-        return sum(block.value(parameters) for block in self.blocks) + 0.5 * self.penalty @ parameters**2
+    def _can_be_single(self):
+        """Return whether the ridge allows single precision; if so the blocks keep their features in it."""
+        if self.penalty.min() == 0:
+            return False
+        curvature = sum(block.keep_single_precision() for block in self.blocks)
+        if self.penalty.min() > _RIDGE_FOR_SINGLE_PRECISION * curvature:
+            return True
+        for block in self.blocks:
+            block.drop_single_precision()
+        return False
 
-    def newton_step(self, parameters):
-        """Return Newton's step and twice the loss that it promises to gain."""
-        gradient, curvature = np.sum([block.derivatives(parameters) for block in self.blocks], axis=0)
-        gradient += self.penalty * parameters
-        curvature += self.penalty
+    def evaluate(self, parameters):
+        """Return the loss, and keep its gradient, and the probabilities for the Hessian."""
+        deviation, rounded = parameters - self.start, parameters.astype(self.dtype)
+        value, self.gradient = 0.5 * self.penalty @ deviation**2, self.penalty * deviation
+        for block in self.blocks:
+            block_value, block_gradient = block.evaluate(rounded)
+            value += block_value
+            self.gradient += block_gradient
+        return value
+
+    def newton_step(self):
+        """Return Newton's step, twice the loss that it promises to gain, and the relative residual."""
+        step, residual = self._dense_step() if self.is_dense else self._conjugate_gradient_step()
+        return step, self.gradient @ step, residual
+
+    def reach(self, direction):
+        """Return how far a direction moves a logit, at most."""
+        return max(block.reach(direction) for block in self.blocks)
+
+    def _dense_step(self):
+        hessian = sum(block.hessian() for block in self.blocks)
+        curvature = hessian.diagonal() + self.penalty
+        scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1))
+        hessian *= scale[:, None] * scale
+        # Directions that change no probability have no curvature: a little is added, for the step alone; more where
+        # rounding made it negative.
+        for damping in _DAMPING * 100.0 ** np.arange(10):
+            np.fill_diagonal(hessian, 1 + damping)
+            with suppress(LinAlgError):
+                return scale * cho_solve(cho_factor(hessian), scale * self.gradient), 0.0
+        raise AssertionError("a matrix of numbers up to 1 with 1e10 on its diagonal is positive definite")
+
+    def _conjugate_gradient_step(self):
+        curvature = sum(block.curvature() for block in self.blocks) + self.penalty
         curvature[curvature == 0] = 1
-        # Directions that change no probability have no curvature: a little is added, for the step alone.
         ridge = self.penalty + _DAMPING * curvature
+        norm = np.sqrt(self.gradient @ (self.gradient / curvature))
+        if norm == 0:
+            return self.gradient, 0.0
 
         def hessian_product(direction):
             return sum(block.hessian_product(direction) for block in self.blocks) + ridge * direction
 
-        norm = np.sqrt(gradient @ (gradient / curvature))
-        if norm == 0:
-            return gradient, 0.0
-        shape = (len(parameters), len(parameters))
-        step, _ = cg(
-            LinearOperator(shape, matvec=hessian_product),
-            gradient,
-            rtol=min(0.1, np.sqrt(norm)),
-            maxiter=_MAX_PRODUCTS,
-            M=LinearOperator(shape, matvec=lambda direction: direction / curvature),
+        operator, preconditioner = (
+            LinearOperator((len(ridge), len(ridge)), matvec=product, dtype=np.float64)
+            for product in (hessian_product, lambda direction: direction / curvature)
         )
-        return step, gradient @ step
+        # The residual squared is what is left of the gain: a hundredth of the tolerance is little enough.
+        residual = min(0.1, max(norm / 4, 0.1 * _TOLERANCE**0.5 / norm))
+        step, unfinished = cg(operator, self.gradient, rtol=residual, maxiter=_MAX_PRODUCTS, M=preconditioner)
+        return step, 1.0 if unfinished else residual
 
 
 class _BlockLoss:
-    """The log-loss of a block of rows, small enough for the cache, and its derivatives."""
+    """The log-loss of a block of rows, small enough for the cache, and its derivatives.
 
-    def __init__(self, affine_map, start, codes, weight):
-        self.affine_map, self.weight = affine_map, weight
-        self.label = np.arange(len(codes)), codes
-        self.start = self._from_label(start.copy())
+    Arrays are (K, n_rows): operations run along the rows, of which there are many more than classes.
+    """
 
-    def value(self, parameters):
-        likelihood, top = self._likelihood(parameters)
+    def __init__(self, affine_map, features, codes, weight):
+        self.affine_map, self.features, self.weight = affine_map, features, weight
+        self.label = codes, np.arange(len(codes))
+        self.dtype, self.single = np.float64, None
+
+    def keep_single_precision(self):
+        """Keep the features in single precision, and return a bound on the curvature in any parameter."""
+        with np.errstate(over="ignore"):
+            self.dtype, self.single = np.float32, self.features().astype(np.float32)
+            return float(np.max(np.square(self.single) @ self.weight.astype(np.float32))) / 4
+
+    def drop_single_precision(self):
+        """Let the Hessian be in double precision."""
+        self.dtype, self.single = np.float64, None
+
+    def evaluate(self, parameters):
+        """Return the loss and its gradient, and keep the weighted probabilities."""
+        features = self._features(parameters.dtype)
+        likelihood = self.affine_map.apply(parameters, features)
+        true, top = likelihood[self.label], likelihood.max(axis=0)
+        true -= top
+        likelihood -= top
+        np.exp(likelihood, out=likelihood)
+        np.maximum(likelihood, 1e8 * np.finfo(self.dtype).tiny, out=likelihood)  # subnormal numbers are slow
         likelihood[self.label] = 0
-        # log(exp(-top) + the others) as log1p, since of a sure and right row only the others count
-        return self.weight @ (top + np.log1p(likelihood.sum(axis=1) + np.expm1(-top)))
+        others = likelihood.sum(axis=0)
+        # log(exp(true) + the others) as log1p, since of a sure and right row only the others count
+        value = self.weight @ (np.log1p(others + np.expm1(true)) - true)
+        true = np.exp(true)
+        scale = self.weight.astype(parameters.dtype) / (true + others)
+        likelihood *= scale
+        likelihood[self.label] = -others * scale  # weight times (probability - [label])
+        gradient = self.affine_map.adjoint(likelihood, features)
+        likelihood[self.label] = true * scale
+        self.weighted, self.others = likelihood.astype(self.dtype, copy=False), others / (true + others)
+        return value, gradient
 
-    def derivatives(self, parameters):
-        """Return the gradient and the diagonal of the Hessian, and keep the probabilities for its products."""
-        probability, _ = self._likelihood(parameters)
-        probability /= probability.sum(axis=1, keepdims=True)
-        self.probability, self.weighted = probability, self.weight[:, None] * probability
-        residual = self.weighted.copy()  # weight times (probability - [label])
-        residual[self.label] = 0
-        residual[self.label] = -residual.sum(axis=1)  # from the others, which are the smaller
-        return self.affine_map.adjoint(residual), self.affine_map.weighted_squares(self.weighted * (1 - probability))
+    def curvature(self):
+        """Return the diagonal of the Hessian, at the parameters of the last `evaluate`."""
+        features = self._features(self.dtype)
+        return self.affine_map.adjoint(self._variance(), features * features)
+
+    def hessian(self):
+        """Return the Hessian, at the parameters of the last `evaluate`."""
+        root = self.weighted / np.sqrt(self.weight)
+        return self.affine_map.hessian(self._variance(), root, self._features(self.dtype))
 
     def hessian_product(self, direction):
-        """Return the Hessian, at the parameters of the last `derivatives`, times a direction."""
-        change = self._from_label(self.affine_map.apply(*self.affine_map.unpacked(direction)))
-        change -= np.vecdot(self.probability, change)[:, None]
+        """Return the Hessian, at the parameters of the last `evaluate`, times a direction."""
+        features = self._features(self.dtype)
+        change = self.affine_map.apply(direction.astype(self.dtype), features)
+        mean = np.einsum("kn,kn->n", self.weighted, change)
+        mean /= self.weight
+        change -= mean
         change *= self.weighted
-        return self.affine_map.adjoint(change)
+        return self.affine_map.adjoint(change, features)
 
-    def _likelihood(self, parameters):
-        """Return the likelihood of each class relative to that of the best one, and its logit above the label's."""
-        logits = self._from_label(self.affine_map.apply(*self.affine_map.unpacked(parameters)))
-        logits += self.start
-        top = logits.max(axis=1)
-        logits -= top[:, None]
-        return np.exp(logits, out=logits), top
+    def reach(self, direction):
+        """Return how far a direction moves a logit, at most."""
+        features = self._features(self.dtype)
+        return np.abs(self.affine_map.apply(direction.astype(self.dtype), features)).max()
 
-    def _from_label(self, logits):
-        """Return the logits, in place, minus that of each row's label: a sure and right row then loses no digits."""
-        logits -= logits[self.label][:, None]
-        return logits
+    def _features(self, dtype):
+        return self.single if dtype == np.float32 else self.features()
+
+    def _variance(self):
+        """Return weight * probability * (1 - probability)."""
+        variance = self.weighted / -self.weight.astype(self.dtype)
+        variance += 1
+        variance[self.label] = self.others
+        variance *= self.weighted
+        return variance
