@@ -11,6 +11,8 @@ from skcalib._sorting import in_order
 
 __all__ = ["BinStatistics"]
 
+_FIRST_FEW = 256
+
 
 @dataclass(frozen=True, eq=False)
 class BinStatistics:
@@ -66,6 +68,8 @@ class BinStatistics:
             block = scores[rows].astype(np.float64, copy=False)
             if sample_weight is None and in_order(block):
                 _add_runs(sums, block, labels[rows], edges, squares)
+            elif sample_weight is None and _mostly_lowest(block, edges):
+                _add_above_lowest(sums, lookup, block, labels[rows], squares)
             else:
                 weight = None if sample_weight is None else sample_weight[rows]
                 _add_cells(sums, lookup(block), block, labels[rows], weight, squares)
@@ -150,6 +154,27 @@ class BinStatistics:
     def _mean(self, total):
         out = np.broadcast_to(self.midpoint, total.shape).copy()
         return np.divide(total, self.weight, out=out, where=self.weight > 0)
+
+
+def _mostly_lowest(scores, edges):
+    """Return whether most of the first few scores lie in the first bin, as those of one of many classes do."""
+    first = scores[:_FIRST_FEW]
+    return 2 * np.count_nonzero(first <= edges[1]) > len(first)
+
+
+def _add_above_lowest(sums, lookup, scores, labels, squares):
+    """Add the same without weights: the rows above the first bin, which alone are looked up, and the rest as one."""
+    above = np.flatnonzero(scores > lookup.cuts[0]) if len(lookup.cuts) else np.arange(0)
+    _add_cells(sums, lookup(scores[above]), scores[above], labels[above], None, squares)
+    events = np.flatnonzero(labels)
+    lowest = scores.copy()
+    lowest[above] = 0
+    sums[:3, 0] += len(scores) - len(above)
+    sums[3, 0] += lowest.sum()
+    sums[4, 0] += len(events) - np.count_nonzero(labels[above])
+    if squares:
+        sums[5, 0] += lowest @ lowest
+    sums[6, 0] += lowest[events].sum()
 
 
 def _add_cells(sums, bins, scores, labels, sample_weight, squares):

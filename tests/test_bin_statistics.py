@@ -8,7 +8,7 @@ import pytest
 from _catalog import refused
 from _twins import bin_of
 
-from skcalib import _blocks
+from skcalib import _bin_statistics, _blocks
 from skcalib._bin_statistics import BinStatistics
 from skcalib.metrics import reliability_curve
 
@@ -48,6 +48,19 @@ def test_sums_are_those_of_a_loop(dtype, weighted):
     np.testing.assert_allclose(found.event_frequency[filled], expected[4, filled] / expected[1, filled])
     np.testing.assert_allclose(found.share, expected[1] / expected[1].sum())
     assert found.total_weight == pytest.approx(weights.sum())
+
+
+@pytest.mark.parametrize("edges", [EDGES, EDGES[[0, -1]], np.array([0.0, 0.0, 0.3, 1.0])], ids=["5", "1", "a point"])
+@pytest.mark.parametrize("squares", [False, True])
+def test_rows_mostly_in_the_first_bin_are_summed_together(edges, squares, monkeypatch):
+    rng = np.random.default_rng(1)
+    scores = np.concatenate((np.zeros(50), rng.permutation(np.append(rng.random(400) ** 9, np.full(20, 0.3)))))
+    labels = rng.random(len(scores)) < 0.1
+    together = BinStatistics.from_scores(scores, labels, edges, squares=squares)
+    monkeypatch.setattr(_bin_statistics, "_mostly_lowest", lambda scores, edges: False)
+    apart = BinStatistics.from_scores(scores, labels, edges, squares=squares)
+    for name in SUMS:
+        np.testing.assert_allclose(getattr(together, name), getattr(apart, name), rtol=1e-13)
 
 
 def test_an_empty_bin_says_its_midpoint_and_knows_nothing():
