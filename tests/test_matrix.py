@@ -281,7 +281,8 @@ def test_all_ways_to_a_step_end_in_the_same_optimum(method, strength, monkeypatc
     monkeypatch.setattr(_softmax_regression, "_TOLERANCE", 1e-20)
     best = method(strength, input="logit").fit(logits, y).predict_proba(logits)  # conjugate gradients, float64
     for fit in fits:
-        np.testing.assert_allclose(fit.predict_proba(logits), best, rtol=0, atol=1e-8)
+        # 1e-16 nats left are 1e-8 in a logit that is average, and several times that in a row that is far out.
+        np.testing.assert_allclose(fit.predict_proba(logits), best, rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-5, 1e-7])

@@ -20,7 +20,7 @@ _WARM_TOLERANCE = 1e-7  # of the fit in single precision that gives the start
 _WORTH_A_WARNING = 1e-9
 _DAMPING = 1e-8
 _LEAST_WEIGHT = 1e-30  # relative to the sum: single precision has little below
-_LARGEST_DENSE_HESSIAN = 1000  # parameters
+_LARGEST_DENSE_HESSIAN = 500  # parameters, or twice as many where rows are no fewer
 _RIDGE_FOR_SINGLE_PRECISION = 1e-6  # of the curvature
 
 
@@ -51,7 +51,7 @@ class DiagonalMap:
 
     @staticmethod
     def adjoint(residual, features):
-        return np.concatenate((np.vecdot(residual, features[:-1]), residual.sum(axis=1)))
+        return np.concatenate((np.vecdot(residual, features[:-1]), residual @ features[-1]))
 
     @staticmethod
     def hessian(variance, root, features):
@@ -203,7 +203,9 @@ class _PenalisedLogLoss:
             for rows in row_blocks(len(codes), (n_classes + 1) // 2)  # of half a megabyte in single precision
         ]
         self.dtype = np.float32 if self._can_be_single() else np.float64
-        self.is_dense = self.dtype == np.float64 and len(penalty) <= _LARGEST_DENSE_HESSIAN
+        largest = _LARGEST_DENSE_HESSIAN * (2 if len(codes) >= _LARGEST_DENSE_HESSIAN else 1)
+        self.is_dense = self.dtype == np.float64 and len(penalty) <= largest
+        self.curvature, self.norm = None, 1.0  # of the last step by conjugate gradients
 
     def _can_be_single(self):
         """Return whether the ridge allows single precision; if so the blocks keep their features in it."""
@@ -249,9 +251,10 @@ class _PenalisedLogLoss:
         raise AssertionError("a matrix of numbers up to 1 with 1e10 on its diagonal is positive definite")
 
     def _conjugate_gradient_step(self):
-        curvature = sum(block.curvature() for block in self.blocks) + self.penalty
-        curvature[curvature == 0] = 1
-        ridge = self.penalty + _DAMPING * curvature
+        if self.curvature is None or self.dtype == self.blocks[0].dtype:  # in the last steps it hardly changes
+            self.curvature = sum(block.curvature() for block in self.blocks) + self.penalty
+            self.curvature[self.curvature == 0] = 1
+        curvature, ridge = self.curvature, self.penalty + _DAMPING * self.curvature
         norm = np.sqrt(self.gradient @ (self.gradient / curvature))
         if norm == 0:
             return self.gradient, 0.0
@@ -263,8 +266,10 @@ class _PenalisedLogLoss:
             LinearOperator((len(ridge), len(ridge)), matvec=product, dtype=np.float64)
             for product in (hessian_product, lambda direction: direction / curvature)
         )
-        # The residual squared is what is left of the gain: a hundredth of the tolerance is little enough.
-        residual = min(0.1, max(norm / 4, 0.1 * _TOLERANCE**0.5 / norm))
+        # As small as the last step made the gradient (Eisenstat and Walker 1996), which it squared if Newton's method
+        # is near. The residual squared is what is left of the gain: a hundredth of the tolerance is little enough.
+        residual = min(0.1, max((norm / self.norm) ** 2, 0.1 * _TOLERANCE**0.5 / norm))
+        self.norm = norm
         step, unfinished = cg(operator, self.gradient, rtol=residual, maxiter=_MAX_PRODUCTS, M=preconditioner)
         return step, 1.0 if unfinished else residual
 
