@@ -243,10 +243,17 @@ def test_loss_and_derivatives_by_loops_and_differences(affine_map, penalty, monk
     assert len(loss.blocks) == 3
     hessian = sum(block.hessian() for block in loss.blocks)
     np.testing.assert_allclose(hessian, expected, atol=1e-8)
-    np.testing.assert_allclose(sum(block.curvature() for block in loss.blocks), np.diag(expected), atol=1e-8)
+    slope, intercept = affine_map.unpacked(np.arange(len(point)))
+    slope = np.diag(slope) if slope.ndim == 2 else slope
+    diagonal, with_intercept = (sum(parts) for parts in zip(*(block.curvature() for block in loss.blocks), strict=True))
+    np.testing.assert_allclose(diagonal, np.diag(expected), atol=1e-8)
+    np.testing.assert_allclose(with_intercept, expected[slope, intercept], atol=1e-8)
     direction = rng.normal(size=len(point))
     product = sum(block.hessian_product(direction) for block in loss.blocks)
     np.testing.assert_allclose(product, expected @ direction, atol=1e-8)
+    kept = np.diag(np.diag(expected + np.diag(loss.penalty)))
+    kept[slope, intercept] = kept[intercept, slope] = 0.99 * expected[slope, intercept]
+    np.testing.assert_allclose(loss._diagonal()[1](kept @ direction), direction, atol=1e-6)
     moved = affine_map.apply(direction, features)
     assert loss.reach(direction) == pytest.approx(np.abs(moved).max(), rel=1e-12)
 

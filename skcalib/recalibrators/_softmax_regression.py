@@ -197,7 +197,7 @@ class _PenalisedLogLoss:
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         self.start, self.penalty = start, 2 * penalty / weight.sum()  # the curvature of the ridge
         weight = np.maximum(weight / weight.sum(), _LEAST_WEIGHT)
-        n_classes = len(affine_map.unpacked(start)[1])
+        self.affine_map, n_classes = affine_map, len(affine_map.unpacked(start)[1])
         self.blocks = [
             _BlockLoss(affine_map, partial(features, rows), codes[rows], weight[rows])
             for rows in row_blocks(len(codes), (n_classes + 1) // 2)  # of half a megabyte in single precision
@@ -205,7 +205,7 @@ class _PenalisedLogLoss:
         self.dtype = np.float32 if self._can_be_single() else np.float64
         largest = _LARGEST_DENSE_HESSIAN * (2 if len(codes) >= _LARGEST_DENSE_HESSIAN else 1)
         self.is_dense = self.dtype == np.float64 and len(penalty) <= largest
-        self.curvature, self.norm = None, 1.0  # of the last step by conjugate gradients
+        self.diagonal, self.norm = None, 1.0  # of the last step by conjugate gradients
 
     def _can_be_single(self):
         """Return whether the ridge allows single precision; if so the blocks keep their features in it."""
@@ -251,11 +251,10 @@ class _PenalisedLogLoss:
         raise AssertionError("a matrix of numbers up to 1 with 1e10 on its diagonal is positive definite")
 
     def _conjugate_gradient_step(self):
-        if self.curvature is None or self.dtype == self.blocks[0].dtype:  # in the last steps it hardly changes
-            self.curvature = sum(block.curvature() for block in self.blocks) + self.penalty
-            self.curvature[self.curvature == 0] = 1
-        curvature, ridge = self.curvature, self.penalty + _DAMPING * self.curvature
-        norm = np.sqrt(self.gradient @ (self.gradient / curvature))
+        if self.diagonal is None or self.dtype == self.blocks[0].dtype:  # in the last steps it hardly changes
+            self.diagonal, self.solve_diagonal = self._diagonal()
+        ridge = self.penalty + _DAMPING * self.diagonal
+        norm = np.sqrt(self.gradient @ self.solve_diagonal(self.gradient))
         if norm == 0:
             return self.gradient, 0.0
 
@@ -264,7 +263,7 @@ class _PenalisedLogLoss:
 
         operator, preconditioner = (
             LinearOperator((len(ridge), len(ridge)), matvec=product, dtype=np.float64)
-            for product in (hessian_product, lambda direction: direction / curvature)
+            for product in (hessian_product, self.solve_diagonal)
         )
         # As small as the last step made the gradient (Eisenstat and Walker 1996), which it squared if Newton's method
         # is near. The residual squared is what is left of the gain: a hundredth of the tolerance is little enough.
@@ -272,6 +271,30 @@ class _PenalisedLogLoss:
         self.norm = norm
         step, unfinished = cg(operator, self.gradient, rtol=residual, maxiter=_MAX_PRODUCTS, M=preconditioner)
         return step, 1.0 if unfinished else residual
+
+    def _diagonal(self):
+        """Return the diagonal of the Hessian, and a function that solves for it and a class's slope with its intercept.
+
+        Where a class is likely its feature is large: its slope and its intercept do much the same.
+        """
+        parts = zip(*(block.curvature() for block in self.blocks), strict=True)
+        curvature, covariance = (sum(part) for part in parts)
+        curvature += self.penalty
+        curvature[curvature == 0] = 1
+        covariance *= 0.99  # so that the determinant is above 0
+        index, intercept = self.affine_map.unpacked(np.arange(len(curvature)))
+        slope = index.diagonal() if index.ndim == 2 else index
+        determinant = curvature[slope] * curvature[intercept] - covariance**2
+
+        def solve(direction):
+            solved = direction / curvature
+            solved[slope] = curvature[intercept] * direction[slope] - covariance * direction[intercept]
+            solved[intercept] = curvature[slope] * direction[intercept] - covariance * direction[slope]
+            solved[slope] /= determinant
+            solved[intercept] /= determinant
+            return solved
+
+        return curvature, solve
 
 
 class _BlockLoss:
@@ -305,7 +328,7 @@ class _BlockLoss:
         np.exp(likelihood, out=likelihood)
         np.maximum(likelihood, 1e8 * np.finfo(self.dtype).tiny, out=likelihood)  # subnormal numbers are slow
         likelihood[self.label] = 0
-        others = likelihood.sum(axis=0)
+        others = np.ones(len(likelihood), parameters.dtype) @ likelihood
         # log(exp(true) + the others) as log1p, since of a sure and right row only the others count
         value = self.weight @ (np.log1p(others + np.expm1(true)) - true)
         true = np.exp(true)
@@ -318,9 +341,10 @@ class _BlockLoss:
         return value, gradient
 
     def curvature(self):
-        """Return the diagonal of the Hessian, at the parameters of the last `evaluate`."""
-        features = self._features(self.dtype)
-        return self.affine_map.adjoint(self._variance(), features * features)
+        """Return the diagonal of the Hessian, at the last parameters, and that of slopes with intercepts."""
+        features, variance = self._features(self.dtype), self._variance()
+        diagonal = self.affine_map.adjoint(variance, features * features)
+        return diagonal, np.vecdot(variance, features[:-1])
 
     def hessian(self):
         """Return the Hessian, at the parameters of the last `evaluate`."""
