@@ -277,11 +277,13 @@ class _PenalisedLogLoss:
 
         Where a class is likely its feature is large: its slope and its intercept do much the same.
         """
-        parts = zip(*(block.curvature() for block in self.blocks), strict=True)
-        curvature, covariance = (sum(part) for part in parts)
-        curvature += self.penalty
+        curvature, covariance = self.penalty.copy(), 0.0
+        for block in self.blocks:
+            block_curvature, block_covariance = block.curvature()
+            curvature += block_curvature
+            covariance += block_covariance
         curvature[curvature == 0] = 1
-        covariance *= 0.99  # so that the determinant is above 0
+        covariance = 0.99 * covariance  # so that the determinant is above 0
         index, intercept = self.affine_map.unpacked(np.arange(len(curvature)))
         slope = index.diagonal() if index.ndim == 2 else index
         determinant = curvature[slope] * curvature[intercept] - covariance**2
