@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 from skcalib import TemperatureScaling
 from skcalib._links import row_softmax
 from skcalib.metrics import expected_calibration_error
-from skcalib.recalibrators._temperature import row_derivatives
+from skcalib.recalibrators._temperature import fit_inverse_temperature, row_derivatives
 
 
 def _sample(n=150, n_classes=3, temperature=2.0, dtype=np.float64):
@@ -215,3 +215,20 @@ def test_two_classes_are_many_of_which_the_others_are_impossible():
         if np.min(inverse) > 0.05:  # else the third class is not impossible
             np.testing.assert_allclose(two, many, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(row_softmax(logits), row_softmax(wider)[:, :2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 300.0, 1e10, 1e37])
+@pytest.mark.parametrize("n", [30, 6000])
+def test_single_precision_only_gets_close(n, scale):
+    logits, y = _sample(n=n, n_classes=5)
+    single = (scale / 30 * logits).astype(np.float32)
+    found = fit_inverse_temperature(single, y)
+    assert found == pytest.approx(fit_inverse_temperature(single.astype(np.float64), y), rel=1e-9)
+    found = fit_inverse_temperature(single, y, np.linspace(0, 2, n))
+    assert found == pytest.approx(fit_inverse_temperature(single.astype(np.float64), y, np.linspace(0, 2, n)), rel=1e-9)
+
+
+def test_separable_single_precision_ends_where_nothing_is_left_of_the_loss():
+    logits, y = np.float32(3) * np.eye(3, dtype=np.float32)[np.arange(90) % 3], np.arange(90) % 3
+    assert fit_inverse_temperature(logits, y) > 10
+    assert fit_inverse_temperature(logits, (y + 1) % 3) == pytest.approx(1e-6 / 3)  # always wrong: the bound

@@ -14,6 +14,7 @@ _MAX_STEPS = 100
 _WARM_START_ROWS = 2000
 # Inverse temperatures are sought within these multiples of 1 / (largest spread of a row of logits).
 _RELATIVE_BOUNDS = (1e-6, 1e6)
+_LARGEST_SINGLE_SPREAD = 1e4  # of a row of logits, for single precision: its square loses nothing of weight
 
 
 class TemperatureScaling(LogitRecalibrator):
@@ -114,28 +115,35 @@ class TemperatureScaling(LogitRecalibrator):
 def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
     """Return the inverse temperature of least log-loss within `bounds`: Newton steps inside a bracket.
 
-    A sample of the rows gives the start, so that few passes over all of them are left. The derivative of the loss is
-    monotone. A step beyond the bracket becomes a geometric bisection, and no step is
-    longer than a factor of ten.
+    A sample of the rows gives the start, and for float32 logits single precision gets close, so that few passes over
+    all rows are left in double precision. The derivative of the loss is monotone. A step beyond the bracket becomes a
+    geometric bisection, and no step is longer than a factor of ten.
     """
-    low, high = _default_bounds(logits) if bounds is None else bounds
+    rough = np.float64
+    if bounds is None:
+        spread = max(float(_spread(logits[rows]).max()) for rows in row_blocks(*logits.shape))
+        bounds = tuple(bound / spread for bound in _RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
+        rough = logits.dtype if spread < _LARGEST_SINGLE_SPREAD else np.float64
+    low, high = bounds
     inverse = min(max(1.0, low), high)
     step = len(logits) // _WARM_START_ROWS
     if step > 1:
         weight = None if sample_weight is None else sample_weight[::step]
-        warm = _newton(inverse, (low, high), logits[::step], codes[::step], weight, tolerance=1e-2)
+        warm = _newton(inverse, bounds, logits[::step], codes[::step], weight, 1e-2, rough)
         inverse = warm if low < warm < high else inverse  # on a bound the few rows were separable
-    return _newton(inverse, (low, high), logits, codes, sample_weight)
+    if rough == np.float32:
+        inverse = _newton(inverse, bounds, logits, codes, sample_weight, 1e-3, rough)
+    return _newton(inverse, bounds, logits, codes, sample_weight)
 
 
-def _newton(start, bounds, logits, codes, sample_weight, tolerance=1e-6):
+def _newton(start, bounds, logits, codes, sample_weight, tolerance=1e-6, dtype=np.float64):
     """Return the inverse temperature of least log-loss by Newton steps from `start`.
 
     A relative step of `tolerance` is the last one: what it leaves is of the order of its square.
     """
     (low, high), bracket, inverse = bounds, list(bounds), start
     for _ in range(_MAX_STEPS):
-        slope, curvature = _log_loss_derivatives(inverse, logits, codes, sample_weight)
+        slope, curvature = _log_loss_derivatives(inverse, logits, codes, sample_weight, dtype)
         if slope == 0 or (inverse == low and slope > 0) or (inverse == high and slope < 0):
             break
         bracket[slope > 0] = inverse
@@ -151,11 +159,6 @@ def _newton(start, bounds, logits, codes, sample_weight, tolerance=1e-6):
     return inverse
 
 
-def _default_bounds(logits):
-    spread = max(float(_spread(block).max()) for block in (logits[rows] for rows in row_blocks(*logits.shape)))
-    return tuple(bound / spread for bound in _RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
-
-
 def _spread(logits):
     """Return the largest minus the smallest logit of each row."""
     if logits.shape[1] == 2:
@@ -163,19 +166,19 @@ def _spread(logits):
     return np.subtract(logits.max(axis=1), logits.min(axis=1), dtype=np.float64)
 
 
-def row_derivatives(inverse, logits, codes):
+def row_derivatives(inverse, logits, codes, dtype=np.float64):
     """Yield, for blocks of rows, the first two derivatives of each row's log-loss: E[z] - z_y and Var[z].
 
-    `inverse` is one inverse temperature, or one a row.
+    `inverse` is one inverse temperature, or one a row. `dtype` is what a row is computed in.
     """
     if logits.shape[1] == 2:
         yield from _two_class_derivatives(inverse, logits, codes)
         return
-    ones = np.ones(logits.shape[1])
+    ones, inverse = np.ones(logits.shape[1], dtype), np.asarray(inverse, dtype)
     for rows in row_blocks(*logits.shape):
-        z = logits[rows].astype(np.float64)
+        z = logits[rows].astype(dtype)
         z -= z.max(axis=1, keepdims=True)
-        likelihood = (inverse if np.ndim(inverse) == 0 else inverse[rows, None]) * z
+        likelihood = (inverse if inverse.ndim == 0 else inverse[rows, None]) * z
         np.exp(likelihood, out=likelihood)
         total = likelihood @ ones
         mean = np.vecdot(likelihood, z) / total
@@ -195,11 +198,11 @@ def _two_class_derivatives(inverse, logits, codes):
         yield rows, slope, -slope * margin * (1 - other)
 
 
-def _log_loss_derivatives(inverse, logits, codes, sample_weight):
+def _log_loss_derivatives(inverse, logits, codes, sample_weight, dtype):
     """Return the first two derivatives of the summed log-loss."""
     weight = np.ones(len(logits)) if sample_weight is None else sample_weight
     slope = curvature = 0.0
-    for rows, row_slope, row_curvature in row_derivatives(inverse, logits, codes):
+    for rows, row_slope, row_curvature in row_derivatives(inverse, logits, codes, dtype):
         slope += float(weight[rows] @ row_slope)
         curvature += float(weight[rows] @ row_curvature)
     return slope, curvature
