@@ -38,7 +38,8 @@ class BinLookup:
         if self.table is None:
             return np.searchsorted(self.cuts, scores, side="left")
         cells = np.multiply(scores, self.n_cells, dtype=np.float64)
-        if scores.min() < 0 or scores.max() > 1:  # scores beyond the outer edges, which may be too large for integers
+        # Scores beyond the outer edges may be too large for integers.
+        if scores.min(initial=0) < 0 or scores.max(initial=1) > 1:
             np.clip(cells, 0, self.n_cells, out=cells)
         bins = self.table.take(cells.astype(np.intp), mode="clip")
         unsure = np.flatnonzero(bins < 0)

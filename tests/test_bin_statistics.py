@@ -63,6 +63,18 @@ def test_rows_mostly_in_the_first_bin_are_summed_together(edges, squares, monkey
         np.testing.assert_allclose(getattr(together, name), getattr(apart, name), rtol=1e-13)
 
 
+@pytest.mark.parametrize("n_bins", [1, 15])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_many_rows_may_all_lie_in_the_first_bin(n_bins, dtype):
+    # 3000 rows are enough for a look-up table, which then has nothing to look up.
+    scores = (np.random.default_rng(4).random(3000) / 16).astype(dtype)
+    labels = np.arange(3000) % 4 == 0
+    found = BinStatistics.from_scores(scores, labels, np.linspace(0, 1, n_bins + 1))
+    assert found.count.tolist() == [3000] + [0] * (n_bins - 1)
+    assert found.weighted_label[0] == 750
+    assert found.weighted_score[0] == pytest.approx(scores.astype(float).sum())
+
+
 def test_an_empty_bin_says_its_midpoint_and_knows_nothing():
     curve = BinStatistics.from_scores(np.array([0.3]), np.array([True]), EDGES)
     empty = [0, 2, 3, 4]

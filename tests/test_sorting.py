@@ -76,6 +76,7 @@ def test_lookup_is_searchsorted(edges, dtype):
     expected = np.searchsorted(edges[1:-1], scores, side="left")
     for n_rows in (len(scores), 10, 10**6):  # with a table, without, and with the largest
         np.testing.assert_array_equal(BinLookup(edges, n_rows)(scores), expected)
+        assert BinLookup(edges, n_rows)(scores[:0]).tolist() == []
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
