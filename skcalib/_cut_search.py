@@ -9,6 +9,7 @@ __all__ = ["cut_search_pays", "joined_rows"]
 _CELLS = 1 << 14  # of equal width; what is summed for them stays in the cache
 _LEAST_ROWS = 8 * _CELLS  # for fewer a sort is as fast
 _CELLS_PER_BIN = 16
+_LEAST_RANGE = 1e-300  # the inverse of a smaller one may be infinite: its scores are sorted
 _MARGIN = 1e-9  # share of the total weight that rounding of the sums cannot reach
 
 
@@ -60,7 +61,7 @@ def joined_rows(scores, sample_weight, n_bins):
 def _cells(scores):
     """Return the function that gives the cells of scores: it never falls."""
     low, high = float(scores.min()), float(scores.max())
-    scale = (_CELLS - 1) / (high - low) if high > low else 0.0
+    scale = (_CELLS - 1) / (high - low) if high - low > _LEAST_RANGE else 0.0
 
     def cell_of(block):
         position = np.subtract(block, low, dtype=np.float64)

@@ -71,6 +71,12 @@ def test_edges_are_those_of_a_sort(scores, few_cells, monkeypatch):
         np.testing.assert_array_equal(one, other)
 
 
+def test_scores_closer_than_the_inverse_of_a_float_are_sorted(few_cells):
+    scores = _RNG.permutation(np.arange(700) * 5e-324)
+    expected = np.array([-np.inf, 349 * 5e-324, np.inf])  # the 350th score is the last of the first half
+    np.testing.assert_array_equal(EqualMass(2).bin_edges(scores, support=(-np.inf, np.inf)), expected)
+
+
 def test_most_rows_are_joined_and_no_weight_is_lost():
     scores, weight = _RNG.random(10**6), _RNG.random(10**6)
     few, mass = joined_rows(scores, None, 15)

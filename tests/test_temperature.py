@@ -217,7 +217,7 @@ def test_two_classes_are_many_of_which_the_others_are_impossible():
     np.testing.assert_allclose(row_softmax(logits), row_softmax(wider)[:, :2], rtol=1e-12)
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 300.0, 1e10, 1e37])
+@pytest.mark.parametrize("scale", [1e-40, 1e-30, 1e-6, 1.0, 300.0, 1e10, 1e37])
 @pytest.mark.parametrize("n", [30, 6000])
 def test_single_precision_only_gets_close(n, scale):
     logits, y = _sample(n=n, n_classes=5)
@@ -226,6 +226,12 @@ def test_single_precision_only_gets_close(n, scale):
     assert found == pytest.approx(fit_inverse_temperature(single.astype(np.float64), y), rel=1e-9)
     found = fit_inverse_temperature(single, y, np.linspace(0, 2, n))
     assert found == pytest.approx(fit_inverse_temperature(single.astype(np.float64), y, np.linspace(0, 2, n)), rel=1e-9)
+
+
+def test_single_precision_of_tiny_logits_has_an_inverse_temperature_beyond_its_range():
+    # Right in all rows: the inverse temperature rises until no row has a loss that float64 can show, e^-37.
+    logits, y = np.float32(1e-38) * np.eye(3, dtype=np.float32)[np.arange(90) % 3], np.arange(90) % 3
+    assert 1e39 < fit_inverse_temperature(logits, y) < 1e45
 
 
 def test_separable_single_precision_ends_where_nothing_is_left_of_the_loss():

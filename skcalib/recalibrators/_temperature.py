@@ -14,7 +14,9 @@ _MAX_STEPS = 100
 _WARM_START_ROWS = 2000
 # Inverse temperatures are sought within these multiples of 1 / (largest spread of a row of logits).
 _RELATIVE_BOUNDS = (1e-6, 1e6)
-_LARGEST_SINGLE_SPREAD = 1e4  # of a row of logits, for single precision: its square loses nothing of weight
+# Spreads of a row of logits for which single precision does: squares lose nothing of weight, and the inverse
+# temperatures, up to 1e6 / spread, are in range.
+_SINGLE_SPREADS = (1e-12, 1e4)
 
 
 class TemperatureScaling(LogitRecalibrator):
@@ -123,7 +125,7 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
     if bounds is None:
         spread = max(float(_spread(logits[rows]).max()) for rows in row_blocks(*logits.shape))
         bounds = tuple(bound / spread for bound in _RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
-        rough = logits.dtype if spread < _LARGEST_SINGLE_SPREAD else np.float64
+        rough = logits.dtype if _SINGLE_SPREADS[0] < spread < _SINGLE_SPREADS[1] else np.float64
     low, high = bounds
     inverse = min(max(1.0, low), high)
     step = len(logits) // _WARM_START_ROWS
