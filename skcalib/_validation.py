@@ -91,7 +91,7 @@ def check_scored_labels(
         y_proba,
         name="y_proba",
         rows_sum_to_one=multiclass != "marginal",
-        predict_from={"auto": 3, "marginal": np.inf}.get(multiclass, 2),
+        predict_from=np.inf if multiclass == "marginal" else 3 if multiclass == "auto" else 2,
     )
     y_true = _check_label_vector(y_true, len(scores), name="y_true", scores_name="y_proba")
     sample_weight = check_sample_weight(sample_weight, len(scores))

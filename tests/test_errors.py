@@ -169,6 +169,13 @@ def test_class_weight_has_no_meaning_elsewhere():
         calibration_error(codes, proba, class_weight=[1, 1, 1, 1])
 
 
+@pytest.mark.parametrize("multiclass", ["ovr", None, ["marginal"]])
+def test_multiclass_that_is_none_of_the_three(multiclass):
+    codes, proba = _classes()
+    with refused(ValueError, "multiclass must be", repr(multiclass)):
+        calibration_error(codes, proba, multiclass=multiclass)
+
+
 @pytest.mark.parametrize("method", ["plugin", "debiased", "unbiased", "label_binned"])
 @pytest.mark.parametrize("kind", ["k / 100", "continuous"])
 def test_squared_is_the_signed_square(kind, method):
