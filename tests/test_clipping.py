@@ -101,6 +101,11 @@ def test_auto_changes_nothing_for_a_model_that_is_never_sure(clipping):
     np.testing.assert_array_equal(auto.predict_proba(scores), clipping.fit(scores, y).predict_proba(scores))
 
 
+def test_auto_keeps_nothing_of_an_earlier_fit_to_more_classes(clipping):
+    again = clipping.set_params(clip="auto").fit(*forest(90, n_classes=3)).fit(*forest())
+    assert vars(again).keys() == vars(clone(clipping).fit(*forest())).keys()
+
+
 def test_auto_counts_weights_as_rows():
     scores, y = forest(40)
     weight = np.random.default_rng(2).integers(1, 6, 40)

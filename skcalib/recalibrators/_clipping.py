@@ -46,6 +46,7 @@ def fit_clipped(recalibrator, scores, codes, sample_weight):
         likelihood = _log_likelihood(candidate._predict_scores(rows), codes, sample_weight)
         if best is None or likelihood > best_likelihood + _LEAST_GAIN:
             best, best_likelihood = candidate, likelihood
+    vars(recalibrator).pop("estimators_", None)  # of an earlier fit to more classes
     vars(recalibrator).update(vars(best))
 
 
