@@ -260,10 +260,17 @@ def _zero_one(y):
     return positive
 
 
+def _as_codes(positive):
+    """Return booleans as the codes 0 and 1, without a copy: not to be written to."""
+    codes = positive.view(np.int8)
+    codes.flags.writeable = False
+    return codes
+
+
 def _unique_labels(y, name):
     positive = _zero_one(y) if y.dtype.kind in "biu" else None
     if positive is not None and positive.any() and not positive.all():
-        return np.array([0, 1]).astype(y.dtype), positive.view(np.int8)
+        return np.array([0, 1]).astype(y.dtype), _as_codes(positive)
     classes, codes = _sorted_labels(y, name)
     try:
         target = type_of_target(classes, input_name=name)
@@ -305,7 +312,7 @@ def _lookup(y, classes, name, classes_name):
             f"{name} holds {_shown(y[:1])}, which is of another type than {classes_name} {_shown(classes)}."
         )
     if y.dtype.kind == classes.dtype.kind == "b" and len(classes) == 2:
-        return y.view(np.int8)
+        return _as_codes(y)
     try:
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     except TypeError:

@@ -490,3 +490,26 @@ def test_softmax_of_logits_is_what_binary_methods_see():
     logits = np.log(scores + 1e-3)
     expected = PlattScaling().fit(softmax(logits, axis=1), y).predict_proba(softmax(logits, axis=1))
     np.testing.assert_allclose(PlattScaling(input="logit").fit(logits, y).predict_proba(logits), expected)
+
+
+def test_codes_cannot_be_written_to_and_those_of_logits_have_room():
+    class Codes(LogitRecalibrator):
+        def __init__(self, *, input="probability", classes=None):
+            self.input = input
+            self.classes = classes
+
+        def _fit_logits(self, logits, codes, sample_weight):
+            self.codes_dtype_ = codes.dtype
+
+        def _predict_logits(self, logits):
+            return logits
+
+    class Writes(Codes):
+        def _fit_scores(self, scores, codes, sample_weight):
+            codes[:] = 0
+
+    scores, y = [[0.1, 0.9], [0.8, 0.2]], np.array([True, False])
+    assert Codes().fit(scores, y).codes_dtype_ == np.intp
+    with pytest.raises(ValueError, match="read-only"):
+        Writes().fit(scores, y)
+    assert y.tolist() == [True, False]

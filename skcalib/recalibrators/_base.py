@@ -27,7 +27,8 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
     """Scores in, probabilities out: what every recalibrator shares.
 
     A subclass defines ``_fit_scores(scores, codes, sample_weight)`` and ``_predict_scores(scores)`` for validated
-    scores (n, C). Most methods derive from `BinaryRecalibrator` or `LogitRecalibrator` instead.
+    scores (n, C). The codes (n,) are column indices, to be read only, which may be integers of 8 bits. Most methods
+    derive from `BinaryRecalibrator` or `LogitRecalibrator` instead.
 
     Examples
     --------
@@ -337,7 +338,7 @@ class LogitRecalibrator(BaseRecalibrator):
     """
 
     def _fit_scores(self, scores, codes, sample_weight):
-        self._fit_logits(self._logits(scores), codes, sample_weight)
+        self._fit_logits(self._logits(scores), codes.astype(np.intp, copy=False), sample_weight)
 
     def _predict_scores(self, scores):
         probabilities = np.empty((len(scores), len(self.classes_)))
