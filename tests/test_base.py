@@ -28,7 +28,7 @@ from skcalib import (
 )
 from skcalib.binning import BaseBinning, EqualMass, EqualWidth
 from skcalib.metrics import calibration_error, reliability_curve
-from skcalib.recalibrators import BinaryRecalibrator
+from skcalib.recalibrators import BinaryRecalibrator, LogitRecalibrator
 
 
 def _binary(n=200):
