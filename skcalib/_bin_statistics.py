@@ -178,24 +178,25 @@ def _add_above_lowest(sums, lookup, scores, labels, squares):
 
 
 def _add_cells(sums, bins, scores, labels, sample_weight, squares):
-    """Add the sums of a block, in the order of the fields, from those by (bin, label)."""
-    cell = bins * 2 + labels
+    """Add the sums of a block, in the order of the fields, from those by (bin, label); `bins` is overwritten."""
     n_bins = sums.shape[1]
+    weighted_score = scores if sample_weight is None else scores * sample_weight
+    if squares:
+        sums[5] += np.bincount(bins, weights=weighted_score * scores, minlength=n_bins)
+    cell = bins
+    cell *= 2
+    cell += labels
 
     def by_cell(values):
         return np.bincount(cell, weights=values, minlength=2 * n_bins).reshape(n_bins, 2)
 
     weight = weight_squared = count = by_cell(None)
-    weighted_score = scores
     if sample_weight is not None:
         weight, weight_squared = by_cell(sample_weight), by_cell(sample_weight**2)
-        weighted_score = scores * sample_weight
     score = by_cell(weighted_score)
     for row, of_cell in enumerate((count, weight, weight_squared, score)):
         sums[row] += of_cell.sum(axis=1)
     sums[4] += weight[:, 1]
-    if squares:
-        sums[5] += np.bincount(bins, weights=weighted_score * scores, minlength=n_bins)
     sums[6] += score[:, 1]
 
 

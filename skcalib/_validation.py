@@ -255,7 +255,11 @@ def _zero_one(y):
     for rows in row_blocks(len(y)):
         block, is_one = y[rows], positive[rows]
         np.equal(block, 1, out=is_one)
-        if np.count_nonzero(is_one) + np.count_nonzero(block == 0) < len(block):
+        if y.dtype.kind == "f":
+            others = np.count_nonzero(is_one) + np.count_nonzero(block == 0) < len(block)
+        else:
+            others = block.view(f"u{block.itemsize}").max() > 1  # where negative numbers are large
+        if others:
             return None
     return positive
 
