@@ -8,7 +8,7 @@ from skcalib._bin_statistics import BinStatistics
 from skcalib._blocks import row_blocks
 from skcalib._sorting import in_order, sorted_rows
 
-__all__ = ["BinaryTask", "binary_tasks", "resolve_multiclass", "score_at", "spread_top_label", "top_label"]
+__all__ = ["BinaryTask", "binary_tasks", "resolve_multiclass", "spread_top_label", "top_label"]
 
 
 _COLUMNS = 32  # that are copied at a time: each cache line of the rows is read once for 16 or 8 of them
@@ -33,12 +33,7 @@ class BinaryTask(NamedTuple):
 def top_label(scores):
     """Return the predicted class (first of the largest) and its score, for scores (n, K)."""
     predicted = scores.argmax(axis=1)
-    return predicted, score_at(scores, predicted)
-
-
-def score_at(scores, columns):
-    """Return the score of each row in its column."""
-    return np.take_along_axis(scores, columns[:, None], axis=1)[:, 0]
+    return predicted, np.take_along_axis(scores, predicted[:, None], axis=1)[:, 0]
 
 
 def resolve_multiclass(multiclass, data):
@@ -65,7 +60,7 @@ def binary_tasks(data, multiclass):
             predicted = data.scores > 0.5
             yield BinaryTask(np.maximum(data.scores, 1 - data.scores), data.labels == predicted, weight)
         else:
-            yield BinaryTask(score_at(data.scores, data.predicted), data.labels == data.predicted, weight)
+            yield BinaryTask(data.confidence, data.labels == data.predicted, weight)
     elif data.is_binary:
         yield BinaryTask(1 - data.scores, ~data.labels, weight)
         yield BinaryTask(data.scores, data.labels, weight)

@@ -56,8 +56,8 @@ class ScoredLabels(NamedTuple):
     `scores` is (n,) with boolean `labels` (True = the positive class) for one score a row, else (n, K) with the column
     index of each label. Two columns are one score, that of the positive class, where `multiclass` is "auto". Rows of
     weight zero are gone; `sample_weight` is None or float64 (n,). `classes` holds the labels: (negative, positive)
-    for one score, else in the order of the columns. `predicted` (n,) is the column of the first of the largest scores,
-    None for one score a row and for `multiclass="marginal"`.
+    for one score, else in the order of the columns. `predicted` (n,) is the column of the first of the largest scores
+    and `confidence` (n,) that score: None for one score a row and for `multiclass="marginal"`.
     """
 
     scores: np.ndarray
@@ -65,6 +65,7 @@ class ScoredLabels(NamedTuple):
     sample_weight: np.ndarray | None
     classes: np.ndarray
     predicted: np.ndarray | None = None
+    confidence: np.ndarray | None = None
 
     @property
     def is_binary(self):
@@ -78,16 +79,14 @@ class ScoredLabels(NamedTuple):
 
     def at(self, rows):
         """Return the rows of an index."""
-        arrays = (self.scores, self.labels, self.sample_weight, self.predicted)
-        scores, labels, weight, predicted = (array if array is None else array[rows] for array in arrays)
-        return ScoredLabels(scores, labels, weight, self.classes, predicted)
+        return ScoredLabels(*(array if array is None or array is self.classes else array[rows] for array in self))
 
 
 def check_scored_labels(
     y_true, y_proba, *, multiclass="auto", sample_weight=None, pos_label=None, labels=None, drop=True
 ):
     """Validate the input of a metric; see `ScoredLabels`. With `drop=False` rows of weight zero are kept."""
-    scores, predicted = _checked_scores(
+    scores, *top = _checked_scores(
         y_proba,
         name="y_proba",
         rows_sum_to_one=multiclass != "marginal",
@@ -102,12 +101,12 @@ def check_scored_labels(
             classes, codes = (classes, codes) if column == 1 else (classes[::-1], ~codes)
             codes = codes.astype(np.intp)
         else:
-            scores, predicted = scores[:, column], None
+            scores, top = scores[:, column], (None, None)
     else:
         if pos_label is not None:
             raise ValueError(f"pos_label={pos_label!r} has no meaning for the {scores.shape[1]} columns of y_proba.")
         classes, codes = encode_labels(y_true, scores.shape[1], labels, name="y_true", classes_name="labels")
-    data = ScoredLabels(scores, codes, sample_weight, classes, predicted)
+    data = ScoredLabels(scores, codes, sample_weight, classes, *top)
     return data if sample_weight is None or not drop or sample_weight.min() > 0 else data.at(data.kept)
 
 
@@ -431,46 +430,58 @@ def _first_string(array):
 
 
 def _checked_scores(scores, *, name, input="probability", rows_sum_to_one=True, predict_from=np.inf):
-    """Return what `check_scores` does and, from so many columns on, that of the first of each row's largest scores."""
+    """Return what `check_scores` does and, from so many columns on, the first of each row's largest scores.
+
+    That is its column and the score itself; None and None for fewer columns.
+    """
     scores, precision = _as_float_matrix(scores, name)
     refused, untouched = _ROUNDING[precision]
     if input == "logit":
-        return _check_range(scores, name, input, refused), None
-    sums = untouched if rows_sum_to_one and scores.shape[1] > 1 else None
-    predict = scores.shape[1] >= predict_from
-    summary = _row_summary(scores, sums, predict)
+        return _check_range(scores, name, input, refused), None, None
+    asked = rows_sum_to_one and scores.shape[1] > 1, scores.shape[1] >= predict_from
+    summary = _row_summary(scores, *asked)
     if summary is None:
         scores = _check_range(scores, name, input, refused)
-        summary = _row_summary(scores, sums, predict)
-    total, predicted = summary
-    return scores if total is None else _normalize_rows(scores, total, name, refused, untouched), predicted
+        summary = _row_summary(scores, *asked)
+    total, predicted, largest = summary
+    if total is None:
+        return scores, predicted, largest
+    total = _doubtful_in_double(total, scores, untouched)
+    normalized = _normalize_rows(scores, total, name, refused, untouched)
+    if normalized is not scores and predicted is not None:
+        largest = np.take_along_axis(normalized, predicted[:, None], axis=1)[:, 0]
+    return normalized, predicted, largest
 
 
-def _row_summary(scores, untouched, predict):
-    """Return the sums of the rows and the columns of their largest scores, each if asked for: in one pass.
+def _row_summary(scores, add, predict):
+    """Return the sums of the rows, and the columns of their largest scores and these, each if asked for: in one pass.
 
-    None if a score is not in [0, 1]. `untouched` is how close to 1 a sum must be told from 1, None for no sums.
+    None if a score is not in [0, 1]. Sums are in single precision for contiguous rows of it, along which NumPy adds
+    pairwise.
     """
-    total = None if untouched is None else np.empty(len(scores))
-    predicted = np.empty(len(scores), dtype=np.intp) if predict else None
+    n, dtype = len(scores), scores.dtype if scores.flags.c_contiguous else np.float64
+    total = np.empty(n, dtype) if add else None
+    predicted, largest = (np.empty(n, np.intp), np.empty(n, scores.dtype)) if predict else (None, None)
     for rows in row_blocks(*scores.shape):
         block = scores[rows]
         if not _inside_unit_interval(block):
             return None
-        if total is not None:
-            total[rows] = _row_sums(block, untouched)
-        if predicted is not None:
+        if add:
+            block.sum(axis=1, out=total[rows], dtype=dtype)
+        if predict:
             block.argmax(axis=1, out=predicted[rows])
-    return total, predicted
+            largest[rows] = block[np.arange(len(block)), predicted[rows]]
+    return total, predicted, largest
 
 
-def _row_sums(block, untouched):
-    """Return the sum of each row, in single precision where that is enough to tell it from 1."""
-    if block.dtype == np.float64 or not block.flags.c_contiguous:  # NumPy adds pairwise along contiguous rows only
-        return block.sum(axis=1, dtype=np.float64)
-    total = block.sum(axis=1).astype(np.float64)
+def _doubtful_in_double(total, scores, untouched):
+    """Return the sums of rows with those in double precision that single precision may not tell from 1."""
+    if total.dtype == np.float64:
+        return total
+    total = total.astype(np.float64)
     doubtful = np.flatnonzero(np.abs(total - 1) > untouched / 2)
-    total[doubtful] = block[doubtful].sum(axis=1, dtype=np.float64)
+    for part in row_blocks(len(doubtful), scores.shape[1]):
+        total[doubtful[part]] = scores[doubtful[part]].sum(axis=1, dtype=np.float64)
     return total
 
 

@@ -529,3 +529,18 @@ def _assert_same(found, expected):
     else:
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("off", [0, 1e-7, 5e-4])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_largest_scores_are_those_of_the_rows_as_they_are_used(dtype, off, order):
+    rng = np.random.default_rng(0)
+    scores = rng.dirichlet(np.ones(7), 30_000) * (1 + rng.choice([0, off * (dtype == np.float32)], (30_000, 1)))
+    given = np.asarray(scores, dtype=dtype, order=order)
+    data = check_scored_labels(rng.integers(0, 7, 30_000), given, sample_weight=rng.integers(0, 2, 30_000))
+    np.testing.assert_array_equal(data.predicted, data.scores.argmax(axis=1))
+    np.testing.assert_array_equal(data.confidence, data.scores.max(axis=1))
+    np.testing.assert_allclose(data.scores.sum(axis=1, dtype=np.float64), 1, atol=2e-6)
+    part = data.at(np.arange(5))
+    assert [len(array) for array in part] == [5, 5, 5, 7, 5, 5]
