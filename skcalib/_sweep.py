@@ -37,11 +37,10 @@ class DistinctScores(NamedTuple):
             positives = np.zeros(len(scores) + 1, dtype=dtype)
             np.cumsum(labels, out=positives[1:])
             weight = np.arange(len(scores) + 1, dtype=dtype)
-            first = np.append(True, scores[1:] != scores[:-1])  # of the rows of a score
-            if not first.all():
-                starts = np.flatnonzero(first)
-                ends = np.append(starts, len(scores))
-                scores, weight, positives = scores[starts], weight[ends], positives[ends]
+            kept = np.ones(len(scores) + 1, dtype=bool)  # where a score has its last row
+            np.not_equal(scores[1:], scores[:-1], out=kept[1:-1])
+            if not kept.all():
+                scores, weight, positives = scores[kept[1:]], weight[kept], positives[kept]
             return cls(scores, weight, positives)
         distinct, inverse = np.unique(scores, return_inverse=True)
         rounded = _exactly_summable(sample_weight)
