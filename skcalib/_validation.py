@@ -18,6 +18,7 @@ from sklearn.utils.validation import _num_samples as num_samples
 from sklearn.utils.validation import validate_data
 
 from skcalib._blocks import row_blocks
+from skcalib._score_checks import MAX_MAGNITUDE, check_scores, checked_scores, first_index, first_string, refuse_masked
 
 __all__ = [
     "BaseScorer",
@@ -39,15 +40,6 @@ __all__ = [
     "safe_split",
     "validate_params",
 ]
-
-# How far a probability or a row sum may be off by rounding: (refused beyond, left untouched within).
-_ROUNDING = {"float16": (1e-2, 1e-3), "float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
-
-# Larger logits, and weights that are larger or (the largest of them) smaller than the inverse, are refused: their
-# squares and sums would leave the range of float64.
-_MAX_MAGNITUDE = 1e100
-
-_LOGIT_HINT = 'For a decision function or logits set input="logit".'
 
 
 class ScoredLabels(NamedTuple):
@@ -79,14 +71,15 @@ class ScoredLabels(NamedTuple):
 
     def at(self, rows):
         """Return the rows of an index."""
-        return ScoredLabels(*(array if array is None or array is self.classes else array[rows] for array in self))
+        by_row = {name: array for name, array in self._asdict().items() if name != "classes" and array is not None}
+        return self._replace(**{name: array[rows] for name, array in by_row.items()})
 
 
 def check_scored_labels(
     y_true, y_proba, *, multiclass="auto", sample_weight=None, pos_label=None, labels=None, drop=True
 ):
     """Validate the input of a metric; see `ScoredLabels`. With `drop=False` rows of weight zero are kept."""
-    scores, *top = _checked_scores(
+    scores, *top = checked_scores(
         y_proba,
         name="y_proba",
         rows_sum_to_one=multiclass != "marginal",
@@ -124,18 +117,13 @@ def check_estimator_scores(estimator, X, *, input, reset):
     return scores
 
 
-def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
-    """Return scores as float32 or float64 of shape (n, C): finite and, as probabilities, inside [0, 1]."""
-    return _checked_scores(scores, name=name, input=input, rows_sum_to_one=rows_sum_to_one)[0]
-
-
 def check_sample_weight(sample_weight, n_samples):
     """Return weights as float64 (n,), or None: finite, not negative, not all zero."""
     if sample_weight is None:
         return None
-    _refuse_masked(sample_weight, "sample_weight")
+    refuse_masked(sample_weight, "sample_weight")
     weight = np.asarray(sample_weight)
-    if weight.dtype.kind not in "biufO" or (weight.dtype.kind == "O" and _first_string(weight) is not None):
+    if weight.dtype.kind not in "biufO" or (weight.dtype.kind == "O" and first_string(weight) is not None):
         raise ValueError(f"sample_weight must be real numbers, found {weight.dtype}.")
     try:
         weight = weight.astype(np.float64, copy=False)
@@ -145,11 +133,11 @@ def check_sample_weight(sample_weight, n_samples):
         raise ValueError(f"sample_weight must have shape ({n_samples},), found {weight.shape}.")
     low, high = weight.min(), weight.max()
     if not (np.isfinite(low) and np.isfinite(high) and low >= 0):
-        row = _first(~np.isfinite(weight) | (weight < 0))[0]
+        row = first_index(~np.isfinite(weight) | (weight < 0))[0]
         raise ValueError(f"sample_weight must be finite and not negative, but row {row} is {weight[row]}.")
     if high == 0:
         raise ValueError("sample_weight is zero in every row: at least one row must count.")
-    if not 1 / _MAX_MAGNITUDE <= high <= _MAX_MAGNITUDE:
+    if not 1 / MAX_MAGNITUDE <= high <= MAX_MAGNITUDE:
         row = int(np.argmax(weight))
         raise ValueError(f"sample_weight is out of range: the largest, in row {row}, is {high}. Rescale the weights.")
     return weight
@@ -322,7 +310,7 @@ def _lookup(y, classes, name, classes_name):
         raise ValueError(f"{name} holds labels of another type than {classes_name} {_shown(classes)}.") from None
     unknown = classes[codes] != y
     if unknown.any():
-        row = _first(unknown)[0]
+        row = first_index(unknown)[0]
         label = _shown(y[row : row + 1])
         raise ValueError(f"{name} has the unknown label {label} in row {row}; {classes_name} are {_shown(classes)}.")
     return codes
@@ -333,7 +321,7 @@ def _check_label_vector(y, n_samples, *, name, scores_name):
         raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
     if sparse.issparse(y):
         raise TypeError(f"{name} must be a dense vector of class labels, found a sparse matrix.")
-    _refuse_masked(y, name)
+    refuse_masked(y, name)
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         warnings.warn(
@@ -349,21 +337,17 @@ def _check_label_vector(y, n_samples, *, name, scores_name):
     if y.dtype.kind == "S":
         raise ValueError(f"Unknown label type: {name} holds bytes such as {_shown(y[:1])}. Decode them to strings.")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        row = _first(~np.isfinite(y))[0]
+        row = first_index(~np.isfinite(y))[0]
         raise ValueError(f"{name} contains NaN or infinity in row {row}: labels must be known. Drop such rows.")
     if y.dtype.kind in "OmM":
         missing = np.isnat(y) if y.dtype.kind in "mM" else np.fromiter(map(_is_missing, y), bool, len(y))
         if missing.any():
             kind = "NaT" if y.dtype.kind in "mM" else "NaN"
-            raise ValueError(f"{name} contains a missing value ({kind}) in row {_first(missing)[0]}: drop such rows.")
+            raise ValueError(
+                f"{name} contains a missing value ({kind}) in row {first_index(missing)[0]}: drop such rows."
+            )
         y = _native(y)
     return y
-
-
-def _refuse_masked(values, name):
-    if np.ma.is_masked(values):
-        row = _first(np.ma.getmaskarray(values))[0]
-        raise ValueError(f"{name} is masked in row {row}: drop or fill such rows.")
 
 
 def _is_missing(value):
@@ -383,158 +367,6 @@ def _native(labels):
 def check_targets(y, n_samples):
     """Validate the `y` of a recalibrator; return a vector of labels."""
     return _check_label_vector(y, n_samples, name="y", scores_name="X")
-
-
-def _as_float_matrix(scores, name):
-    """Return `scores` as floats of shape (n, C) and the name of the precision that they came in."""
-    if sparse.issparse(scores):
-        raise TypeError(f"{name} must be dense scores, found a sparse matrix. Convert it with .toarray().")
-    _refuse_masked(scores, name)
-    try:
-        array = np.asarray(scores)
-    except ValueError:
-        raise ValueError(f"{name} must be a rectangular array of scores, found rows of different lengths.") from None
-    if array.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} must hold real scores, found {array.dtype}.")
-    if array.dtype.kind not in "biuf":
-        array = _from_objects(array, name)
-    if array.ndim not in (1, 2):
-        raise ValueError(f"{name} must have shape (n,) or (n, n_classes), found {array.shape}. Reshape your data.")
-    array = array.reshape(-1, 1) if array.ndim == 1 else array
-    if array.shape[0] == 0 or array.shape[1] == 0:
-        raise ValueError(
-            f"{name} is empty: found array with {array.shape[0]} sample(s) and {array.shape[1]} feature(s) "
-            f"(shape={array.shape}) while a minimum of 1 is required."
-        )
-    precision = array.dtype.name if array.dtype.name in _ROUNDING else "float64"
-    target = np.float32 if array.dtype.itemsize <= 4 and array.dtype.kind == "f" else np.float64
-    return array.astype(target, copy=False), precision
-
-
-def _from_objects(array, name):
-    problem = f"{name} must be numbers, found {array.dtype}"
-    if array.dtype.kind != "O":
-        raise ValueError(f"{problem}. Encode or drop columns that are not scores.")
-    string = _first_string(array)
-    if string is not None:
-        raise ValueError(f"{problem} with the string {string!r}. Encode or drop columns that are not scores.")
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{problem} with values that are not: argument must be a string or a number ({error}).") from None
-
-
-def _first_string(array):
-    return next((value for value in array.flat if isinstance(value, str | bytes)), None)
-
-
-def _checked_scores(scores, *, name, input="probability", rows_sum_to_one=True, predict_from=np.inf):
-    """Return what `check_scores` does and, from so many columns on, the first of each row's largest scores.
-
-    That is its column and the score itself; None and None for fewer columns.
-    """
-    scores, precision = _as_float_matrix(scores, name)
-    refused, untouched = _ROUNDING[precision]
-    if input == "logit":
-        return _check_range(scores, name, input, refused), None, None
-    asked = rows_sum_to_one and scores.shape[1] > 1, scores.shape[1] >= predict_from
-    summary = _row_summary(scores, *asked)
-    if summary is None:
-        scores = _check_range(scores, name, input, refused)
-        summary = _row_summary(scores, *asked)
-    total, predicted, largest = summary
-    if total is None:
-        return scores, predicted, largest
-    total = _doubtful_in_double(total, scores, untouched)
-    normalized = _normalize_rows(scores, total, name, refused, untouched)
-    if normalized is not scores and predicted is not None:
-        largest = np.take_along_axis(normalized, predicted[:, None], axis=1)[:, 0]
-    return normalized, predicted, largest
-
-
-def _row_summary(scores, add, predict):
-    """Return the sums of the rows, and the columns of their largest scores and these, each if asked for: in one pass.
-
-    None if a score is not in [0, 1]. Sums are in single precision for contiguous rows of it, along which NumPy adds
-    pairwise.
-    """
-    n, dtype = len(scores), scores.dtype if scores.flags.c_contiguous else np.float64
-    total = np.empty(n, dtype) if add else None
-    predicted, largest = (np.empty(n, np.intp), np.empty(n, scores.dtype)) if predict else (None, None)
-    for rows in row_blocks(*scores.shape):
-        block = scores[rows]
-        if not _inside_unit_interval(block):
-            return None
-        if add:
-            block.sum(axis=1, out=total[rows], dtype=dtype)
-        if predict:
-            block.argmax(axis=1, out=predicted[rows])
-            largest[rows] = block[np.arange(len(block)), predicted[rows]]
-    return total, predicted, largest
-
-
-def _doubtful_in_double(total, scores, untouched):
-    """Return the sums of rows with those in double precision that single precision may not tell from 1."""
-    if total.dtype == np.float64:
-        return total
-    total = total.astype(np.float64)
-    doubtful = np.flatnonzero(np.abs(total - 1) > untouched / 2)
-    for part in row_blocks(len(doubtful), scores.shape[1]):
-        total[doubtful[part]] = scores[doubtful[part]].sum(axis=1, dtype=np.float64)
-    return total
-
-
-def _inside_unit_interval(scores):
-    """Return whether no score is negative (-0 included), above 1 or NaN, without a temporary.
-
-    Read as unsigned integers, the floats from 0 to 1 are the numbers up to the one that is read for 1, and all others
-    are larger.
-    """
-    bits = f"u{scores.itemsize}"
-    return scores.view(bits).max() <= np.ones(1, scores.dtype).view(bits)[0]
-
-
-def _check_range(scores, name, input, refused):
-    """Return the scores, those that rounding has put beyond 0 or 1 on it; raise for what is no score."""
-    low, high = scores.min(), scores.max()
-    if not (np.isfinite(low) and np.isfinite(high)):
-        row, column = _first(~np.isfinite(scores))
-        value = "NaN" if np.isnan(scores[row, column]) else "infinity"
-        raise ValueError(f"{name} contains {value} in row {row}: every score must be finite. Drop or impute such rows.")
-    if input == "logit":
-        if float(max(-low, high)) > _MAX_MAGNITUDE:
-            row, column = _first(np.abs(scores) > _MAX_MAGNITUDE)
-            raise ValueError(f"{name} holds the logit {scores[row, column]:.6g} in row {row}: rescale the logits.")
-        return scores
-    if low < -refused or high > 1 + refused:
-        row, column = _first((scores < -refused) | (scores > 1 + refused))
-        raise ValueError(
-            f"{name} must hold probabilities in [0, 1], but row {row} is {scores[row, column]:.6g}. "
-            f"{_LOGIT_HINT if name == 'X' else 'Convert logits with scipy.special.expit or softmax first.'}"
-        )
-    return np.clip(scores, 0, 1) + 0  # -0 becomes 0
-
-
-def _normalize_rows(scores, total, name, refused, untouched):
-    off = np.abs(total - 1)
-    worst = off.max()
-    if worst > refused:
-        row = _first(off > refused)[0]
-        raise ValueError(
-            f"The rows of {name} must sum to 1, but row {row} sums to {total[row]:.6g}. "
-            f"{_LOGIT_HINT if name == 'X' else 'Normalise them, or convert logits with scipy.special.softmax first.'}"
-        )
-    if worst > untouched:
-        # A row within rounding stays as it is, so that a score on the edge of a bin stays there.
-        total[off <= untouched] = 1
-        scores = scores / total[:, None].astype(scores.dtype)
-    return scores
-
-
-def _first(mask):
-    """Return the index of the first True, row by row."""
-    return tuple(int(i) for i in np.unravel_index(np.argmax(mask), mask.shape))
 
 
 def _shown(values, most=6):

@@ -21,6 +21,7 @@ HOUSE = [
     "_sorting",
     "_cut_search",
     "_intervals",
+    "_score_checks",
     "_validation",
     "_columns",
     "_sweep",

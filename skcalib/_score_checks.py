@@ -1,0 +1,182 @@
+"""Checks of scores: real numbers in rows and columns, probabilities inside [0, 1] that sum to 1."""
+
+import numpy as np
+from scipy import sparse
+
+from skcalib._blocks import row_blocks
+
+__all__ = ["MAX_MAGNITUDE", "check_scores", "checked_scores", "first_index", "first_string", "refuse_masked"]
+
+# How far a probability or a row sum may be off by rounding: (refused beyond, left untouched within).
+_ROUNDING = {"float16": (1e-2, 1e-3), "float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
+
+# Larger logits, and weights that are larger or (the largest of them) smaller than the inverse, are refused: their
+# squares and sums would leave the range of float64.
+MAX_MAGNITUDE = 1e100
+
+_LOGIT_HINT = 'For a decision function or logits set input="logit".'
+
+
+def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
+    """Return scores as float32 or float64 of shape (n, C): finite and, as probabilities, inside [0, 1]."""
+    return checked_scores(scores, name=name, input=input, rows_sum_to_one=rows_sum_to_one)[0]
+
+
+def checked_scores(scores, *, name, input="probability", rows_sum_to_one=True, predict_from=np.inf):
+    """Return what `check_scores` does and, from so many columns on, the first of each row's largest scores.
+
+    That is its column and the score itself; None and None for fewer columns.
+    """
+    scores, precision = _as_float_matrix(scores, name)
+    refused, untouched = _ROUNDING[precision]
+    if input == "logit":
+        return _check_range(scores, name, input, refused), None, None
+    asked = rows_sum_to_one and scores.shape[1] > 1, scores.shape[1] >= predict_from
+    summary = _row_summary(scores, *asked)
+    if summary is None:
+        scores = _check_range(scores, name, input, refused)
+        summary = _row_summary(scores, *asked)
+    total, predicted, largest = summary
+    if total is None:
+        return scores, predicted, largest
+    total = _doubtful_in_double(total, scores, untouched)
+    normalized = _normalize_rows(scores, total, name, refused, untouched)
+    if normalized is not scores and predicted is not None:
+        largest = np.take_along_axis(normalized, predicted[:, None], axis=1)[:, 0]
+    return normalized, predicted, largest
+
+
+def refuse_masked(values, name):
+    """Raise for a masked array with a masked value, which NumPy would take for a number."""
+    if np.ma.is_masked(values):
+        row = first_index(np.ma.getmaskarray(values))[0]
+        raise ValueError(f"{name} is masked in row {row}: drop or fill such rows.")
+
+
+def first_string(array):
+    """Return the first string in an array of objects, None if there is none."""
+    return next((value for value in array.flat if isinstance(value, str | bytes)), None)
+
+
+def first_index(mask):
+    """Return the index of the first True, row by row."""
+    return tuple(int(i) for i in np.unravel_index(np.argmax(mask), mask.shape))
+
+
+def _as_float_matrix(scores, name):
+    """Return `scores` as floats of shape (n, C) and the name of the precision that they came in."""
+    if sparse.issparse(scores):
+        raise TypeError(f"{name} must be dense scores, found a sparse matrix. Convert it with .toarray().")
+    refuse_masked(scores, name)
+    try:
+        array = np.asarray(scores)
+    except ValueError:
+        raise ValueError(f"{name} must be a rectangular array of scores, found rows of different lengths.") from None
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real scores, found {array.dtype}.")
+    if array.dtype.kind not in "biuf":
+        array = _from_objects(array, name)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} must have shape (n,) or (n, n_classes), found {array.shape}. Reshape your data.")
+    array = array.reshape(-1, 1) if array.ndim == 1 else array
+    if array.shape[0] == 0 or array.shape[1] == 0:
+        raise ValueError(
+            f"{name} is empty: found array with {array.shape[0]} sample(s) and {array.shape[1]} feature(s) "
+            f"(shape={array.shape}) while a minimum of 1 is required."
+        )
+    precision = array.dtype.name if array.dtype.name in _ROUNDING else "float64"
+    target = np.float32 if array.dtype.itemsize <= 4 and array.dtype.kind == "f" else np.float64
+    return array.astype(target, copy=False), precision
+
+
+def _from_objects(array, name):
+    problem = f"{name} must be numbers, found {array.dtype}"
+    if array.dtype.kind != "O":
+        raise ValueError(f"{problem}. Encode or drop columns that are not scores.")
+    string = first_string(array)
+    if string is not None:
+        raise ValueError(f"{problem} with the string {string!r}. Encode or drop columns that are not scores.")
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{problem} with values that are not: argument must be a string or a number ({error}).") from None
+
+
+def _row_summary(scores, add, predict):
+    """Return the sums of the rows, and the columns of their largest scores and these, each if asked for: in one pass.
+
+    None if a score is not in [0, 1]. Sums are in single precision for contiguous rows of it, along which NumPy adds
+    pairwise.
+    """
+    n, dtype = len(scores), scores.dtype if scores.flags.c_contiguous else np.float64
+    total = np.empty(n, dtype) if add else None
+    predicted, largest = (np.empty(n, np.intp), np.empty(n, scores.dtype)) if predict else (None, None)
+    for rows in row_blocks(*scores.shape):
+        block = scores[rows]
+        if not _inside_unit_interval(block):
+            return None
+        if add:
+            block.sum(axis=1, out=total[rows], dtype=dtype)
+        if predict:
+            block.argmax(axis=1, out=predicted[rows])
+            largest[rows] = block[np.arange(len(block)), predicted[rows]]
+    return total, predicted, largest
+
+
+def _doubtful_in_double(total, scores, untouched):
+    """Return the sums of rows with those in double precision that single precision may not tell from 1."""
+    if total.dtype == np.float64:
+        return total
+    total = total.astype(np.float64)
+    doubtful = np.flatnonzero(np.abs(total - 1) > untouched / 2)
+    for part in row_blocks(len(doubtful), scores.shape[1]):
+        total[doubtful[part]] = scores[doubtful[part]].sum(axis=1, dtype=np.float64)
+    return total
+
+
+def _inside_unit_interval(scores):
+    """Return whether no score is negative (-0 included), above 1 or NaN, without a temporary.
+
+    Read as unsigned integers, the floats from 0 to 1 are the numbers up to the one that is read for 1, and all others
+    are larger.
+    """
+    bits = f"u{scores.itemsize}"
+    return scores.view(bits).max() <= np.ones(1, scores.dtype).view(bits)[0]
+
+
+def _check_range(scores, name, input, refused):
+    """Return the scores, those that rounding has put beyond 0 or 1 on it; raise for what is no score."""
+    low, high = scores.min(), scores.max()
+    if not (np.isfinite(low) and np.isfinite(high)):
+        row, column = first_index(~np.isfinite(scores))
+        value = "NaN" if np.isnan(scores[row, column]) else "infinity"
+        raise ValueError(f"{name} contains {value} in row {row}: every score must be finite. Drop or impute such rows.")
+    if input == "logit":
+        if float(max(-low, high)) > MAX_MAGNITUDE:
+            row, column = first_index(np.abs(scores) > MAX_MAGNITUDE)
+            raise ValueError(f"{name} holds the logit {scores[row, column]:.6g} in row {row}: rescale the logits.")
+        return scores
+    if low < -refused or high > 1 + refused:
+        row, column = first_index((scores < -refused) | (scores > 1 + refused))
+        raise ValueError(
+            f"{name} must hold probabilities in [0, 1], but row {row} is {scores[row, column]:.6g}. "
+            f"{_LOGIT_HINT if name == 'X' else 'Convert logits with scipy.special.expit or softmax first.'}"
+        )
+    return np.clip(scores, 0, 1) + 0  # -0 becomes 0
+
+
+def _normalize_rows(scores, total, name, refused, untouched):
+    off = np.abs(total - 1)
+    worst = off.max()
+    if worst > refused:
+        row = first_index(off > refused)[0]
+        raise ValueError(
+            f"The rows of {name} must sum to 1, but row {row} sums to {total[row]:.6g}. "
+            f"{_LOGIT_HINT if name == 'X' else 'Normalise them, or convert logits with scipy.special.softmax first.'}"
+        )
+    if worst > untouched:
+        # A row within rounding stays as it is, so that a score on the edge of a bin stays there.
+        total[off <= untouched] = 1
+        scores = scores / total[:, None].astype(scores.dtype)
+    return scores
