@@ -1,6 +1,7 @@
 """Weighted logistic regression on a few features by Newton's method: the engine of the parametric maps."""
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -132,23 +133,10 @@ def _minimised(loss, coef, at_coef, lower, settled=0.0):
             break
         if decrement <= max(2 * np.finfo(float).eps * current, settled):  # also less than the loss can show
             return np.maximum(coef - step, lower)
-        coef, at_coef = _descended(loss, coef, step, current, lower)
+        coef, at_coef = line_search(loss.derivatives, coef, step, current, lower, loss_of=itemgetter(0))
         if at_coef is None:
             break
     return coef
-
-
-def _descended(loss, coef, step, current, lower):
-    """Return the first of the points a full, a half, a quarter ... step down that lowers the loss, with derivatives.
-
-    Points beyond a lower bound are moved onto it (the projected Newton method of Bertsekas).
-    """
-    for halving in range(_MAX_HALVINGS):
-        proposal = np.maximum(coef - step * 0.5**halving, lower)
-        at_proposal = loss.derivatives(proposal)
-        if at_proposal[0] < current:
-            return proposal, at_proposal
-    return coef, None
 
 
 def _newton_step(hessian, gradient, room):
@@ -162,14 +150,15 @@ def _newton_step(hessian, gradient, room):
     return step
 
 
-def line_search(loss, coef, step, current, lower=-np.inf):
-    """Return the first of the points a full, a half, a quarter ... step down that lowers the loss, and its loss.
+def line_search(evaluate, coef, step, current, lower=-np.inf, loss_of=float):
+    """Return the first of the points a full, a half, a quarter ... step down that lowers the loss, and its evaluation.
 
-    Points beyond a lower bound are moved onto it (the projected Newton method of Bertsekas).
+    That is what `evaluate` returns there, of which `loss_of` is the loss; None where no point does. Points beyond a
+    lower bound are moved onto it (the projected Newton method of Bertsekas).
     """
     for halving in range(_MAX_HALVINGS):
         proposal = np.maximum(coef - step * 0.5**halving, lower)
-        value = loss(proposal)
-        if value < current:
-            return proposal, value
-    return coef, current
+        evaluated = evaluate(proposal)
+        if loss_of(evaluated) < current:
+            return proposal, evaluated
+    return coef, None

@@ -180,7 +180,7 @@ def _minimised(loss, parameters, tolerance):
         if decrement <= max(tolerance, np.finfo(loss.dtype).eps * current):  # less than the loss can show
             break
         parameters, proposed = line_search(loss.evaluate, parameters, step, current)
-        if proposed >= current:
+        if proposed is None:
             break
         current = proposed
     return parameters, decrement
