@@ -4,9 +4,9 @@ import numpy as np
 
 from skcalib._links import clip_probability, expit
 from skcalib._validation import StrOptions
-from skcalib.recalibrators._logistic import fit_logistic
+from skcalib.recalibrators._logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
-from skcalib.recalibrators._scaling import location_scale, platt_targets
+from skcalib.recalibrators._scaling import location_scale
 
 
 class BetaCalibration(PartiallyPooledRecalibrator):
@@ -103,7 +103,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         return self.smooth_targets
 
     def _fit_binary(self, log_odds, labels, sample_weight):
-        targets = platt_targets(labels, sample_weight) if self.smooth_targets else labels
+        targets = PlattTargets.of(labels, sample_weight) if self.smooth_targets else labels
         if self.parameters == "am":
             (self.a_,), self.c_ = _fit_slopes(lambda rows: log_odds[None, rows], targets, sample_weight)
             self.b_ = self.a_

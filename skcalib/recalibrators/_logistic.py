@@ -25,7 +25,7 @@ def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=N
     features : ndarray of shape (n, d) or callable
         Features, scaled to the order of 1; an intercept is a column of ones. A callable gives those of a slice of the
         rows, (d, m): they are then made block by block, in each pass, and not kept.
-    targets : ndarray of shape (n,)
+    targets : ndarray of shape (n,) or PlattTargets
         Event indicators, which may be boolean, or probabilities in [0, 1].
     sample_weight : ndarray of shape (n,), default=None
         Weights.
@@ -49,6 +49,29 @@ def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=N
     lower = np.full_like(centre, -np.inf) if lower is None else lower
     loss = _PenalisedLogLoss(features, targets, sample_weight, centre, ridge)
     return _minimised(loss, *_start(loss, lower), lower)
+
+
+class PlattTargets:
+    """Platt's smoothed targets, ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)``: an array that is made slice by slice."""
+
+    def __init__(self, labels, positives, negatives):
+        self.labels = labels
+        self.low, self.high = 1 / (negatives + 2), (positives + 1) / (positives + 2)
+
+    @classmethod
+    def of(cls, labels, sample_weight):
+        """Return the targets of labels, with weights as counts."""
+        positives = float(np.sum(labels) if sample_weight is None else sample_weight @ labels)
+        total = float(len(labels) if sample_weight is None else sample_weight.sum())
+        return cls(labels, positives, total - positives)
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, rows):
+        targets = self.labels[rows] * (self.high - self.low)
+        targets += self.low
+        return targets
 
 
 class _PenalisedLogLoss(NamedTuple):

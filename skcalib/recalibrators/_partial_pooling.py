@@ -9,7 +9,7 @@ import numpy as np
 from skcalib._links import log_odds
 from skcalib._validation import Interval
 from skcalib.recalibrators._base import BinaryRecalibrator
-from skcalib.recalibrators._logistic import fit_logistic
+from skcalib.recalibrators._logistic import PlattTargets, fit_logistic
 
 # Slopes are measured against those of the pooled map. For a model that ranks the wrong way round these are not taken to
 # be smaller than this, relative to 1 / (typical log-odds).
@@ -61,21 +61,7 @@ class ClassProblems(NamedTuple):
             return labels
         n_classes, n = self.log_odds.shape
         positives = n if self.sample_weight is None else self.sample_weight.sum()
-        negatives = (n_classes - 1) * positives
-        return _SmoothedTargets(labels, low=1 / (negatives + 2), high=(positives + 1) / (positives + 2))
-
-
-class _SmoothedTargets:
-    """An array of `high` where a label is true and `low` where not, made slice by slice: there are n K of them."""
-
-    def __init__(self, labels, low, high):
-        self.labels, self.low, self.high = labels, low, high
-
-    def __len__(self):
-        return len(self.labels)
-
-    def __getitem__(self, rows):
-        return np.where(self.labels[rows], self.high, self.low)
+        return PlattTargets(labels, positives, (n_classes - 1) * positives)
 
 
 class PooledMap(NamedTuple):

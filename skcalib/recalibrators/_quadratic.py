@@ -6,9 +6,8 @@ import numpy as np
 
 from skcalib._links import clip_probability, expit
 from skcalib._validation import Interval
-from skcalib.recalibrators._logistic import fit_logistic
+from skcalib.recalibrators._logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap
-from skcalib.recalibrators._scaling import platt_targets
 
 # The square is measured against a typical log-odds, which is not taken to be smaller than this.
 _SMALLEST_SPREAD = 0.3
@@ -195,7 +194,7 @@ def smoothed_inverse_temperature(log_odds, labels, sample_weight):
     scale = _root_mean_square(log_odds, sample_weight)
     if scale == 0:
         return 1.0
-    targets = platt_targets(labels, sample_weight)
+    targets = PlattTargets.of(labels, sample_weight)
     coef = fit_logistic(log_odds[:, None] / scale, targets, sample_weight, lower=np.zeros(1))
     return max(float(coef[0]), _SMALLEST_RELATIVE) / scale
 

@@ -6,7 +6,7 @@ from scipy.optimize import least_squares
 from skcalib._blocks import row_blocks
 from skcalib._links import clip_probability, expit
 from skcalib._validation import StrOptions
-from skcalib.recalibrators._logistic import fit_logistic
+from skcalib.recalibrators._logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
 
 
@@ -104,7 +104,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
             standardised = (log_odds[rows] - centre) / scale
             return np.stack((standardised, np.ones_like(standardised)))
 
-        targets = platt_targets(labels, sample_weight) if self._fits_missing_class else labels.astype(np.float64)
+        targets = PlattTargets.of(labels, sample_weight) if self._fits_missing_class else labels
         coef = fit_logistic(features, targets, sample_weight)
         if self.loss == "squared":
             coef = _fit_squared(features(slice(None)).T, targets, sample_weight, start=coef)
@@ -130,16 +130,6 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
 def _affine_features(log_odds):
     return np.stack((log_odds, np.ones(len(log_odds))))
-
-
-def platt_targets(labels, sample_weight):
-    """Return Platt's smoothed targets, with weights as counts."""
-    positives = float(np.sum(labels) if sample_weight is None else sample_weight @ labels)
-    negatives = float((len(labels) if sample_weight is None else sample_weight.sum()) - positives)
-    low, high = 1 / (negatives + 2), (positives + 1) / (positives + 2)
-    targets = labels * (high - low)
-    targets += low
-    return targets
 
 
 def _fit_squared(features, targets, sample_weight, start):
