@@ -26,7 +26,7 @@ from skcalib import (
     TemperatureScaling,
     VectorScaling,
 )
-from skcalib._links import clip_probability
+from skcalib._rows.links import clip_probability
 
 _METHODS = {
     "VectorScaling": VectorScaling(),
@@ -40,10 +40,10 @@ _METHODS = {
 }
 _NOT_JUDGED = {
     "PlattScaling": PlattScaling(),
-    "PlattScaling(strength=1)": PlattScaling(strength=1.0),
+    "PlattScaling(class_pooling=1)": PlattScaling(class_pooling=1.0),
     "ClasswiseTemperatureScaling(inf)": ClasswiseTemperatureScaling(np.inf),
-    "QuadraticScaling(strength=0)": QuadraticScaling(strength=0.0),
-    "BetaCalibration(strength=0)": BetaCalibration(strength=0.0),
+    "QuadraticScaling(class_pooling=0)": QuadraticScaling(class_pooling=0.0),
+    "BetaCalibration(class_pooling=0)": BetaCalibration(class_pooling=0.0),
 }
 _LIMIT = 1.01
 

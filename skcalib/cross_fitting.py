@@ -11,19 +11,13 @@ from sklearn.utils import Bunch, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skcalib._columns import column_positions, select_columns
-from skcalib._links import log_odds
-from skcalib._validation import (
-    check_feature_names_in,
-    check_method_params,
-    check_sample_weight,
-    check_targets,
-    num_samples,
-    safe_split,
-    validate_data,
-)
+from skcalib._input.columns import column_positions, select_columns
+from skcalib._input.labels import check_targets
+from skcalib._input.sklearn_private import check_feature_names_in, check_method_params, num_samples, safe_split
+from skcalib._input.weights import check_sample_weight
+from skcalib._rows.links import log_odds
 
 __all__ = ["CrossFittedClassifier"]
 

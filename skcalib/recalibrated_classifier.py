@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skcalib._defaults import DefaultObjects
-from skcalib._validation import check_sample_weight
+from skcalib._input.weights import check_sample_weight
 from skcalib.cross_fitting import (
     check_known_classes,
     check_response_method,

@@ -143,7 +143,7 @@ def test_many_classes_one_against_the_rest():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), 300)
     y = np.array([rng.choice(3, p=row) for row in proba**2 / (proba**2).sum(axis=1, keepdims=True)])
-    model = BetaCalibration(strength=0).fit(proba, y)
+    model = BetaCalibration(class_pooling=0).fit(proba, y)
     columns = [BetaCalibration().fit(proba[:, k], y == k).predict_proba(proba[:, k])[:, 1] for k in range(3)]
     expected = np.column_stack(columns)
     np.testing.assert_allclose(model.predict_proba(proba), expected / expected.sum(axis=1, keepdims=True), atol=1e-12)

@@ -8,8 +8,9 @@ import pytest
 from _catalog import refused
 from _twins import bin_of
 
-from skcalib import _bin_statistics, _blocks
-from skcalib._bin_statistics import BinStatistics
+from skcalib._bins import statistics
+from skcalib._bins.statistics import BinStatistics
+from skcalib._rows import blocks
 from skcalib.metrics import reliability_curve
 
 EDGES = np.array([0.0, 0.1, 0.5, 0.6, 0.95, 1.0])
@@ -57,7 +58,7 @@ def test_rows_mostly_in_the_first_bin_are_summed_together(edges, squares, monkey
     scores = np.concatenate((np.zeros(50), rng.permutation(np.append(rng.random(400) ** 9, np.full(20, 0.3)))))
     labels = rng.random(len(scores)) < 0.1
     together = BinStatistics.from_scores(scores, labels, edges, squares=squares)
-    monkeypatch.setattr(_bin_statistics, "_mostly_lowest", lambda scores, edges: False)
+    monkeypatch.setattr(statistics, "_mostly_lowest", lambda scores, edges: False)
     apart = BinStatistics.from_scores(scores, labels, edges, squares=squares)
     for name in SUMS:
         np.testing.assert_allclose(getattr(together, name), getattr(apart, name), rtol=1e-13)
@@ -95,11 +96,11 @@ def test_merged_parts_are_the_whole(weighted, monkeypatch):
         scores[rows], labels[rows], EDGES, None if weights is None else weights[rows]
     )
     merged = part(slice(0, 7)).merge(part(slice(7, 300))).merge(part(slice(300, 400)))
-    monkeypatch.setattr(_blocks, "_BLOCK_ELEMENTS", 13)
-    blocks = BinStatistics.from_scores(scores, labels, EDGES, weights)
+    monkeypatch.setattr(blocks, "_BLOCK_ELEMENTS", 13)
+    in_blocks = BinStatistics.from_scores(scores, labels, EDGES, weights)
     for name in SUMS:
         np.testing.assert_allclose(getattr(merged, name), getattr(whole, name), rtol=1e-12, err_msg=name)
-        np.testing.assert_allclose(getattr(blocks, name), getattr(whole, name), rtol=1e-12, err_msg=name)
+        np.testing.assert_allclose(getattr(in_blocks, name), getattr(whole, name), rtol=1e-12, err_msg=name)
 
 
 def test_other_edges_do_not_merge():

@@ -34,12 +34,12 @@ def test_snippet(which_error):
     _, names = which_error
     assert 0 <= names["interval"].low <= names["interval"].estimate <= names["interval"].high
     assert names["test"].pvalue < 0.05
-    assert names["parts"].score == pytest.approx(brier_score_loss(names["y_test"], names["y_prob"]))
+    assert names["parts"].score == pytest.approx(brier_score_loss(names["y_test"], names["y_proba"]))
 
 
 def test_a_constant_has_no_calibration_error(which_error):
     text, names = which_error
-    y, s = names["y_test"], names["y_prob"]
+    y, s = names["y_test"], names["y_proba"]
     constant = np.full(len(y), y.mean())
     for name, scores in (("naive Bayes", s), ("the base rate, always", constant)):
         figures = (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from skcalib.recalibrators._logistic import fit_logistic
+from skcalib._solvers.logistic import fit_logistic
 
 
 def _problem(seed):

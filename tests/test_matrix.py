@@ -21,10 +21,10 @@ from skcalib import (
     PlattScaling,
     TemperatureScaling,
     VectorScaling,
-    _blocks,
 )
-from skcalib.recalibrators import _softmax_regression
-from skcalib.recalibrators._softmax_regression import DiagonalMap, MatrixMap
+from skcalib._rows import blocks
+from skcalib._solvers import softmax_regression
+from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap
 
 METHODS = [VectorScaling, MatrixScaling, DirichletCalibration]
 
@@ -38,10 +38,10 @@ def _sample(n=80, n_classes=3, seed=0):
     return logits, np.array([rng.choice(n_classes, p=row) for row in truth])
 
 
-def _twin_loss(method, parameters, logits, y, weights, inverse_temperature, strengths):
+def _twin_loss(method, parameters, logits, y, weights, inverse_temperature, alphas):
     """Return the penalised log-loss by loops, from the docstrings' formulas."""
     n_classes = logits.shape[1]
-    diagonal, off_diagonal, intercept_strength = strengths
+    diagonal, off_diagonal, alpha_intercept = alphas
     full = len(parameters) > 2 * n_classes
     *matrix, intercept = np.split(parameters, n_classes + 1 if full else 2)
     matrix = np.array(matrix) if full else np.diag(matrix[0])  # V of the docstring
@@ -57,7 +57,7 @@ def _twin_loss(method, parameters, logits, y, weights, inverse_temperature, stre
         ]
         total += weight * (math.log(sum(math.exp(z) for z in mapped)) - mapped[label])
     for k in range(n_classes):
-        total += intercept_strength * n_classes * intercept[k] ** 2
+        total += alpha_intercept * n_classes * intercept[k] ** 2
         total += diagonal * n_classes * (matrix[k][k] - 1) ** 2
         for j in range(n_classes):
             if j != k:
@@ -65,19 +65,19 @@ def _twin_loss(method, parameters, logits, y, weights, inverse_temperature, stre
     return total
 
 
-@pytest.mark.parametrize("strengths", [(1.0, 1.0, 1.0), (0.3, 0.02, 2.0)])
+@pytest.mark.parametrize("alphas", [(1.0, 1.0, 1.0), (0.3, 0.02, 2.0)])
 @pytest.mark.parametrize("method", METHODS)
-def test_fit_is_the_minimum_of_the_loss(method, strengths):
+def test_fit_is_the_minimum_of_the_loss(method, alphas):
     logits, y = _sample(n=40)
     weights = np.random.default_rng(1).random(len(y))
-    diagonal, off_diagonal, intercept = strengths
-    options = {"off_diagonal_strength": off_diagonal} if method is not VectorScaling else {}
-    model = method(diagonal, intercept_strength=intercept, input="logit", **options).fit(logits, y, weights)
+    diagonal, off_diagonal, intercept = alphas
+    options = {"alpha_off_diagonal": off_diagonal} if method is not VectorScaling else {}
+    model = method(diagonal, alpha_intercept=intercept, input="logit", **options).fit(logits, y, weights)
     inverse = TemperatureScaling(input="logit").fit(logits, y, weights).inverse_temperature_
     assert model.inverse_temperature_ == pytest.approx(inverse, rel=1e-9)
 
     def objective(parameters):
-        return _twin_loss(method, parameters, logits, y, weights, inverse, strengths)
+        return _twin_loss(method, parameters, logits, y, weights, inverse, alphas)
 
     fitted = np.concatenate(((model.coef_ / inverse).ravel(), model.intercept_))
     best = minimize(objective, fitted, method="BFGS", options={"gtol": 1e-7})
@@ -101,36 +101,36 @@ def test_prediction_is_the_softmax_of_the_affine_map(method):
 
 
 @pytest.mark.parametrize("method", [MatrixScaling, DirichletCalibration])
-def test_without_strength_it_is_multinomial_logistic_regression(method):
+def test_without_alpha_it_is_multinomial_logistic_regression(method):
     logits, y = _sample(n=400)
     features = log_softmax(logits, axis=1) if method is DirichletCalibration else logits - logits.mean(1, keepdims=True)
     twin = LogisticRegression(C=1e12, tol=1e-10, max_iter=10_000).fit(features, y)
-    model = method(strength=0, input="logit").fit(logits, y)
+    model = method(alpha=0, input="logit").fit(logits, y)
     np.testing.assert_allclose(model.predict_proba(logits), twin.predict_proba(features), atol=2e-5)
     assert log_loss(y, model.predict_proba(logits)) <= log_loss(y, twin.predict_proba(features)) + 1e-10
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_great_strength_is_temperature_scaling(method):
+def test_great_alpha_is_temperature_scaling(method):
     logits, y = _sample()
     expected = TemperatureScaling(input="logit").fit(logits, y).predict_proba(logits)
-    found = method(strength=1e9, input="logit").fit(logits, y).predict_proba(logits)
+    found = method(alpha=1e9, input="logit").fit(logits, y).predict_proba(logits)
     np.testing.assert_allclose(found, expected, atol=1e-7)
     # On the way there the fit to the calibration set never gets better.
     losses = [
-        log_loss(y, method(strength=strength, input="logit").fit(logits, y).predict_proba(logits))
-        for strength in (0, 0.01, 0.1, 1, 10, 100)
+        log_loss(y, method(alpha=alpha, input="logit").fit(logits, y).predict_proba(logits))
+        for alpha in (0, 0.01, 0.1, 1, 10, 100)
     ]
     assert all(np.diff(losses) > 0)
 
 
-def test_parts_have_strengths_of_their_own():
+def test_parts_have_alphas_of_their_own():
     logits, y = _sample()
-    vector = VectorScaling(0.5, intercept_strength=0.1, input="logit").fit(logits, y)
-    matrix = MatrixScaling(0.5, off_diagonal_strength=1e9, intercept_strength=0.1, input="logit").fit(logits, y)
+    vector = VectorScaling(0.5, alpha_intercept=0.1, input="logit").fit(logits, y)
+    matrix = MatrixScaling(0.5, alpha_off_diagonal=1e9, alpha_intercept=0.1, input="logit").fit(logits, y)
     np.testing.assert_allclose(matrix.coef_, np.diag(vector.coef_), atol=1e-6)
     np.testing.assert_allclose(matrix.intercept_, vector.intercept_, atol=1e-6)
-    frozen = MatrixScaling(0, diagonal_strength=1e12, intercept_strength=1e12, input="logit").fit(logits, y)
+    frozen = MatrixScaling(0, alpha_diagonal=1e12, alpha_intercept=1e12, input="logit").fit(logits, y)
     np.testing.assert_allclose(np.diag(frozen.coef_), frozen.inverse_temperature_, atol=1e-6)
     np.testing.assert_allclose(frozen.intercept_, 0, atol=1e-6)
     assert np.abs(frozen.coef_ - np.diag(np.diag(frozen.coef_))).max() > 0.05
@@ -157,29 +157,29 @@ def test_two_classes_are_platt_scaling_and_beta_calibration():
         (DirichletCalibration, BetaCalibration()),
     ):
         expected = binary.fit(scores, y).predict_proba(scores)
-        np.testing.assert_allclose(method(strength=0).fit(scores, y).predict_proba(scores), expected, atol=1e-6)
+        np.testing.assert_allclose(method(alpha=0).fit(scores, y).predict_proba(scores), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("strength", [0, 0.05, 1])
-def test_integer_weights_are_repeated_rows(method, strength):
+@pytest.mark.parametrize("alpha", [0, 0.05, 1])
+def test_integer_weights_are_repeated_rows(method, alpha):
     logits, y = _sample(n=60)
     weights = np.random.default_rng(2).integers(0, 4, len(y))
-    weighted = method(strength, input="logit").fit(logits, y, weights).predict_proba(logits)
-    rows = method(strength, input="logit").fit(*repeated(weights, logits, y)).predict_proba(logits)
+    weighted = method(alpha, input="logit").fit(logits, y, weights).predict_proba(logits)
+    rows = method(alpha, input="logit").fit(*repeated(weights, logits, y)).predict_proba(logits)
     np.testing.assert_allclose(weighted, rows, atol=1e-8)
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("strength", [0, 0.02, 1])
-def test_extreme_scores_give_finite_forecasts(method, strength):
+@pytest.mark.parametrize("alpha", [0, 0.02, 1])
+def test_extreme_scores_give_finite_forecasts(method, alpha):
     y = np.arange(30) % 3
     one_hot = np.eye(3)[y]
     with_errors = np.eye(3)[np.where(np.arange(30) < 4, 0, y)]
     unsure = np.full((30, 3), 1 / 3)
     separable = softmax(5 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(30, 3)), axis=1)
     for scores in (one_hot, with_errors, unsure, separable, 1e90 * one_hot, 1e-90 * one_hot):
-        model = method(strength, input="logit" if scores.max() > 1 or scores.max() < 0.1 else "probability")
+        model = method(alpha, input="logit" if scores.max() > 1 or scores.max() < 0.1 else "probability")
         proba = model.fit(scores, y).predict_proba(scores)
         assert np.isfinite(proba).all()
         assert 0 < proba.min() <= proba.max() < 1
@@ -193,7 +193,7 @@ def test_a_missing_class_takes_a_ridge(method):
     model = method(input="logit", classes=[0, 1, 2]).fit(logits[rows], y[rows])
     proba = model.predict_proba(logits)
     assert 0 < proba[:, 2].mean() < TemperatureScaling(input="logit").fit(logits, y).predict_proba(logits)[:, 2].mean()
-    for options in ({"strength": 0}, {"intercept_strength": 0}):
+    for options in ({"alpha": 0}, {"alpha_intercept": 0}):
         with refused(ValueError, method.__name__, "class 2"):
             method(input="logit", classes=[0, 1, 2], **options).fit(logits[rows], y[rows])
     with refused(ValueError, method.__name__, "two classes", "0 only"):
@@ -206,7 +206,7 @@ def _loss(affine_map, penalty, n=50, n_classes=3, seed=0, weighted=True):
     features = np.vstack((logits.T, np.ones(n)))
     weights = np.random.default_rng(7).random(n) + 0.1 if weighted else np.ones(n)
     start = affine_map.identity(n_classes)
-    loss = _softmax_regression._PenalisedLogLoss(
+    loss = softmax_regression._PenalisedLogLoss(
         affine_map, lambda rows: features[:, rows].copy(), y, weights, start, np.full(len(start), penalty)
     )
     return loss, features, y, weights
@@ -219,8 +219,8 @@ def _derivative(function, point, step=1e-5):
 @pytest.mark.parametrize("penalty", [0, 0.7])
 @pytest.mark.parametrize("affine_map", [DiagonalMap, MatrixMap])
 def test_loss_and_derivatives_by_loops_and_differences(affine_map, penalty, monkeypatch):
-    monkeypatch.setattr(_blocks, "_BLOCK_ELEMENTS", 40)  # many blocks, and blocks of these
-    monkeypatch.setattr(_softmax_regression, "_RIDGE_FOR_SINGLE_PRECISION", np.inf)  # none of it
+    monkeypatch.setattr(blocks, "_BLOCK_ELEMENTS", 40)  # many blocks, and blocks of these
+    monkeypatch.setattr(softmax_regression, "_RIDGE_FOR_SINGLE_PRECISION", np.inf)  # none of it
     loss, features, y, weights = _loss(affine_map, penalty)
     start, rng = affine_map.identity(3), np.random.default_rng(3)
     point = start + rng.normal(scale=0.3, size=len(start))
@@ -275,18 +275,18 @@ def test_single_precision_is_as_near_as_it_can_be(affine_map):
     assert _loss(affine_map, penalty=1e-7)[0].dtype == np.float64
 
 
-@pytest.mark.parametrize("strength", [0.02, 1])
+@pytest.mark.parametrize("alpha", [0.02, 1])
 @pytest.mark.parametrize("method", METHODS)
-def test_all_ways_to_a_step_end_in_the_same_optimum(method, strength, monkeypatch):
+def test_all_ways_to_a_step_end_in_the_same_optimum(method, alpha, monkeypatch):
     # 20,000 x 10: several blocks. As float32 the same numbers, so that the answers may be compared.
     logits, y = _sample(n=20_000, n_classes=10)
     logits = logits.astype(np.float32)
-    fits = [method(strength, input="logit").fit(given, y) for given in (logits, logits.astype(float))]
-    monkeypatch.setattr(_softmax_regression, "_RIDGE_FOR_SINGLE_PRECISION", np.inf)
-    fits.append(method(strength, input="logit").fit(logits, y))  # factorises the Hessian
-    monkeypatch.setattr(_softmax_regression, "_LARGEST_DENSE_HESSIAN", 0)
-    monkeypatch.setattr(_softmax_regression, "_TOLERANCE", 1e-20)
-    best = method(strength, input="logit").fit(logits, y).predict_proba(logits)  # conjugate gradients, float64
+    fits = [method(alpha, input="logit").fit(given, y) for given in (logits, logits.astype(float))]
+    monkeypatch.setattr(softmax_regression, "_RIDGE_FOR_SINGLE_PRECISION", np.inf)
+    fits.append(method(alpha, input="logit").fit(logits, y))  # factorises the Hessian
+    monkeypatch.setattr(softmax_regression, "_LARGEST_DENSE_HESSIAN", 0)
+    monkeypatch.setattr(softmax_regression, "_TOLERANCE", 1e-20)
+    best = method(alpha, input="logit").fit(logits, y).predict_proba(logits)  # conjugate gradients, float64
     for fit in fits:
         # 1e-16 nats left are 1e-8 in a logit that is average, and several times that in a row that is far out.
         np.testing.assert_allclose(fit.predict_proba(logits), best, rtol=0, atol=1e-7)
@@ -301,8 +301,8 @@ def test_a_step_leaves_no_more_than_it_says(affine_map, penalty, tolerance):
         loss, *_ = _loss(affine_map, penalty, n=400, seed=seed)
         loss.dtype = np.float64
         start = affine_map.identity(3)
-        parameters, left = _softmax_regression._minimised(loss, start, tolerance)
-        best, _ = _softmax_regression._minimised(loss, start, 1e-20)
+        parameters, left = softmax_regression._minimised(loss, start, tolerance)
+        best, _ = softmax_regression._minimised(loss, start, 1e-20)
         assert left <= tolerance
         assert 2 * (loss.evaluate(parameters) - loss.evaluate(best)) <= 1.5 * left + 1e-14
 
@@ -310,28 +310,28 @@ def test_a_step_leaves_no_more_than_it_says(affine_map, penalty, tolerance):
 def test_few_passes_over_the_rows(monkeypatch):
     logits, y = _sample(n=5000, n_classes=10)
     passes = []
-    evaluate = _softmax_regression._PenalisedLogLoss.evaluate
+    evaluate = softmax_regression._PenalisedLogLoss.evaluate
     monkeypatch.setattr(
-        _softmax_regression._PenalisedLogLoss,
+        softmax_regression._PenalisedLogLoss,
         "evaluate",
         lambda loss, parameters: passes.append(loss.dtype) or evaluate(loss, parameters),
     )
     for method in METHODS:
-        for strength in (0, 1):
+        for alpha in (0, 1):
             passes.clear()
-            method(strength, input="logit").fit(logits, y)
+            method(alpha, input="logit").fit(logits, y)
             # In double precision the last ones only, where single precision gives the start.
-            assert passes.count(np.float64) <= (6 if strength == 0 else 2)
+            assert passes.count(np.float64) <= (6 if alpha == 0 else 2)
             assert len(passes) <= 6
 
 
-@pytest.mark.parametrize("strength", [0, 1])
+@pytest.mark.parametrize("alpha", [0, 1])
 @pytest.mark.parametrize("method", METHODS)
-def test_memory_is_that_of_one_float64_array(method, strength):
+def test_memory_is_that_of_one_float64_array(method, alpha):
     logits, y = _sample(n=20_000, n_classes=20)
-    method(strength, input="logit").fit(logits[:2000], y[:2000])  # lazy imports
+    method(alpha, input="logit").fit(logits[:2000], y[:2000])  # lazy imports
     tracemalloc.start()
-    method(strength, input="logit").fit(logits, y)
+    method(alpha, input="logit").fit(logits, y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # 8 bytes a score, a few a row, and the temporaries of a block, of a megabyte each.
@@ -342,10 +342,10 @@ def test_memory_is_that_of_one_float64_array(method, strength):
 def test_weights_of_next_to_nothing_are_rows_left_out(method):
     logits, y = _sample(n=200)
     weights = np.where(np.arange(200) % 4 == 0, 1e-60, 1.0)
-    for strength in (0, 1):
-        found = method(strength, input="logit").fit(logits, y, weights).predict_proba(logits)
+    for alpha in (0, 1):
+        found = method(alpha, input="logit").fit(logits, y, weights).predict_proba(logits)
         rows = weights == 1
-        expected = method(strength, input="logit").fit(logits[rows], y[rows]).predict_proba(logits)
+        expected = method(alpha, input="logit").fit(logits[rows], y[rows]).predict_proba(logits)
         np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
@@ -369,18 +369,18 @@ def test_logits_that_hardly_differ_are_refused():
         DirichletCalibration(input="logit").fit(1e-300 * np.eye(3)[y], y)
 
 
-def test_strengths_are_checked():
+def test_alphas_are_checked():
     logits, y = _sample()
-    for name in ("strength", "diagonal_strength", "off_diagonal_strength", "intercept_strength"):
+    for name in ("alpha", "alpha_diagonal", "alpha_off_diagonal", "alpha_intercept"):
         with pytest.raises(ValueError, match=f"'{name}' parameter of MatrixScaling"):
             MatrixScaling(**{name: -1.0}).fit(softmax(logits, axis=1), y)
 
 
 def test_a_fit_that_stops_early_says_so(monkeypatch):
     logits, y = _sample()
-    monkeypatch.setattr(_softmax_regression, "_MAX_STEPS", 1)
+    monkeypatch.setattr(softmax_regression, "_MAX_STEPS", 1)
     with pytest.warns(ConvergenceWarning, match="nats a row still to be gained"):
-        MatrixScaling(strength=0, input="logit").fit(logits, y)
+        MatrixScaling(alpha=0, input="logit").fit(logits, y)
 
 
 def _many_classes(n, n_classes, seed, spread):

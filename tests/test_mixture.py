@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skcalib.recalibrators._mixture import fit_mixture_weights
+from skcalib._solvers.mixture import fit_mixture_weights
 
 
 def expectation_maximisation(likelihoods, weights, steps):

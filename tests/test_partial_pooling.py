@@ -20,8 +20,8 @@ from skcalib import (
 )
 
 POOLED = [
-    PlattScaling(strength=1.0),
-    PlattScaling(strength=1.0, smooth_targets=False),
+    PlattScaling(class_pooling=1.0),
+    PlattScaling(class_pooling=1.0, smooth_targets=False),
     BetaCalibration(),
     BetaCalibration("am"),
     BetaCalibration("ab"),
@@ -66,9 +66,9 @@ def _minimised(loss, start, bounds=None):
     return minimize(loss, start, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-9}).x
 
 
-@pytest.mark.parametrize("strength", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize("class_pooling", [0.1, 1.0, 30.0])
 @pytest.mark.parametrize("kind", ["platt", "beta"])
-def test_each_class_is_the_minimum_of_the_written_objective(kind, strength):
+def test_each_class_is_the_minimum_of_the_written_objective(kind, class_pooling):
     proba, y = _sample()
     n_classes = proba.shape[1]
     weights = np.random.default_rng(1).uniform(0.5, 2, len(y))
@@ -82,11 +82,11 @@ def test_each_class_is_the_minimum_of_the_written_objective(kind, strength):
     pooled = _minimised(all_problems, np.ones(problems[0][0].shape[1]), bounds)
     scale = np.append(np.full(len(pooled) - 1, pooled[:-1].mean()), 1)
     method = {"platt": PlattScaling(smooth_targets=False), "beta": BetaCalibration()}[kind]
-    model = method.set_params(strength=strength).fit(proba, y, weights)
+    model = method.set_params(class_pooling=class_pooling).fit(proba, y, weights)
     for k, (block, labels) in enumerate(problems):
 
         def one_class(coef, block=block, labels=labels):
-            ridge = strength * n_classes / 2 * np.sum(((coef - pooled) / scale) ** 2)
+            ridge = class_pooling * n_classes / 2 * np.sum(((coef - pooled) / scale) ** 2)
             return _cross_entropy(block @ coef, labels, weights) + ridge
 
         expected = _minimised(one_class, pooled, bounds)
@@ -99,9 +99,9 @@ def test_each_class_is_the_minimum_of_the_written_objective(kind, strength):
         assert one_class(found) <= one_class(expected) + 1e-7
 
 
-@pytest.mark.parametrize("strength", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize("class_pooling", [0.1, 1.0, 30.0])
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
-def test_each_parabola_is_the_minimum_of_the_written_objective(alpha, strength):
+def test_each_parabola_is_the_minimum_of_the_written_objective(alpha, class_pooling):
     proba, y = _sample(seed=1)
     n, n_classes = proba.shape
     z = _log_odds(proba)
@@ -119,11 +119,11 @@ def test_each_parabola_is_the_minimum_of_the_written_objective(alpha, strength):
         return _cross_entropy(mapped(theta, z), labels, 1) + alpha / 2 * np.sum((theta - [0, 1, 0]) ** 2)
 
     pooled = _minimised(all_problems, [0, 1, 0])
-    model = QuadraticScaling(alpha, strength=strength).fit(proba, y)
+    model = QuadraticScaling(alpha, class_pooling=class_pooling).fit(proba, y)
     for k in range(n_classes):
 
         def one_class(theta, k=k):
-            ridge = strength * n_classes / 2 * np.sum((theta - pooled) ** 2)
+            ridge = class_pooling * n_classes / 2 * np.sum((theta - pooled) ** 2)
             return _cross_entropy(mapped(theta, z[:, k]), labels[:, k], 1) + ridge
 
         expected = _minimised(one_class, pooled)
@@ -134,21 +134,21 @@ def test_each_parabola_is_the_minimum_of_the_written_objective(alpha, strength):
 
 
 @pytest.mark.parametrize("method", [PlattScaling(), BetaCalibration(), QuadraticScaling(monotone=True)], ids=repr)
-def test_without_strength_each_class_is_fitted_alone(method):
+def test_without_class_pooling_each_class_is_fitted_alone(method):
     proba, y = _sample()
-    found = method.set_params(strength=0, normalize=False).fit(proba, y).predict_proba(proba)
+    found = method.set_params(class_pooling=0, normalize=False).fit(proba, y).predict_proba(proba)
     for k in range(proba.shape[1]):
         alone = method.fit(proba[:, k], y == k).predict_proba(proba[:, k])[:, 1]
         np.testing.assert_allclose(found[:, k], alone, atol=1e-9)
 
 
 @over_methods
-def test_great_strength_is_one_map_for_all(method):
+def test_great_class_pooling_is_one_map_for_all(method):
     proba, y = _sample()
-    model = method.set_params(strength=1e9).fit(proba, y)
+    model = method.set_params(class_pooling=1e9).fit(proba, y)
     one = np.column_stack([part._predict_binary(np.linspace(-5, 5, 50)) for part in model.estimators_])
     np.testing.assert_allclose(one, one[:, [0]] @ np.ones((1, 4)), rtol=1e-5)
-    method.set_params(strength=1.0)
+    method.set_params(class_pooling=1.0)
 
 
 @over_methods
@@ -161,21 +161,22 @@ def test_more_rows_are_held_less(method):
     distances = []
     for weight in (1, 200):
         weights = np.full(len(y), weight)
-        pair = [method.set_params(strength=one).fit(proba, y, weights).predict_proba(proba) for one in (1.0, 1e-9)]
+        pair = [method.set_params(class_pooling=one).fit(proba, y, weights).predict_proba(proba) for one in (1.0, 1e-9)]
         distances.append(np.abs(pair[0] - pair[1]).max())
     assert distances[1] < 0.1 * distances[0]
-    method.set_params(strength=1.0)
+    method.set_params(class_pooling=1.0)
 
 
 @over_methods
-def test_strength_says_nothing_on_two_classes_and_on_top_labels(method):
+def test_class_pooling_says_nothing_on_two_classes_and_on_top_labels(method):
     proba, y = _sample()
-    binary = [method.set_params(strength=one).fit(proba[:, 0], y == 0).predict_proba(proba[:, 0]) for one in (0, 5)]
+    s = proba[:, 0]
+    binary = [method.set_params(class_pooling=one).fit(s, y == 0).predict_proba(s) for one in (0, 5)]
     np.testing.assert_array_equal(*binary)
     method.set_params(multiclass="top_label")
-    top = [method.set_params(strength=one).fit(proba, y).predict_proba(proba) for one in (0, 5)]
+    top = [method.set_params(class_pooling=one).fit(proba, y).predict_proba(proba) for one in (0, 5)]
     np.testing.assert_array_equal(*top)
-    method.set_params(multiclass="ovr", strength=1.0)
+    method.set_params(multiclass="ovr", class_pooling=1.0)
 
 
 @over_methods
@@ -187,11 +188,11 @@ def test_integer_weights_are_repeated_rows(method):
     np.testing.assert_allclose(weighted, rows, rtol=1e-6)
 
 
-@pytest.mark.parametrize("strength", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("class_pooling", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize(
     "method", [BetaCalibration(), BetaCalibration("ab"), QuadraticScaling(monotone=True)], ids=repr
 )
-def test_no_map_of_a_class_decreases(method, strength):
+def test_no_map_of_a_class_decreases(method, class_pooling):
     at_bound = 0
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -199,7 +200,7 @@ def test_no_map_of_a_class_decreases(method, strength):
         y = np.append(np.arange(4), rng.integers(0, 4, 76))  # at random, or the other way round
         if seed % 2:
             y = np.append(np.arange(4), proba[4:].argmin(axis=1))
-        model = method.set_params(strength=strength).fit(proba, y)
+        model = method.set_params(class_pooling=class_pooling).fit(proba, y)
         for part in model.estimators_:
             assert np.diff(part._predict_binary(np.linspace(-40, 40, 400))).min() >= -1e-14
         if isinstance(method, BetaCalibration):
@@ -219,7 +220,7 @@ def test_a_class_without_rows_takes_the_map_of_all(method):
     assert np.isfinite(np.log(found)).all()
     assert 0 < found[:, 2].mean() < 0.25
     with refused(ValueError, "BetaCalibration", "class 2"):
-        BetaCalibration(strength=0, classes=[0, 1, 2, 3]).fit(proba[rows], y[rows])
+        BetaCalibration(class_pooling=0, classes=[0, 1, 2, 3]).fit(proba[rows], y[rows])
     with refused(ValueError, "BetaCalibration", "class 1"):
         BetaCalibration(classes=[0, 1, 2, 3]).fit(proba[y == 0], y[y == 0])
 
@@ -246,10 +247,10 @@ def test_sixty_classes_of_twenty_rows_do_no_harm(sureness):
         BetaCalibration(),
         QuadraticScaling(),
         QuadraticScaling(monotone=True),
-        PlattScaling(strength=1.0),
+        PlattScaling(class_pooling=1.0),
         ClasswiseTemperatureScaling(),
     ]
-    alone = [BetaCalibration(strength=0), ClasswiseTemperatureScaling(np.inf)]
+    alone = [BetaCalibration(class_pooling=0), ClasswiseTemperatureScaling(np.inf)]
     losses = []
     for seed in range(4):
         proba, y = _sample(n=60 * 20, n_classes=60, seed=seed, sureness=sureness, signal=3.0)
@@ -271,8 +272,8 @@ def test_classes_that_differ_gain():
     fit, test = slice(3000), slice(3000, None)
     for method in (BetaCalibration, QuadraticScaling, PlattScaling):
         losses = {
-            strength: log_loss(y[test], method(strength=strength).fit(proba[fit], y[fit]).predict_proba(proba[test]))
-            for strength in (0.0, 1.0, 1e9)
+            pooling: log_loss(y[test], method(class_pooling=pooling).fit(proba[fit], y[fit]).predict_proba(proba[test]))
+            for pooling in (0.0, 1.0, 1e9)
         }
         assert losses[1.0] < 0.99 * losses[1e9]
         assert losses[1.0] < 1.001 * losses[0.0]
@@ -290,7 +291,7 @@ def test_no_table_of_all_problems_is_built():
 
 def test_logits_are_their_probabilities():
     proba, y = _sample()
-    for method in (BetaCalibration(), QuadraticScaling(), PlattScaling(strength=1.0)):
+    for method in (BetaCalibration(), QuadraticScaling(), PlattScaling(class_pooling=1.0)):
         expected = method.fit(proba, y).predict_proba(proba)
         method.set_params(input="logit")
         np.testing.assert_allclose(method.fit(np.log(proba), y).predict_proba(np.log(proba)), expected, rtol=1e-6)
@@ -299,8 +300,8 @@ def test_logits_are_their_probabilities():
 def test_parameters_are_checked():
     proba, y = _sample()
     for method in (BetaCalibration, QuadraticScaling, PlattScaling):
-        for strength in (-1, np.inf, np.nan, "much"):
-            with pytest.raises(ValueError, match="'strength' parameter"):
-                method(strength=strength).fit(proba, y)
-    with refused(ValueError, "strength", "loss='squared'"):
-        PlattScaling(loss="squared", strength=1).fit(proba, y)
+        for class_pooling in (-1, np.inf, np.nan, "much"):
+            with pytest.raises(ValueError, match="'class_pooling' parameter"):
+                method(class_pooling=class_pooling).fit(proba, y)
+    with refused(ValueError, "class_pooling", "loss='squared'"):
+        PlattScaling(loss="squared", class_pooling=1).fit(proba, y)

@@ -5,9 +5,9 @@ import pytest
 from _catalog import refused
 from _twins import tasks, top_label
 
-from skcalib import _reductions
-from skcalib._reductions import binary_tasks, resolve_multiclass, spread_top_label
-from skcalib._validation import check_scored_labels
+from skcalib._bins import reductions
+from skcalib._bins.reductions import binary_tasks, resolve_multiclass, spread_top_label
+from skcalib._input.scored_labels import check_scored_labels
 
 _RNG = np.random.default_rng(0)
 PROBA = np.round(_RNG.dirichlet(np.ones(4), 200) * 20) / 20  # many ties, also between classes of a row
@@ -67,7 +67,7 @@ def test_auto_is_the_positive_class_for_one_or_two_columns_else_the_top_label():
 
 
 def test_predicted_class_is_the_first_of_the_largest():
-    predicted, confidence = _reductions.top_label(PROBA)
+    predicted, confidence = reductions.top_label(PROBA)
     assert list(zip(predicted.tolist(), confidence.tolist(), strict=True)) == [
         (k, pytest.approx(s)) for k, s in top_label(PROBA.tolist())
     ]

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from skcalib._bin_lookup import BinLookup
-from skcalib._bin_statistics import BinStatistics
-from skcalib._blocks import row_blocks
-from skcalib._sorting import in_order, sorted_rows, sorted_scores
-from skcalib._sweep import DistinctScores
+from skcalib._bins.statistics import BinStatistics
+from skcalib._rows.blocks import row_blocks
+from skcalib._rows.sorting import in_order, sorted_rows, sorted_scores
+from skcalib.binning._distinct_scores import DistinctScores
+from skcalib.binning._lookup import BinLookup
 
 _RNG = np.random.default_rng(0)
 SCORES = {

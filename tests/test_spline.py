@@ -20,7 +20,7 @@ def sample(n=300, seed=0):
     return z, rng.random(n) < expit(0.7 * z + np.sin(1.5 * z))
 
 
-def objective(values, knots, z, y, weights, inverse_temperature, strength):
+def objective(values, knots, z, y, weights, inverse_temperature, roughness_penalty):
     """Log-loss, curvature integral and ridge of the natural spline through (knots, values), term by term."""
     spline = CubicSpline(knots, values, bc_type="natural")
     total = 0.0
@@ -32,20 +32,20 @@ def objective(values, knots, z, y, weights, inverse_temperature, strength):
     pieces = zip(knots, knots[1:], strict=False)
     bend = sum(quad(lambda x: float(spline(x, 2)) ** 2, a, b)[0] for a, b in pieces) / inverse_temperature**3
     ridge = sum((v - inverse_temperature * k) ** 2 for v, k in zip(values, knots, strict=True))
-    return total + strength / 2 * bend + 0.1 / 2 * ridge
+    return total + roughness_penalty / 2 * bend + 0.1 / 2 * ridge
 
 
-@pytest.mark.parametrize("strength", [0.1, 10.0])
+@pytest.mark.parametrize("roughness_penalty", [0.1, 10.0])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_fit_is_the_minimum_of_the_objective(strength, weighted):
+def test_fit_is_the_minimum_of_the_objective(roughness_penalty, weighted):
     z, y = sample(80)
     weights = np.random.default_rng(1).integers(1, 4, 80).astype(float) if weighted else np.ones(80)
-    model = SplineCalibration(5, strength=strength, input="logit").fit(z, y, sample_weight=weights)
+    model = SplineCalibration(5, roughness_penalty=roughness_penalty, input="logit").fit(z, y, sample_weight=weights)
     b = smoothed_inverse_temperature(z, y, weights)
     assert b * (model.knots_[-1] - model.knots_[0]) > 1
 
     def at(values):
-        return objective(values, model.knots_, z, y, weights, b, strength)
+        return objective(values, model.knots_, z, y, weights, b, roughness_penalty)
 
     lowest = at(model.knot_log_odds_)
     for j in range(5):  # the derivative vanishes in every coordinate, and the objective rises
@@ -55,31 +55,31 @@ def test_fit_is_the_minimum_of_the_objective(strength, weighted):
         assert abs(up - down) / 2e-3 < 1e-4
 
 
-def test_strength_is_the_one_of_least_leave_one_out_loss():
+def test_penalty_is_the_one_of_least_leave_one_out_loss():
     # Refit without each row in turn, with the temperature and the knots of all rows.
     z, y = sample(60, seed=3)
-    chosen = SplineCalibration(5, input="logit").fit(z, y).strength_
+    chosen = SplineCalibration(5, input="logit").fit(z, y).roughness_penalty_
     b = smoothed_inverse_temperature(z, y, None)
     knots = _quantile_knots(z, y, None, 5)
     losses = {}
-    for strength in (0.1, 1.0, 10.0, 100.0, 1e4):
+    for roughness_penalty in (0.1, 1.0, 10.0, 100.0, 1e4):
         loss = 0.0
         for i in range(60):
             rest = np.arange(60) != i
-            values = _refit(z[rest], y[rest], knots, b, strength)
+            values = _refit(z[rest], y[rest], knots, b, roughness_penalty)
             eta = _evaluate(values, knots, z[i])
             loss += np.logaddexp(0, eta) - y[i] * eta
-        losses[strength] = loss
+        losses[roughness_penalty] = loss
     assert losses[chosen] <= min(losses.values()) * 1.01
 
 
-def _refit(z, y, knots, b, strength):
+def _refit(z, y, knots, b, roughness_penalty):
     """Newton's method on the knot values, in the cardinal basis."""
     basis = np.column_stack([_evaluate(row, knots, z) for row in np.eye(len(knots))])
     bend = np.array([CubicSpline(knots, row, bc_type="natural")(knots, 2) for row in np.eye(len(knots))])
     h = np.diff(knots)
     mass = np.diag(np.append(h, 0) + np.append(0, h)) / 3 + np.diag(h, 1) / 6 + np.diag(h, -1) / 6
-    penalty = strength * bend @ mass @ bend.T / b**3 + 0.1 * np.eye(len(knots))
+    penalty = roughness_penalty * bend @ mass @ bend.T / b**3 + 0.1 * np.eye(len(knots))
     values = b * knots
     for _ in range(50):
         p = expit(basis @ values)
@@ -126,9 +126,10 @@ def test_follows_what_a_straight_line_cannot():
     z, y = sample(6000)
     fit, held_out = slice(0, 3000), slice(3000, None)
     losses = {}
-    for strength in (None, 1e8):
-        p = SplineCalibration(strength=strength, input="logit").fit(z[fit], y[fit]).predict_proba(z[held_out])
-        losses[strength] = -np.mean(np.log(p[np.arange(3000), y[held_out].astype(int)]))
+    for roughness_penalty in (None, 1e8):
+        model = SplineCalibration(roughness_penalty=roughness_penalty, input="logit").fit(z[fit], y[fit])
+        p = model.predict_proba(z[held_out])
+        losses[roughness_penalty] = -np.mean(np.log(p[np.arange(3000), y[held_out].astype(int)]))
     truth = expit(0.7 * z[held_out] + np.sin(1.5 * z[held_out]))
     best = -np.mean(np.log(np.where(y[held_out], truth, 1 - truth)))
     assert losses[None] < best + 0.005
@@ -139,7 +140,7 @@ def test_stays_stiff_where_there_is_nothing_to_bend_for():
     rng = np.random.default_rng(5)
     z = rng.normal(0, 2, 2000)
     model = SplineCalibration(input="logit").fit(z, rng.random(2000) < expit(z / 2))
-    assert model.strength_ >= 100
+    assert model.roughness_penalty_ >= 100
     np.testing.assert_allclose(model.predict_proba([-3.0, 0.0, 3.0])[:, 1], expit([-1.5, 0, 1.5]), atol=0.05)
 
 
@@ -167,7 +168,7 @@ def test_monotone_fits_never_fall(seed):
     y = rng.random(200) < expit(3 * np.sin(z))
     grid = np.linspace(-9, 9, 2001)
     free, monotone = (
-        SplineCalibration(strength=0.1, monotone=monotone, input="logit").fit(z, y) for monotone in (False, True)
+        SplineCalibration(roughness_penalty=0.1, monotone=one, input="logit").fit(z, y) for one in (False, True)
     )
     assert np.diff(free.predict_proba(grid)[:, 1]).min() < -1e-3
     assert np.diff(monotone.predict_proba(grid)[:, 1]).min() > -1e-12
@@ -177,7 +178,7 @@ def test_monotone_is_no_bound_where_the_free_fit_rises():
     rng = np.random.default_rng(6)
     z = rng.normal(0, 2, 3000)
     y = rng.random(3000) < expit(z + 0.3 * np.sin(z))
-    models = [SplineCalibration(monotone=monotone, input="logit").fit(z, y) for monotone in (False, True)]
+    models = [SplineCalibration(monotone=one, input="logit").fit(z, y) for one in (False, True)]
     np.testing.assert_allclose(models[0].knot_log_odds_, models[1].knot_log_odds_, atol=1e-6)
 
 

@@ -22,7 +22,7 @@ from skcalib import (
     TemperatureScaling,
     VennAbers,
 )
-from skcalib.recalibrators._mixture import fit_mixture_weights
+from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._stacked import Uncalibrated
 
 
@@ -92,7 +92,7 @@ def test_default_members():
     ]
     stack = StackedRecalibrator(identity_weight=0).fit(*many(80))
     assert types(stack) == [TemperatureScaling, VennAbers, *[MatrixScaling] * 4]
-    assert [member.strength for member in stack.recalibrators_[2:]] == [1, 0.1, 0.02, 0.001]
+    assert [member.alpha for member in stack.recalibrators_[2:]] == [1, 0.1, 0.02, 0.001]
     assert types(StackedRecalibrator(rank_preserving=True).fit(*many(80))) == [
         Uncalibrated,
         TemperatureScaling,

@@ -9,7 +9,7 @@ from scipy.special import expit, softmax
 from sklearn.metrics import log_loss
 
 from skcalib import TemperatureScaling
-from skcalib._links import row_softmax
+from skcalib._rows.links import row_softmax
 from skcalib.metrics import expected_calibration_error
 from skcalib.recalibrators._temperature import fit_inverse_temperature, row_derivatives
 

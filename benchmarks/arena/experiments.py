@@ -8,7 +8,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 import skcalib
-from skcalib._links import clip_probability
+from skcalib._rows.links import clip_probability
 
 # The recalibrators that take part, with their defaults.
 _BINARY = (

@@ -26,8 +26,8 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.papers._report import claim, compare, mean_interval
 from skcalib import ClasswiseTemperatureScaling, TemperatureScaling, VectorScaling
+from skcalib._solvers.logistic import fit_logistic
 from skcalib.metrics import expected_calibration_error, groupwise_calibration_error
-from skcalib.recalibrators._logistic import fit_logistic
 
 NEEDS_DATA = True
 

@@ -171,7 +171,7 @@ JOBS = {
     ),
     "matrix scaling, unpenalised": Job(
         problems.many_classes, (20_000, 10), (4_000, 5),
-        _fit_then_forecast(lambda: skcalib.MatrixScaling(strength=0.0, input="logit")), None,
+        _fit_then_forecast(lambda: skcalib.MatrixScaling(alpha=0.0, input="logit")), None,
         _no_higher(5e-4), "1.5 x",
         answer=held_out_log_loss,
     ),

@@ -4,10 +4,10 @@ from math import isfinite
 
 import numpy as np
 
-from skcalib._reductions import BinaryTask, binary_tasks
+from skcalib._bins.reductions import BinaryTask, binary_tasks
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib._report._recalibration import recalibration_gains
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, given, log_losses, mean, mean_interval
-from skcalib._validation import check_scored_labels
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
 from skcalib.metrics import (
     calibration_error_interval,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING
 from skcalib.displays import BinCountDisplay, ReliabilityDisplay
-from skcalib.displays._style import percent, require_matplotlib, rows
+from skcalib.displays._style import percent, require_matplotlib, format_count
 from skcalib.metrics import calibration_error
 
 __all__ = ["Picture", "bin_count_picture", "reliability_picture"]
@@ -61,11 +61,13 @@ def bin_count_picture(n_rows):
     (curve,) = display.curves
     chosen = "no number of bins" if curve.chosen is None else f"at most {curve.chosen} bins"
     alt = (
-        f"Promised tolerance against the number of bins for {rows(n_rows)} rows: it rises from "
+        f"Promised tolerance against the number of bins for {format_count(n_rows)} rows: it rises from "
         f"{curve.tolerance[0]:.3f} with {curve.n_bins[0]} to {curve.tolerance[-1]:.3f} with {curve.n_bins[-1]} bins; "
         f"{chosen} for a tolerance of 0.05."
     )
-    return Picture(svg, alt, f"Tolerance promised for {rows(n_rows)} rows; a tolerance of 0.05 allows {chosen}.")
+    return Picture(
+        svg, alt, f"Tolerance promised for {format_count(n_rows)} rows; a tolerance of 0.05 allows {chosen}."
+    )
 
 
 def _drawn(draw, size):

@@ -5,7 +5,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from skcalib import recalibrators as catalogue
-from skcalib._reductions import BinaryTask
+from skcalib._bins.reductions import BinaryTask
 from skcalib._report._statistics import REPORT_BINNING, given, log_losses, mean, mean_interval
 from skcalib.metrics import calibration_error
 

@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 from scipy.special import ndtri, xlog1py, xlogy
 
-from skcalib._links import clip_probability
+from skcalib._rows.links import clip_probability
 from skcalib.binning import EqualMass, MinimumMass
 
 __all__ = ["CONFIDENCE_LEVEL", "LABELS", "REPORT_BINNING", "given", "log_losses", "mean", "mean_interval"]

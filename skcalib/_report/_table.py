@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skcalib._input.scores import check_scores
+from skcalib._input.weights import check_sample_weight
 from skcalib._report._reader import ReportError, read_columns
-from skcalib._validation import check_sample_weight, check_scores
 
 __all__ = ["ReportTable", "read_table"]
 

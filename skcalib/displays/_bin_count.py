@@ -5,21 +5,21 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.model_selection import GridSearchCV, check_cv
 
-from skcalib._reductions import binary_tasks, resolve_multiclass
-from skcalib._validation import check_scored_labels
+from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import UniqueScores
 from skcalib.displays._predictions import named_models, predicted_probabilities
 from skcalib.displays._style import (
     CURVE,
     colors,
     count_axis,
-    full_names,
+    canonical_keywords,
     legend_outside,
     mark,
     neutral,
-    plain,
+    matplotlib_text,
     plural,
-    rows,
+    format_count,
     single_or_pair,
 )
 from skcalib.guarantees import conditional_epsilon, marginal_epsilon, max_n_bins
@@ -188,7 +188,7 @@ class BinCountDisplay:
     def from_predictions(
         cls,
         y_true,
-        y_prob,
+        y_proba,
         *,
         recalibrators=None,
         n_bins=None,
@@ -207,7 +207,7 @@ class BinCountDisplay:
         ----------
         y_true : array-like of shape (n,)
             Labels.
-        y_prob : array-like of shape (n,), (n, 2) or (n, K)
+        y_proba : array-like of shape (n,), (n, 2) or (n, K)
             Scores in [0, 1] of a model that was fitted on other rows.
         recalibrators : recalibrator or dict of them by name, default=None
             Binned recalibrators for two classes; None is `HistogramBinning` and `ScalingBinning`.
@@ -240,7 +240,7 @@ class BinCountDisplay:
         ValueError
             For input that has no answer, and for more bins than the rows of a fold allow.
         """
-        data = check_scored_labels(y_true, y_prob, multiclass=multiclass, pos_label=pos_label, labels=labels)
+        data = check_scored_labels(y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels)
         tasks = list(binary_tasks(data, multiclass))
         n_rows = len(data.scores)
         splitter = check_cv(cv, tasks[0].labels, classifier=True)
@@ -253,7 +253,7 @@ class BinCountDisplay:
             _measured(name, model, tasks, n_bins, splitter, max_error, n_jobs)
             for name, model in named_models(recalibrators, None).items()
         ]
-        caption = f"n = {rows(n_rows)}, {resolve_multiclass(multiclass, data).replace('_', '-')} calibration"
+        caption = f"n = {format_count(n_rows)}, {resolve_multiclass(multiclass, data).replace('_', '-')} calibration"
         return cls(curves, limit=max_error, caption=caption).plot(ax, **plot_options)
 
     def plot(self, ax=None, *, legend=True, line_kw=None, band_kw=None, chosen_kw=None, limit_kw=None, legend_kw=None):
@@ -290,23 +290,25 @@ class BinCountDisplay:
         if self.limit is not None:
             keywords = {"color": neutral(0.75), "linestyle": (0, (1, 1.5)), "linewidth": 1}
             label = f"wanted: at most {self.limit:g}"
-            self.limit_line_ = frame.axes[0].axhline(self.limit, **{**keywords, "label": label, **full_names(limit_kw)})
-        self.legend_ = legend_outside(frame, self.caption, full_names(legend_kw)) if legend else None
+            self.limit_line_ = frame.axes[0].axhline(
+                self.limit, **{**keywords, "label": label, **canonical_keywords(limit_kw)}
+            )
+        self.legend_ = legend_outside(frame, self.caption, canonical_keywords(legend_kw)) if legend else None
         self.figure_ = frame.axes[0].figure
         self.ax_ = frame.axes if measured else frame.axes[0]
         return self
 
     def _draw(self, ax, curve, drawn, style, line_kw, band_kw, chosen_kw):
         value, low, high = drawn
-        label = plain(curve.name)
+        label = matplotlib_text(curve.name)
         if self.limit is not None:
             chosen = "no number of bins" if curve.chosen is None else f"{curve.chosen} {plural('bin', curve.chosen)}"
             label = f"{label}: {chosen}"
         keywords = {**style, "linewidth": 1.6, "label": label, "gid": CURVE}
-        self.lines_ += ax.plot(curve.n_bins, value, **{**keywords, **full_names(line_kw)})
+        self.lines_ += ax.plot(curve.n_bins, value, **{**keywords, **canonical_keywords(line_kw)})
         if low is not None:
             keywords = {"facecolor": style["color"], "alpha": 0.2, "linewidth": 0}
-            self.bands_.append(ax.fill_between(curve.n_bins, low, high, **{**keywords, **full_names(band_kw)}))
+            self.bands_.append(ax.fill_between(curve.n_bins, low, high, **{**keywords, **canonical_keywords(band_kw)}))
         if curve.chosen is not None:
             keywords = {"color": style["color"], "marker": "o", "markersize": 11, "fillstyle": "none", "zorder": 4}
             at = np.flatnonzero(curve.n_bins == curve.chosen)
@@ -314,7 +316,7 @@ class BinCountDisplay:
                 curve.n_bins[at],
                 value[at],
                 **{**keywords, "linestyle": "none", "markeredgewidth": 1.8},
-                **full_names(chosen_kw),
+                **canonical_keywords(chosen_kw),
             )
 
 
@@ -362,7 +364,7 @@ def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
     counts = np.union1d(np.asarray(n_bins, dtype=np.int64), [] if chosen is None else [chosen]).astype(np.int64)
     counts = counts[2 * counts <= n_samples]  # a bin takes two rows
     tolerance = [promised(n_samples, count, confidence_level=confidence_level) for count in counts.tolist()]
-    return BinCountCurve(f"n = {rows(n_samples)}", counts, tolerance=np.array(tolerance), chosen=chosen)
+    return BinCountCurve(f"n = {format_count(n_samples)}", counts, tolerance=np.array(tolerance), chosen=chosen)
 
 
 def _checked_n_bins(n_bins, n_rows, n_folds):

@@ -4,21 +4,21 @@ from functools import partial
 
 import numpy as np
 
-from skcalib._reductions import binary_tasks
-from skcalib._validation import check_scored_labels
+from skcalib._bins.reductions import binary_tasks
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth
 from skcalib.displays._predictions import predicted_probabilities
 from skcalib.displays._style import (
     CURVE,
     colors,
     count_axis,
-    full_names,
+    canonical_keywords,
     legend_outside,
     mark,
     neutral,
-    plain,
-    rows,
-    short,
+    matplotlib_text,
+    format_count,
+    short_count,
     single_frame,
 )
 from skcalib.metrics import calibration_error
@@ -120,7 +120,7 @@ class EstimatorBiasDisplay:
         model : CalibrationModel
             Distribution of scores and calibration curve.
         metrics : dict of callables by name, default=None
-            Estimators ``metric(y_true, y_prob)`` of the error of this `norm`. None is the plugin error in equal-width
+            Estimators ``metric(y_true, y_proba)`` of the error of this `norm`. None is the plugin error in equal-width
             bins, for each of `n_bins`.
         n_bins : sequence of int, default=(2, 4, 8, 16, 32, 64)
             Numbers of bins where `metrics` is None.
@@ -193,7 +193,7 @@ class EstimatorBiasDisplay:
         return cls.from_predictions(y, probabilities["model"], **{"labels": classes, **options})
 
     @classmethod
-    def from_predictions(cls, y_true, y_prob, *, multiclass="auto", pos_label=None, labels=None, **options):
+    def from_predictions(cls, y_true, y_proba, *, multiclass="auto", pos_label=None, labels=None, **options):
         """Simulate and draw the bias for a model fitted to scores and labels.
 
         A Beta distribution is fitted to the scores and the best of the curves of Roelofs et al. to the labels.
@@ -202,7 +202,7 @@ class EstimatorBiasDisplay:
         ----------
         y_true : array-like of shape (n,)
             Labels.
-        y_prob : array-like of shape (n,), (n, 2) or (n, K)
+        y_proba : array-like of shape (n,), (n, 2) or (n, K)
             Probabilities in [0, 1].
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
@@ -225,7 +225,7 @@ class EstimatorBiasDisplay:
         """
         if multiclass not in ("auto", "top_label"):
             raise ValueError(f"multiclass must be 'auto' or 'top_label', found {multiclass!r}: it is about one event.")
-        data = check_scored_labels(y_true, y_prob, multiclass=multiclass, pos_label=pos_label, labels=labels)
+        data = check_scored_labels(y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels)
         task = next(binary_tasks(data, multiclass))
         curve = fit_calibration_curve(task.scores, task.labels).curve
         return cls.from_model(CalibrationModel(fit_score_distribution(task.scores), curve), **options)
@@ -266,13 +266,13 @@ class EstimatorBiasDisplay:
         frame = single_frame(ax)
         self.ax_, self.figure_ = frame.axes[0], frame.axes[0].figure
         self.mesh_, self.texts_, self.colorbar_, self.lines_, self.bands_, self.legend_ = None, [], None, [], [], None
-        note = f"true error {100 * self.true_error:.2f} %, {rows(self.n_simulations)} simulations"
+        note = f"true error {100 * self.true_error:.2f} %, {format_count(self.n_simulations)} simulations"
         if kind == "heatmap":
-            self._draw_heatmap(full_names(mesh_kw), {} if text_kw is None else text_kw)
+            self._draw_heatmap(canonical_keywords(mesh_kw), {} if text_kw is None else text_kw)
             self.ax_.set_title(note, fontsize="medium")
         else:
-            self._draw_lines(full_names(line_kw), full_names(band_kw))
-            self.legend_ = legend_outside(frame, note, full_names(legend_kw)) if legend else None
+            self._draw_lines(canonical_keywords(line_kw), canonical_keywords(band_kw))
+            self.legend_ = legend_outside(frame, note, canonical_keywords(legend_kw)) if legend else None
         return self
 
     def _draw_heatmap(self, mesh_kw, text_kw):
@@ -287,8 +287,10 @@ class EstimatorBiasDisplay:
             keywords = {"ha": "center", "va": "center", "color": "white" if dark else "black"}
             text = f"{value:.1f}" if round(value, 1) else "0.0"
             self.texts_.append(self.ax_.text(column + 0.5, row + 0.5, text, **{**keywords, **text_kw}))
-        self.ax_.set_xticks(np.arange(len(self.n_samples)) + 0.5, [short(n) for n in self.n_samples])
-        self.ax_.set_yticks(np.arange(len(self.estimators)) + 0.5, [plain(str(name)) for name in self.estimators])
+        self.ax_.set_xticks(np.arange(len(self.n_samples)) + 0.5, [short_count(n) for n in self.n_samples])
+        self.ax_.set_yticks(
+            np.arange(len(self.estimators)) + 0.5, [matplotlib_text(str(name)) for name in self.estimators]
+        )
         self.ax_.set_xlabel("Number of rows")
         if all(isinstance(name, int) for name in self.estimators):
             self.ax_.set_ylabel("Number of bins")
@@ -302,7 +304,7 @@ class EstimatorBiasDisplay:
             keywords = {"facecolor": color, "alpha": 0.2, "linewidth": 0, **band_kw}
             self.bands_.append(self.ax_.fill_between(self.n_samples, points - error, points + error, **keywords))
             keywords = {"color": color, "linestyle": linestyle, "marker": marker, "markersize": 4.5, "gid": CURVE}
-            label = f"{name} bins" if isinstance(name, int) else plain(name)
+            label = f"{name} bins" if isinstance(name, int) else matplotlib_text(name)
             self.lines_ += self.ax_.plot(self.n_samples, points, **{**keywords, "label": label, **line_kw})
         self.ax_.axhline(0, color=neutral(0.75), linewidth=1, linestyle=(0, (1, 1.5)))
         self.ax_.set(xlabel="Number of rows", ylabel="Bias (percentage points)")

@@ -17,13 +17,13 @@ from skcalib.displays._reliability_panel import (
 )
 from skcalib.displays._style import (
     colors,
-    full_names,
+    canonical_keywords,
     grid_frame,
     legend_outside,
     mark,
     percent,
-    plain,
-    rows,
+    matplotlib_text,
+    format_count,
     single_frame,
 )
 
@@ -99,9 +99,9 @@ class ReliabilityDisplay:
     >>> import numpy as np
     >>> from skcalib.displays import ReliabilityDisplay
     >>> rng = np.random.default_rng(0)
-    >>> y_prob = rng.random(500)
-    >>> y_true = rng.random(500) < y_prob
-    >>> display = ReliabilityDisplay.from_predictions(y_true, y_prob, name="calibrated", random_state=0)
+    >>> y_proba = rng.random(500)
+    >>> y_true = rng.random(500) < y_proba
+    >>> display = ReliabilityDisplay.from_predictions(y_true, y_proba, name="calibrated", random_state=0)
     >>> display.legend_.get_texts()[0].get_text().splitlines()
     ['calibrated, n = 500', 'calibration error', '0.0 % (0.0 to ...)']
     """
@@ -147,7 +147,7 @@ class ReliabilityDisplay:
     def from_predictions(
         cls,
         y_true,
-        y_prob,
+        y_proba,
         *,
         binning=None,
         multiclass="auto",
@@ -171,11 +171,11 @@ class ReliabilityDisplay:
         ----------
         y_true : array-like of shape (n,)
             Labels.
-        y_prob : array-like of shape (n,), (n, 2) or (n, K), or dict of such
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
             Probabilities in [0, 1]; a dict draws several models in the same axes, by name.
         binning : BaseBinning, int or None, default=None
             Strategy; an int means so many equal-mass bins. None means 15 equal-mass bins, of which neighbours are
-            full_names until each holds 10 rows. `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
+            merged until each holds 10 rows. `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
             "auto" is the positive class for one or two columns, "top_label" for more. "marginal" gives each class a
             panel of its own, the one with the largest error first.
@@ -223,7 +223,7 @@ class ReliabilityDisplay:
         """
         numbers = diagram_numbers(
             y_true,
-            named_models(y_prob, name),
+            named_models(y_proba, name),
             options=CurveOptions.checked(binning, interval, confidence_level, n_resamples, metric, random_state),
             multiclass=multiclass,
             groups=groups,
@@ -288,22 +288,28 @@ class ReliabilityDisplay:
             frame = grid_frame(ax, len(panels), height_below=height)
         styles, alone = self._styles(frame.axes[0])
         limits = self._limits(limits)
-        reference_kw = full_names(reference_kw)
+        reference_kw = canonical_keywords(reference_kw)
         self.reference_lines_ = [draw_reference(panel_axes, limits, reference_kw) for panel_axes in frame.axes]
         self.lines_, self.intervals_, self.consistency_bands_, self.histograms_ = [], [], [], []
         place = dict(zip(panels, frame.axes, strict=True))
         for curve in self.curves:
             color, look = styles[curve.model]
             if alone if consistency_band is None else consistency_band:
-                self._draw_consistency(place[curve.panel], curve, None if alone else color, full_names(consistency_kw))
-            self._draw_interval(place[curve.panel], curve, color, full_names(interval_kw))
+                self._draw_consistency(
+                    place[curve.panel], curve, None if alone else color, canonical_keywords(consistency_kw)
+                )
+            self._draw_interval(place[curve.panel], curve, color, canonical_keywords(interval_kw))
             label = self._line_label(curve)
-            self.lines_.append(draw_curve(place[curve.panel], curve, color, look, full_names(line_kw), label))
+            self.lines_.append(draw_curve(place[curve.panel], curve, color, look, canonical_keywords(line_kw), label))
         if histogram:
             place = dict(zip(panels, frame.below, strict=True))
-            self._draw_histograms(place, styles, alone, split_histogram, histogram_scale, full_names(histogram_kw))
+            self._draw_histograms(
+                place, styles, alone, split_histogram, histogram_scale, canonical_keywords(histogram_kw)
+            )
         self._name_axes(frame, panels)
-        self.legend_ = legend_outside(frame, self._legend_title(panels), full_names(legend_kw)) if legend else None
+        self.legend_ = (
+            legend_outside(frame, self._legend_title(panels), canonical_keywords(legend_kw)) if legend else None
+        )
         self.figure_ = frame.axes[0].figure
         self.ax_, self.histogram_ax_ = frame.axes, np.array(frame.below, dtype=object)
         if panels == [None]:
@@ -359,17 +365,17 @@ class ReliabilityDisplay:
     def _line_label(self, curve):
         """Return the legend's words; in small multiples the numbers stand above the panels."""
         if curve.panel is not None:
-            return plain(curve.model)
+            return matplotlib_text(curve.model)
         if len(self.curves) > 1:
-            return plain(curve.model) + ("" if curve.error is None else f": {_with_interval(curve.error)}")
-        lines = [f"{plain(curve.model)}, n = {rows(curve.statistics.total_weight)}"]
+            return matplotlib_text(curve.model) + ("" if curve.error is None else f": {_with_interval(curve.error)}")
+        lines = [f"{matplotlib_text(curve.model)}, n = {format_count(curve.statistics.total_weight)}"]
         if curve.error is not None:
             lines += [self.error_name, _with_interval(curve.error)]
         return "\n".join(lines)
 
     def _legend_title(self, panels):
         if panels == [None] and len(self.curves) > 1:
-            size = f"n = {rows(self.curves[0].statistics.total_weight)}"
+            size = f"n = {format_count(self.curves[0].statistics.total_weight)}"
             return size if all(curve.error is None for curve in self.curves) else f"{self.error_name}, {size}"
         if not self.n_panels_left_out:
             return None
@@ -394,14 +400,14 @@ class ReliabilityDisplay:
         """Return the name of a panel with its number of rows and its errors, in the order of the models."""
         curves = [curve for curve in self.curves if curve.panel == panel]
         statistics = curves[0].statistics
-        size = f"n = {rows(statistics.total_weight)}"
+        size = f"n = {format_count(statistics.total_weight)}"
         if self.kind == "marginal":
-            size = f"{rows(statistics.weighted_label.sum())} of {rows(statistics.total_weight)} rows"
+            size = f"{format_count(statistics.weighted_label.sum())} of {format_count(statistics.total_weight)} rows"
         errors = [percent(curve.error[0]) for curve in curves if curve.error is not None]
         if self.kind == "marginal":
             panel = f"class {panel}"
         name = panel if len(panel) <= _LONGEST_NAME else panel[: _LONGEST_NAME - 1] + "…"
-        return "\n".join([plain(name), size, *([f"error {', '.join(errors)} %"] if errors else [])])
+        return "\n".join([matplotlib_text(name), size, *([f"error {', '.join(errors)} %"] if errors else [])])
 
 
 def _with_interval(error):

@@ -8,10 +8,12 @@ import numpy as np
 from scipy.special import bdtrik
 from sklearn.utils import check_random_state
 
-from skcalib._bin_statistics import BinStatistics
+from skcalib._bins.reductions import BinaryTask, binary_tasks, resolve_multiclass
+from skcalib._bins.statistics import BinStatistics
+from skcalib._input.labels import check_groups
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.weights import drop_zero_weight
 from skcalib._intervals import check_confidence_level
-from skcalib._reductions import BinaryTask, binary_tasks, resolve_multiclass
-from skcalib._validation import check_groups, check_scored_labels, drop_zero_weight
 from skcalib.binning import BaseBinning, EqualMass, MinimumMass, PoolAdjacentViolators, assign_bins, check_binning
 from skcalib.metrics import calibration_error, calibration_error_interval
 from skcalib.metrics._bootstrap import check_n_resamples
@@ -339,8 +341,8 @@ def _percentiles(values, confidence_level):
 def _tasks(y_true, models, multiclass, groups, arguments):
     """Return the binary problems, by panel and model, and what kind of event they are about."""
     tasks = {}
-    for model, y_prob in models.items():
-        data = check_scored_labels(y_true, y_prob, multiclass=multiclass, drop=False, **arguments)
+    for model, y_proba in models.items():
+        data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **arguments)
         kind = resolve_multiclass(multiclass, data)
         if kind == "marginal":
             names = [str(label) for label in data.classes.tolist()]

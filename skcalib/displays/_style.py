@@ -10,18 +10,18 @@ __all__ = [
     "Frame",
     "colors",
     "count_axis",
-    "full_names",
+    "canonical_keywords",
     "grid_frame",
     "legend_outside",
     "mark",
     "neutral",
     "percent",
-    "plain",
+    "matplotlib_text",
     "plural",
     "probability_axes",
     "require_matplotlib",
-    "rows",
-    "short",
+    "format_count",
+    "short_count",
     "single_frame",
     "single_or_pair",
 ]
@@ -71,16 +71,16 @@ def mark(rank):
     return _MARKS[(rank + rank // len(_MARKS)) % len(_MARKS)]
 
 
-def neutral(strength):
-    """Return the colour of the text, thinned to `strength` by the background: greys that suit dark styles as well."""
+def neutral(opacity):
+    """Return the colour of the text, thinned to `opacity` by the background: greys that suit dark styles as well."""
     plt = require_matplotlib()
     from matplotlib.colors import to_hex, to_rgb
 
     text, background = (np.array(to_rgb(plt.rcParams[name])) for name in ("axes.labelcolor", "axes.facecolor"))
-    return to_hex(strength * text + (1 - strength) * background)
+    return to_hex(opacity * text + (1 - opacity) * background)
 
 
-def full_names(given):
+def canonical_keywords(given):
     """Return the user's keywords of an artist with the names that ours have (``lw`` is ``linewidth``)."""
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
@@ -224,7 +224,7 @@ def count_axis(ax):
     ax.set_xscale("log")
     ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda number, _: rows(number)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda number, _: format_count(number)))
 
 
 def legend_outside(frame, title, legend_kw):
@@ -285,13 +285,13 @@ def _legend_handles(axes):
     return dict(sorted(handles.items(), key=lambda item: getattr(item[1], "get_gid", lambda: None)() != CURVE))
 
 
-def plain(name):
+def matplotlib_text(name):
     """Return a user's name as matplotlib shows it unchanged: no formula between dollars, no hidden label."""
     name = name.replace("$", r"\$")
     return f" {name}" if name.startswith("_") else name
 
 
-def rows(number):
+def format_count(number):
     """Return a number of rows as people write it."""
     return f"{number:,.0f}" if float(number).is_integer() or number >= 100 else f"{number:,.4g}"
 
@@ -301,7 +301,7 @@ def plural(noun, number):
     return noun if number == 1 else noun + "s"
 
 
-def short(number):
+def short_count(number):
     """Return a number of rows as briefly as can be without rounding: 1.6k."""
     return f"{number / 1000:,.10g}k" if number >= 1000 else f"{number:g}"
 

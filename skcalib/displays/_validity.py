@@ -8,12 +8,12 @@ from skcalib.displays._predictions import named_models, predicted_probabilities
 from skcalib.displays._style import (
     CURVE,
     colors,
-    full_names,
+    canonical_keywords,
     legend_outside,
     mark,
     neutral,
-    plain,
-    rows,
+    matplotlib_text,
+    format_count,
     single_or_pair,
 )
 from skcalib.guarantees import conditional_epsilon, marginal_epsilon
@@ -96,9 +96,9 @@ class ValidityDisplay:
     --------
     >>> import numpy as np
     >>> from skcalib.displays import ValidityDisplay
-    >>> y_prob = np.repeat([0.2, 0.8], [90, 10])
+    >>> y_proba = np.repeat([0.2, 0.8], [90, 10])
     >>> y_true = np.concatenate((np.arange(90) < 27, np.arange(10) < 6))
-    >>> display = ValidityDisplay.from_predictions(y_true, y_prob)
+    >>> display = ValidityDisplay.from_predictions(y_true, y_proba)
     >>> display.curves[0].epsilons.round(6).tolist(), display.curves[0].validity.tolist()
     ([0.0, 0.1, 0.2], [0.0, 0.9, 1.0])
     """
@@ -139,14 +139,14 @@ class ValidityDisplay:
         return cls.from_predictions(y, probabilities, **{"labels": classes, **options})
 
     @classmethod
-    def from_predictions(cls, y_true, y_prob, *, kind="marginal", name=None, **options):
+    def from_predictions(cls, y_true, y_proba, *, kind="marginal", name=None, **options):
         """Draw the exact validity curves of one sample.
 
         Parameters
         ----------
         y_true : array-like of shape (n,)
             Labels.
-        y_prob : array-like of shape (n,), (n, 2) or (n, K), or dict of such
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
             Probabilities in [0, 1]; a dict draws several models, by name.
         kind : {"marginal", "conditional", "both"}, default="marginal"
             Share of the rows, whether every bin is within the tolerance, or a panel for each.
@@ -165,7 +165,7 @@ class ValidityDisplay:
         ValueError
             For input that has no answer.
         """
-        samples = {key: [(y_true, proba)] for key, proba in named_models(y_prob, name).items()}
+        samples = {key: [(y_true, proba)] for key, proba in named_models(y_proba, name).items()}
         return cls.from_repeats(samples, kind=kind, **options)
 
     @classmethod
@@ -190,7 +190,7 @@ class ValidityDisplay:
 
         Parameters
         ----------
-        samples : list of (y_true, y_prob), or dict of such lists
+        samples : list of (y_true, y_proba), or dict of such lists
             Labels and probabilities of each repeat; a dict holds several models, by name.
         kind : {"marginal", "conditional", "both"}, default="marginal"
             Mean share of the rows within the tolerance, share of the repeats in which every bin is, or a panel each.
@@ -240,7 +240,7 @@ class ValidityDisplay:
         guarantees, label = {}, "guarantee"
         if n_samples is not None:
             guarantees = {part: _guarantee(part, n_samples, n_bins) for part in kinds}
-            label = f"guarantee, {rows(n_samples)} rows in {n_bins} bins"
+            label = f"guarantee, {format_count(n_samples)} rows in {n_bins} bins"
         return cls(curves, guarantees=guarantees, guarantee_label=label).plot(ax, **plot_options)
 
     def plot(
@@ -275,37 +275,39 @@ class ValidityDisplay:
             self._draw(place[curve.kind], curve, palette[rank], mark(rank), right, line_kw, band_kw)
         for kind, points in self.guarantees.items():
             keywords = {"color": neutral(0.75), "linestyle": (0, (1, 1.5)), "label": self.guarantee_label}
-            self.guarantee_lines_ += place[kind].plot(*points, **{**keywords, **full_names(guarantee_kw)})
+            self.guarantee_lines_ += place[kind].plot(*points, **{**keywords, **canonical_keywords(guarantee_kw)})
         for kind, axes in place.items():
             axes.set(xlim=(0, right), ylim=(-0.02, 1.02), xlabel="Tolerance ε (probability)")
             axes.set_ylabel("Validity" if len(kinds) > 1 else _TITLES[kind])
             if len(kinds) > 1:
                 axes.set_title(_TITLES[kind], fontsize="medium")
-        self.legend_ = legend_outside(frame, None, full_names(legend_kw)) if legend else None
+        self.legend_ = legend_outside(frame, None, canonical_keywords(legend_kw)) if legend else None
         self.figure_ = frame.axes[0].figure
         self.ax_ = frame.axes if len(kinds) > 1 else frame.axes[0]
         return self
 
     def _draw(self, ax, curve, color, mark, right, line_kw, band_kw):
-        size = f"n = {rows(curve.n_rows)}"
+        size = f"n = {format_count(curve.n_rows)}"
         if curve.n_repeats > 1:
             size += f", {curve.n_repeats} repeats"
             keywords = {"facecolor": color, "alpha": 0.25, "linewidth": 0}
             low, high = curve.validity - curve.standard_error, curve.validity + curve.standard_error
             low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
-            self.bands_.append(ax.fill_between(curve.epsilons, low, high, **{**keywords, **full_names(band_kw)}))
+            self.bands_.append(
+                ax.fill_between(curve.epsilons, low, high, **{**keywords, **canonical_keywords(band_kw)})
+            )
         keywords = {
             "color": color,
             "linestyle": mark[0],
             "linewidth": 1.6,
-            "label": f"{plain(curve.model)}\n{size}",
+            "label": f"{matplotlib_text(curve.model)}\n{size}",
             "gid": CURVE,
         }
         epsilons, validity = curve.epsilons, curve.validity
         if curve.n_repeats == 1:
             keywords["drawstyle"] = "steps-post"
             epsilons, validity = np.append(epsilons, max(1.0, right)), np.append(validity, validity[-1])
-        self.lines_ += ax.plot(epsilons, validity, **{**keywords, **full_names(line_kw)})
+        self.lines_ += ax.plot(epsilons, validity, **{**keywords, **canonical_keywords(line_kw)})
 
     def _max_epsilon(self):
         """Return a tolerance a little beyond that at which all curves have come to their end."""

@@ -4,8 +4,8 @@ from numbers import Integral
 
 import numpy as np
 
-from skcalib._sweep import DistinctScores
-from skcalib._validation import check_scored_labels
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.metrics._errors import check_norm, error_root, power_over_tasks
 
 __all__ = ["error_over_tasks", "kolmogorov_smirnov_calibration_error", "neighborhood_calibration_error"]

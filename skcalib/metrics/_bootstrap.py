@@ -8,9 +8,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
+from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._input.labels import check_groups
+from skcalib._input.scored_labels import ScoredLabels, check_scored_labels
 from skcalib._intervals import check_confidence_level
-from skcalib._reductions import binary_tasks, resolve_multiclass
-from skcalib._validation import ScoredLabels, check_groups, check_scored_labels
 from skcalib.binning import BaseBinning, EqualMass, EqualWidth, MonotonicSweep, check_binning
 from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, neighborhood_calibration_error
 from skcalib.metrics._errors import (

@@ -1,7 +1,7 @@
 """Curves: what the bins say, as numbers."""
 
-from skcalib._reductions import binary_tasks, resolve_multiclass
-from skcalib._validation import check_scored_labels
+from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualMass, check_binning
 
 __all__ = ["reliability_curve"]

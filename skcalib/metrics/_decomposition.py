@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from skcalib._links import clip_probability
-from skcalib._reductions import binary_tasks
-from skcalib._validation import check_scored_labels
+from skcalib._bins.reductions import binary_tasks
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib._rows.links import clip_probability
 from skcalib.binning import PoolAdjacentViolators, check_binning
 
 __all__ = ["ScoreDecomposition", "brier_decomposition", "log_loss_decomposition"]

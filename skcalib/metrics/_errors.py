@@ -5,8 +5,8 @@ from numbers import Real
 import numpy as np
 from scipy.special import gamma, hyp1f1
 
-from skcalib._reductions import binary_tasks, resolve_multiclass
-from skcalib._validation import check_scored_labels
+from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualMass, EqualWidth, assign_bins, check_binning
 
 __all__ = ["calibration_error", "check_norm", "expected_calibration_error", "maximum_calibration_error"]

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from skcalib._reductions import resolve_multiclass
-from skcalib._validation import check_groups, check_scored_labels
+from skcalib._bins.reductions import resolve_multiclass
+from skcalib._input.labels import check_groups
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth, check_binning
 from skcalib.metrics._errors import binned_power, check_norm, error_root, power_over_tasks
 

@@ -4,7 +4,7 @@ from inspect import signature
 
 import numpy as np
 
-from skcalib._validation import BaseScorer
+from skcalib._input.sklearn_private import BaseScorer
 from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, neighborhood_calibration_error
 from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
 from skcalib.metrics._groupwise import groupwise_calibration_error

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import ndtri
 
+from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib._intervals import check_confidence_level
-from skcalib._links import expit, log_odds
-from skcalib._reductions import binary_tasks, resolve_multiclass
-from skcalib._validation import check_scored_labels
+from skcalib._rows.links import expit, log_odds
 from skcalib.metrics._bootstrap import IntervalEstimate
 
 __all__ = ["CalibrationSlopeIntercept", "calibration_slope_intercept"]

@@ -7,7 +7,7 @@ from scipy.fft import dct
 from scipy.optimize import brentq
 from scipy.special import hyp0f1
 
-from skcalib._blocks import row_blocks
+from skcalib._rows.blocks import row_blocks
 from skcalib.metrics._bin_free import error_over_tasks
 from skcalib.metrics._errors import check_norm
 

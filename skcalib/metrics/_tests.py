@@ -8,10 +8,12 @@ from joblib import Parallel, delayed
 from scipy.stats import chi2, norm
 from sklearn.utils import check_random_state
 
-from skcalib._reductions import binary_tasks, resolve_multiclass
-from skcalib._sweep import DistinctScores, EqualMassCuts, sweep
-from skcalib._validation import check_scored_labels, check_scores
+from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.scores import check_scores
 from skcalib.binning import EqualMass, check_binning
+from skcalib.binning._distinct_scores import DistinctScores
+from skcalib.binning._sweep import EqualMassCuts, sweep
 from skcalib.metrics._bootstrap import check_n_resamples
 from skcalib.metrics._sweep import sweep_calibration_error
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skcalib._reductions import binary_tasks
-from skcalib._validation import check_scored_labels
+from skcalib._bins.reductions import binary_tasks
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import UniqueScores, check_binning
 
 __all__ = ["mean_validity_curve", "validity_curve"]

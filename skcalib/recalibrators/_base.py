@@ -7,18 +7,21 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib._blocks import row_blocks
+from skcalib._bins.reductions import spread_top_label, top_label
 from skcalib._defaults import DefaultObjects
-from skcalib._links import PROBABILITY_CLIP, clip_probability, expit, log_odds, log_probability, row_softmax, softmax
-from skcalib._reductions import spread_top_label, top_label
-from skcalib._validation import (
-    Interval,
-    StrOptions,
-    check_estimator_scores,
-    check_sample_weight,
-    check_targets,
-    drop_zero_weight,
-    encode_labels,
+from skcalib._input.labels import check_targets, encode_labels
+from skcalib._input.scores import check_estimator_scores
+from skcalib._input.sklearn_private import Interval, StrOptions
+from skcalib._input.weights import check_sample_weight, drop_zero_weight
+from skcalib._rows.blocks import row_blocks
+from skcalib._rows.links import (
+    PROBABILITY_CLIP,
+    clip_probability,
+    expit,
+    log_odds,
+    log_probability,
+    row_softmax,
+    softmax,
 )
 from skcalib.recalibrators._clipping import clipped, fit_clipped
 

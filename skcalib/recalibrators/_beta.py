@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from skcalib._links import clip_probability, expit
-from skcalib._validation import StrOptions
-from skcalib.recalibrators._logistic import PlattTargets, fit_logistic
+from skcalib._input.sklearn_private import StrOptions
+from skcalib._rows.links import clip_probability, expit
+from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
 from skcalib.recalibrators._scaling import location_scale
 
@@ -20,16 +20,16 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     parameters : {"abm", "am", "ab"}, default="abm"
         What is fitted: all three, ``a = b`` and the midpoint (`PlattScaling`'s family), or a and b with the midpoint
         held at 1/2, that is ``c = (a - b) log(2)``.
-    strength : float, default=1.0
-        For K > 2 classes against the rest: strength of the ridge, at least 0, that holds the map of each near one map
-        for all, fitted to the K problems together. ``strength * n_classes / 2 * ((a - a_all)**2 / s**2 + (b -
+    class_pooling : float, default=1.0
+        For K > 2 classes against the rest: weight of the ridge, at least 0, that holds the map of each near one map
+        for all, fitted to the K problems together. ``class_pooling * n_classes / 2 * ((a - a_all)**2 / s**2 + (b -
         b_all)**2 / s**2 + (m - m_all)**2)`` is added to a class's log-loss summed over the rows. m is the log-odds at a
         score of 1/2, s the mean of a_all and b_all. More classes mean fewer rows for each, and with more rows the ridge
         matters less. 0 fits each class alone, which takes some hundred rows a class.
     smooth_targets : bool, default=False
         Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0.
         It keeps the map moderate where few rows separate the classes, and is what a missing class needs. Where
-        `strength` holds classes together N+ and N- are the counts of all K problems, and a class may be missing anyway.
+        `class_pooling` holds classes together, N+ and N- are the counts of all K problems, and a class may be missing.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -81,7 +81,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         self,
         parameters="abm",
         *,
-        strength=1.0,
+        class_pooling=1.0,
         smooth_targets=False,
         input="probability",
         classes=None,
@@ -90,7 +90,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         clip=None,
     ):
         self.parameters = parameters
-        self.strength = strength
+        self.class_pooling = class_pooling
         self.smooth_targets = smooth_targets
         self.input = input
         self.classes = classes

@@ -2,7 +2,7 @@
 
 from numbers import Real
 
-from skcalib._validation import HasMethods, Interval
+from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib.binning import EqualMass, assign_bins, check_binning
 from skcalib.recalibrators._base import BinaryRecalibrator
 

@@ -4,7 +4,7 @@ from numbers import Real
 
 import numpy as np
 
-from skcalib._validation import Interval, StrOptions
+from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._temperature import fit_inverse_temperature, row_derivatives
 

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 from scipy.special import log_softmax
 
-from skcalib._links import PROBABILITY_CLIP, clip_probability
+from skcalib._rows.links import PROBABILITY_CLIP, clip_probability
 
 # Constants that "auto" tries, and the log-likelihood in nats, summed over the rows, that a larger one has to gain.
 _CANDIDATES = (1e-7, 1e-5, 1e-4, 1e-3, 0.01, 0.03)

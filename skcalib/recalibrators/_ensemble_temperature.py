@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skcalib._links import log_probability, softmax
-from skcalib.recalibrators._mixture import fit_mixture_weights
+from skcalib._rows.links import log_probability, softmax
+from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._temperature import TemperatureScaling
 
 

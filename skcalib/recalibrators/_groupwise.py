@@ -7,21 +7,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skcalib._columns import column_positions, select_columns
 from skcalib._defaults import DefaultObjects
-from skcalib._validation import (
-    HasMethods,
-    Interval,
-    check_estimator_scores,
-    check_groups,
-    check_sample_weight,
-    check_scores,
-    check_targets,
-    encode_labels,
-    validate_data,
-)
+from skcalib._input.columns import column_positions, select_columns
+from skcalib._input.labels import check_groups, check_targets, encode_labels
+from skcalib._input.scores import check_estimator_scores, check_scores
+from skcalib._input.sklearn_private import HasMethods, Interval
+from skcalib._input.weights import check_sample_weight
 from skcalib.recalibrators._base import decisions
 from skcalib.recalibrators._temperature import TemperatureScaling
 

@@ -4,9 +4,9 @@ from numbers import Real
 
 import numpy as np
 
-from skcalib._bin_statistics import BinStatistics
-from skcalib._links import expit
-from skcalib._validation import Interval
+from skcalib._bins.statistics import BinStatistics
+from skcalib._input.sklearn_private import Interval
+from skcalib._rows.links import expit
 from skcalib.binning import EqualWidth, FixedEdges
 from skcalib.recalibrators._binned import BinnedRecalibrator, take_rows
 from skcalib.recalibrators._certified import CertifiedMixin, certify_independent_bins

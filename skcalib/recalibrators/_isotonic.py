@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from skcalib._bin_lookup import BinLookup
-from skcalib._sweep import DistinctScores
+from skcalib.binning._distinct_scores import DistinctScores
+from skcalib.binning._lookup import BinLookup
 from skcalib.recalibrators._base import BinaryRecalibrator
 
 # Scores closer than this are magnified before they are interpolated, by a power of two, which rounds nothing: slopes

@@ -4,11 +4,11 @@ from numbers import Real
 
 import numpy as np
 
-from skcalib._blocks import row_blocks
-from skcalib._links import logsumexp
-from skcalib._validation import Interval
+from skcalib._input.sklearn_private import Interval
+from skcalib._rows.blocks import row_blocks
+from skcalib._rows.links import logsumexp
+from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap, fit_softmax_regression
 from skcalib.recalibrators._base import LogitRecalibrator
-from skcalib.recalibrators._softmax_regression import DiagonalMap, MatrixMap, fit_softmax_regression
 from skcalib.recalibrators._temperature import fit_inverse_temperature
 
 _LARGEST_FEATURE = 1e150  # whose square is a number
@@ -18,13 +18,13 @@ class AffineScaling(LogitRecalibrator):
     """Base of the methods that fit ``softmax(coef @ features + intercept)``.
 
     A subclass defines ``_affine_map``, the linear operator that its parameters stand for, and ``_penalty(n_classes)``,
-    the strength of the ridge on each.
+    the ridge on each.
     """
 
     _parameter_constraints = {
         **LogitRecalibrator._parameter_constraints,
-        "strength": [Interval(Real, 0, None, closed="left")],
-        "intercept_strength": [Interval(Real, 0, None, closed="left"), None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha_intercept": [Interval(Real, 0, None, closed="left"), None],
     }
 
     @property
@@ -66,9 +66,9 @@ class AffineScaling(LogitRecalibrator):
         """Return what is taken off each row of logits, so that a constant added to the row changes nothing."""
         return logits.mean(axis=1, dtype=np.float64)
 
-    def _strength(self, part):
-        value = getattr(self, f"{part}_strength")
-        return self.strength if value is None else value
+    def _alpha(self, part):
+        value = getattr(self, f"alpha_{part}")
+        return self.alpha if value is None else value
 
     def _penalty(self, n_classes):
         raise NotImplementedError
@@ -82,12 +82,12 @@ class VectorScaling(AffineScaling):
 
     Parameters
     ----------
-    strength : float, default=1.0
+    alpha : float, default=1.0
         Strength of the ridge, at least 0. On the log-loss summed over the rows it is
-        ``strength * n_classes * ((coef / inverse_temperature - 1)**2 + intercept**2)``, summed over the classes: more
+        ``alpha * n_classes * ((coef / inverse_temperature - 1)**2 + intercept**2)``, summed over the classes: more
         classes mean fewer rows for each, and with more rows the ridge matters less. 0 is the unpenalised fit.
-    intercept_strength : float, default=None
-        Strength for the intercepts; None is that of `strength`.
+    alpha_intercept : float, default=None
+        Ridge of the intercepts; None means `alpha`.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -127,21 +127,21 @@ class VectorScaling(AffineScaling):
     >>> from skcalib import VectorScaling
     >>> scores = np.full((400, 3), 1 / 3)
     >>> y = np.repeat([0, 1, 2, 2], 100)
-    >>> VectorScaling(strength=0).fit(scores, y).predict_proba(scores[:1]).round(6).tolist()
+    >>> VectorScaling(alpha=0).fit(scores, y).predict_proba(scores[:1]).round(6).tolist()
     [[0.25, 0.25, 0.5]]
     """
 
     _affine_map = DiagonalMap
 
-    def __init__(self, strength=1.0, *, intercept_strength=None, input="probability", classes=None, clip=None):
-        self.strength = strength
-        self.intercept_strength = intercept_strength
+    def __init__(self, alpha=1.0, *, alpha_intercept=None, input="probability", classes=None, clip=None):
+        self.alpha = alpha
+        self.alpha_intercept = alpha_intercept
         self.input = input
         self.classes = classes
         self.clip = clip
 
     def _penalty(self, n_classes):
-        return n_classes * np.repeat([self.strength, self._strength("intercept")], n_classes)
+        return n_classes * np.repeat([self.alpha, self._alpha("intercept")], n_classes)
 
 
 class MatrixScaling(AffineScaling):
@@ -152,18 +152,18 @@ class MatrixScaling(AffineScaling):
 
     Parameters
     ----------
-    strength : float, default=1.0
+    alpha : float, default=1.0
         Strength of the ridge, at least 0, for the parts that have none of their own. With V the matrix
         ``coef / inverse_temperature`` the ridge on the log-loss summed over the rows is the sum of::
 
-            diagonal_strength     * K           * sum_k      (V_kk - 1)^2
-            off_diagonal_strength * K * (K - 1) * sum_{j!=k} V_jk^2
-            intercept_strength    * K           * sum_k      intercept_k^2
+            alpha_diagonal     * K           * sum_k      (V_kk - 1)^2
+            alpha_off_diagonal * K * (K - 1) * sum_{j!=k} V_jk^2
+            alpha_intercept    * K           * sum_k      intercept_k^2
 
         for K classes: the K (K - 1) numbers off the diagonal together weigh as much as the K on it would, more
         classes mean fewer rows for each, and with more rows the ridge matters less. 0 is the unpenalised fit.
-    diagonal_strength, off_diagonal_strength, intercept_strength : float, default=None
-        Strengths of the parts; None is that of `strength`.
+    alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
+        Ridges of the parts; None means `alpha`.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -210,33 +210,33 @@ class MatrixScaling(AffineScaling):
     _affine_map = MatrixMap
     _parameter_constraints = {
         **AffineScaling._parameter_constraints,
-        "diagonal_strength": [Interval(Real, 0, None, closed="left"), None],
-        "off_diagonal_strength": [Interval(Real, 0, None, closed="left"), None],
+        "alpha_diagonal": [Interval(Real, 0, None, closed="left"), None],
+        "alpha_off_diagonal": [Interval(Real, 0, None, closed="left"), None],
     }
 
     def __init__(
         self,
-        strength=1.0,
+        alpha=1.0,
         *,
-        diagonal_strength=None,
-        off_diagonal_strength=None,
-        intercept_strength=None,
+        alpha_diagonal=None,
+        alpha_off_diagonal=None,
+        alpha_intercept=None,
         input="probability",
         classes=None,
         clip=None,
     ):
-        self.strength = strength
-        self.diagonal_strength = diagonal_strength
-        self.off_diagonal_strength = off_diagonal_strength
-        self.intercept_strength = intercept_strength
+        self.alpha = alpha
+        self.alpha_diagonal = alpha_diagonal
+        self.alpha_off_diagonal = alpha_off_diagonal
+        self.alpha_intercept = alpha_intercept
         self.input = input
         self.classes = classes
         self.clip = clip
 
     def _penalty(self, n_classes):
-        matrix = np.full((n_classes, n_classes), n_classes * (n_classes - 1) * self._strength("off_diagonal"))
-        np.fill_diagonal(matrix, n_classes * self._strength("diagonal"))
-        intercept = np.full(n_classes, n_classes * self._strength("intercept"))
+        matrix = np.full((n_classes, n_classes), n_classes * (n_classes - 1) * self._alpha("off_diagonal"))
+        np.fill_diagonal(matrix, n_classes * self._alpha("diagonal"))
+        intercept = np.full(n_classes, n_classes * self._alpha("intercept"))
         return self._affine_map.packed(matrix, intercept)
 
 
@@ -249,10 +249,10 @@ class DirichletCalibration(MatrixScaling):
 
     Parameters
     ----------
-    strength : float, default=1.0
+    alpha : float, default=1.0
         Strength of the ridge, at least 0, for the parts that have none of their own: see `MatrixScaling`.
-    diagonal_strength, off_diagonal_strength, intercept_strength : float, default=None
-        Strengths of the parts; None is that of `strength`.
+    alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
+        Ridges of the parts; None means `alpha`.
     input : {"probability", "logit"}, default="probability"
         What the scores are. Logits are normalised to log-probabilities.
     classes : array-like, default=None
@@ -285,7 +285,7 @@ class DirichletCalibration(MatrixScaling):
     >>> from skcalib import DirichletCalibration
     >>> scores = np.full((400, 3), 1 / 3)
     >>> y = np.repeat([0, 1, 2, 2], 100)
-    >>> DirichletCalibration(strength=0).fit(scores, y).predict_proba(scores[:1]).round(6).tolist()
+    >>> DirichletCalibration(alpha=0).fit(scores, y).predict_proba(scores[:1]).round(6).tolist()
     [[0.25, 0.25, 0.5]]
     """
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._links import log_odds
-from skcalib._validation import Interval
+from skcalib._input.sklearn_private import Interval
+from skcalib._rows.links import log_odds
+from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._base import BinaryRecalibrator
-from skcalib.recalibrators._logistic import PlattTargets, fit_logistic
 
 # Slopes are measured against those of the pooled map. For a model that ranks the wrong way round these are not taken to
 # be smaller than this, relative to 1 / (typical log-odds).
@@ -44,12 +44,12 @@ class ClassProblems(NamedTuple):
         targets = self._targets(self.labels.ravel(), smooth)
         return fit_logistic(lambda rows: features(flat[rows]), targets, weight, **options)
 
-    def fit_near(self, pooled, strength):
+    def fit_near(self, pooled, class_pooling):
         """Yield the coefficients of each class's map, held near the pooled one.
 
-        The ridge on the summed log-loss is ``strength * K * |distance @ (coef - pooled coef)|^2 / 2``.
+        The ridge on the summed log-loss is ``class_pooling * K * |distance @ (coef - pooled coef)|^2 / 2``.
         """
-        penalty = strength * len(self.log_odds) * pooled.distance.T @ pooled.distance
+        penalty = class_pooling * len(self.log_odds) * pooled.distance.T @ pooled.distance
         options = {"start": pooled.coef, "penalty": penalty, "lower": pooled.lower}
         for column, labels in zip(self.log_odds, self.labels, strict=True):
             targets = self._targets(labels, pooled.smooth_targets)
@@ -88,13 +88,13 @@ class PartiallyPooledRecalibrator(BinaryRecalibrator):
 
     _parameter_constraints = {
         **BinaryRecalibrator._parameter_constraints,
-        "strength": [Interval(Real, 0, np.inf, closed="left")],
+        "class_pooling": [Interval(Real, 0, np.inf, closed="left")],
     }
     _scale = "log_odds"
 
     @property
     def _pools_classes(self):
-        return self.strength > 0 and self.multiclass == "ovr" and len(self.classes_) > 2
+        return self.class_pooling > 0 and self.multiclass == "ovr" and len(self.classes_) > 2
 
     def _check_classes_present(self, codes):
         # A class without rows takes the map of all, which rows of one class alone would make sure of everything.
@@ -107,7 +107,7 @@ class PartiallyPooledRecalibrator(BinaryRecalibrator):
         problems = ClassProblems.of_classes(probabilities, codes, sample_weight)
         pooled = self._fit_pooled(problems)
         parts = [self._part() for _ in self.classes_]
-        for part, coef in zip(parts, problems.fit_near(pooled, self.strength), strict=True):
+        for part, coef in zip(parts, problems.fit_near(pooled, self.class_pooling), strict=True):
             part._set_map(coef, pooled)
         return parts
 

@@ -4,10 +4,12 @@ from numbers import Real
 
 import numpy as np
 
-from skcalib._links import clip_probability
-from skcalib._validation import Interval, StrOptions, check_sample_weight, check_scores, drop_zero_weight
+from skcalib._input.scores import check_scores
+from skcalib._input.sklearn_private import Interval, StrOptions
+from skcalib._input.weights import check_sample_weight, drop_zero_weight
+from skcalib._rows.links import clip_probability
+from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._base import LogitRecalibrator
-from skcalib.recalibrators._mixture import fit_mixture_weights
 
 _ROUNDING = 1e-6
 

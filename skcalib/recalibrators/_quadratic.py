@@ -4,9 +4,9 @@ from numbers import Real
 
 import numpy as np
 
-from skcalib._links import clip_probability, expit
-from skcalib._validation import Interval
-from skcalib.recalibrators._logistic import PlattTargets, fit_logistic
+from skcalib._input.sklearn_private import Interval
+from skcalib._rows.links import clip_probability, expit
+from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap
 
 # The square is measured against a typical log-odds, which is not taken to be smaller than this.
@@ -27,9 +27,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of the coefficients of
         ``(1, z, z**2 / s)`` from (0, 1, 0) is added to the log-loss summed over the rows. z are the temperature-scaled
         log-odds and s their root mean square, or .3 if that is larger. 0 is the unpenalised fit.
-    strength : float, default=1.0
-        For K > 2 classes against the rest: strength of the ridge, at least 0, that holds the parabola of each near one
-        for all, fitted with the ridge `alpha` to the K problems together. ``strength * n_classes / 2`` times the
+    class_pooling : float, default=1.0
+        For K > 2 classes against the rest: weight of the ridge, at least 0, that holds the parabola of each near one
+        for all, fitted with the ridge `alpha` to the K problems together. ``class_pooling * n_classes / 2`` times the
         squared distance of the coefficients, in the coordinates of `alpha` for all problems, is added to a class's
         log-loss summed over the rows. More classes mean fewer rows for each, and with more rows the ridge matters less.
         0 fits each class alone with the ridge `alpha`, which takes some hundred rows a class.
@@ -57,7 +57,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         Coefficients of the parabola. For K > 2 classes these and the following are lists with one entry a class.
     log_odds_range_ : tuple of two floats
         Where the parabola holds: the lowest and the highest log-odds of the calibration set, over all classes where
-        `strength` holds them together.
+        `class_pooling` holds them together.
 
     Notes
     -----
@@ -91,7 +91,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         self,
         alpha=1.0,
         *,
-        strength=1.0,
+        class_pooling=1.0,
         monotone=False,
         input="probability",
         classes=None,
@@ -100,7 +100,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         clip=None,
     ):
         self.alpha = alpha
-        self.strength = strength
+        self.class_pooling = class_pooling
         self.monotone = monotone
         self.input = input
         self.classes = classes

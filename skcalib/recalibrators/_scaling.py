@@ -3,10 +3,10 @@
 import numpy as np
 from scipy.optimize import least_squares
 
-from skcalib._blocks import row_blocks
-from skcalib._links import clip_probability, expit
-from skcalib._validation import StrOptions
-from skcalib.recalibrators._logistic import PlattTargets, fit_logistic
+from skcalib._input.sklearn_private import StrOptions
+from skcalib._rows.blocks import row_blocks
+from skcalib._rows.links import clip_probability, expit
+from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
 
 
@@ -20,10 +20,10 @@ class PlattScaling(PartiallyPooledRecalibrator):
     smooth_targets : bool, default=True
         Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0,
         which keeps the slope finite for separable classes. The squared loss takes the labels as they are.
-    strength : float, default=0.0
-        For K > 2 classes against the rest: strength of the ridge, at least 0, that holds the sigmoid of each near one
-        for all, fitted to the K problems together (with the targets of all their rows). ``strength * n_classes / 2 *
-        ((slope / slope_all - 1)**2 + (intercept - intercept_all)**2)`` is added to a class's log-loss summed over the
+    class_pooling : float, default=0.0
+        For K > 2 classes against the rest: weight of the ridge, at least 0, that holds the sigmoid of each near one
+        for all, fitted to the K problems together (with the targets of all their rows).
+        ``class_pooling * n_classes / 2 * ((slope / slope_all - 1)**2 + (intercept - intercept_all)**2)`` is added to a class's log-loss summed over the
         rows. 0 fits each class alone, as Platt's method is known, which takes some hundred rows a class; 1 is right for
         fewer. Not with ``loss="squared"``.
     input : {"probability", "logit"}, default="probability"
@@ -77,7 +77,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
         *,
         loss="log",
         smooth_targets=True,
-        strength=0.0,
+        class_pooling=0.0,
         input="probability",
         classes=None,
         multiclass="ovr",
@@ -86,7 +86,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
     ):
         self.loss = loss
         self.smooth_targets = smooth_targets
-        self.strength = strength
+        self.class_pooling = class_pooling
         self.input = input
         self.classes = classes
         self.multiclass = multiclass
@@ -114,8 +114,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
     def _fit_pooled(self, problems):
         if self.loss == "squared":
             raise ValueError(
-                "strength > 0 holds classes together by their log-loss: with loss='squared' use strength=0, found "
-                f"{self.strength!r}."
+                "class_pooling > 0 holds classes together by their log-loss: with loss='squared' use class_pooling=0, "
+                f"found {self.class_pooling!r}."
             )
         coef = problems.fit_pooled(_affine_features, self.smooth_targets)
         distance = [1 / slope_unit(coef[0], problems), 1.0]

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib._bin_statistics import BinStatistics
-from skcalib._validation import HasMethods, check_targets, encode_labels
+from skcalib._bins.statistics import BinStatistics
+from skcalib._input.labels import check_targets, encode_labels
+from skcalib._input.sklearn_private import HasMethods
 from skcalib.binning import UniqueScores
 from skcalib.recalibrators._binned import BinnedRecalibrator, take_rows
 from skcalib.recalibrators._scaling import PlattScaling

@@ -6,15 +6,16 @@ from operator import itemgetter
 import numpy as np
 from scipy.interpolate import BSpline, CubicSpline
 
-from skcalib._links import clip_probability, expit
-from skcalib._sweep import DistinctScores, EqualMassCuts
-from skcalib._validation import Interval
+from skcalib._input.sklearn_private import Interval
+from skcalib._rows.links import clip_probability, expit
+from skcalib._solvers.logistic import fit_logistic
+from skcalib.binning._distinct_scores import DistinctScores
+from skcalib.binning._sweep import EqualMassCuts
 from skcalib.recalibrators._base import BinaryRecalibrator
-from skcalib.recalibrators._logistic import fit_logistic
 from skcalib.recalibrators._quadratic import smoothed_inverse_temperature
 
-# Candidate strengths of the curvature penalty, the stiffest last: nearly a straight line.
-_STRENGTHS = (0.1, 1.0, 10.0, 100.0, 1e4)
+# Candidate curvature penalties, the stiffest last: nearly a straight line.
+_PENALTIES = (0.1, 1.0, 10.0, 100.0, 1e4)
 # Ridge on the distance from temperature scaling at each knot, in log-odds: the weight of less than half a row.
 _IDENTITY_RIDGE = 0.1
 # The curvature is measured over at least this range of log-odds.
@@ -24,16 +25,16 @@ _SMALLEST_WIDTH = 1.0
 class SplineCalibration(BinaryRecalibrator):
     """Spline calibration: the sigmoid of a natural cubic spline in the temperature-scaled log-odds.
 
-    A penalty on the curvature makes the map as flexible as the calibration set pays for: its strength is the one with
+    A penalty on the curvature makes the map as flexible as the calibration set pays for: its weight is the one with
     the least leave-one-out log-loss. Beyond the outer knots the map goes on as a straight line in the log-odds.
 
     Parameters
     ----------
     n_knots : int, default=8
         Number of knots, at least 2: quantiles of the scores, the lowest and the highest included. Tied knots merge.
-    strength : float, default=None
-        Strength of the curvature penalty ``strength / 2 * integral(second derivative ** 2)`` on the log-loss summed
-        over the rows. None chooses from {.1, 1, 10, 100, 1e4} by approximate leave-one-out [2]_.
+    roughness_penalty : float, default=None
+        Weight of the curvature penalty ``roughness_penalty / 2 * integral(second derivative ** 2)`` on the log-loss
+        summed over the rows. None chooses from {.1, 1, 10, 100, 1e4} by approximate leave-one-out [2]_.
     monotone : bool, default=False
         Whether the map is kept from falling, so that the ranking stays.
     input : {"probability", "logit"}, default="probability"
@@ -60,8 +61,8 @@ class SplineCalibration(BinaryRecalibrator):
         Calibrated log-odds at the knots.
     spline_ : CubicSpline
         The natural cubic spline through them.
-    strength_ : float
-        Strength of the curvature penalty that was used.
+    roughness_penalty_ : float
+        Weight of the curvature penalty that was used.
 
     Notes
     -----
@@ -89,7 +90,7 @@ class SplineCalibration(BinaryRecalibrator):
     _parameter_constraints = {
         **BinaryRecalibrator._parameter_constraints,
         "n_knots": [Interval(Integral, 2, None, closed="left")],
-        "strength": [Interval(Real, 0, None, closed="left"), None],
+        "roughness_penalty": [Interval(Real, 0, None, closed="left"), None],
         "monotone": ["boolean"],
     }
     _fits_missing_class = True
@@ -99,7 +100,7 @@ class SplineCalibration(BinaryRecalibrator):
         self,
         n_knots=8,
         *,
-        strength=None,
+        roughness_penalty=None,
         monotone=False,
         input="probability",
         classes=None,
@@ -108,7 +109,7 @@ class SplineCalibration(BinaryRecalibrator):
         clip=None,
     ):
         self.n_knots = n_knots
-        self.strength = strength
+        self.roughness_penalty = roughness_penalty
         self.monotone = monotone
         self.input = input
         self.classes = classes
@@ -128,11 +129,11 @@ class SplineCalibration(BinaryRecalibrator):
         lower = np.append(-np.inf, np.zeros(len(start) - 1)) if self.monotone else None
 
         fits = []
-        for strength in _STRENGTHS if self.strength is None else [self.strength]:
-            penalty = ridge + strength * roughness
+        for roughness_penalty in _PENALTIES if self.roughness_penalty is None else [self.roughness_penalty]:
+            penalty = ridge + roughness_penalty * roughness
             coef = fit_logistic(*data, start=start, penalty=penalty, lower=lower)
-            fits.append((_leave_one_out_loss(*data, coef, penalty), float(strength), coef))
-        _, self.strength_, coef = min(fits, key=itemgetter(0))
+            fits.append((_leave_one_out_loss(*data, coef, penalty), float(roughness_penalty), coef))
+        _, self.roughness_penalty_, coef = min(fits, key=itemgetter(0))
         self.knots_, self.knot_log_odds_ = knots, at_knots @ coef
         self.spline_ = CubicSpline(knots, self.knot_log_odds_, bc_type="natural")
 

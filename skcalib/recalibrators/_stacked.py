@@ -6,20 +6,20 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from skcalib._links import clip_probability, softmax
-from skcalib._validation import Interval
+from skcalib._input.sklearn_private import Interval
+from skcalib._rows.links import clip_probability, softmax
+from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator
 from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
 from skcalib.recalibrators._folds import Fold, cross_validation_folds
 from skcalib.recalibrators._matrix import MatrixScaling
-from skcalib.recalibrators._mixture import fit_mixture_weights
 from skcalib.recalibrators._quadratic import QuadraticScaling
 from skcalib.recalibrators._spline import SplineCalibration
 from skcalib.recalibrators._temperature import TemperatureScaling
 from skcalib.recalibrators._venn_abers import VennAbers
 
-# Strengths of matrix scaling among the default members, the last one nearly free, and where one strength has to do.
-_MATRIX_STRENGTHS = (1.0, 0.1, 0.02, 0.001)
+# Alphas of matrix scaling among the default members, the last one nearly free, and where one alpha has to do.
+_MATRIX_ALPHAS = (1.0, 0.1, 0.02, 0.001)
 _MANY_CLASSES = 50
 
 
@@ -35,7 +35,7 @@ class StackedRecalibrator(BaseRecalibrator):
     recalibrators : list of recalibrators, default=None
         Members beside the uncalibrated scores. None means, for two classes, `TemperatureScaling`, `QuadraticScaling`,
         `SplineCalibration` and `VennAbers`; for K classes `TemperatureScaling`, `VennAbers` and `MatrixScaling` of the
-        strengths 1, .1, .02 and .001; for more than 50 classes that of strength 1 alone. Their scores are clipped at
+        alphas 1, .1, .02 and .001; for more than 50 classes that of alpha 1 alone. Their scores are clipped at
         the constant that ``TemperatureScaling(clip="auto")`` learns.
     cv : int, splitter or iterable of (train, test), default=5
         Folds, which must predict every row once. An int makes stratified random folds that depend on the rows alone,
@@ -190,8 +190,8 @@ class StackedRecalibrator(BaseRecalibrator):
         temperature, venn_abers = TemperatureScaling(clip=clip), VennAbers()
         if len(self.classes_) == 2:
             return [temperature, QuadraticScaling(clip=clip), SplineCalibration(clip=clip), venn_abers]
-        strengths = _MATRIX_STRENGTHS if len(self.classes_) <= _MANY_CLASSES else _MATRIX_STRENGTHS[:1]
-        return [temperature, venn_abers, *(MatrixScaling(strength, clip=clip) for strength in strengths)]
+        alphas = _MATRIX_ALPHAS if len(self.classes_) <= _MANY_CLASSES else _MATRIX_ALPHAS[:1]
+        return [temperature, venn_abers, *(MatrixScaling(alpha, clip=clip) for alpha in alphas)]
 
     def _monotone_members(self):
         if len(self.classes_) == 2:

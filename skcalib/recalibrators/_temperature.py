@@ -5,9 +5,9 @@ from numbers import Real
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from skcalib._blocks import row_blocks
-from skcalib._links import clip_probability, expit, softmax
-from skcalib._validation import StrOptions
+from skcalib._input.sklearn_private import StrOptions
+from skcalib._rows.blocks import row_blocks
+from skcalib._rows.links import clip_probability, expit, softmax
 from skcalib.recalibrators._base import LogitRecalibrator
 
 _MAX_STEPS = 100

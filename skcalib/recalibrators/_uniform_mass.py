@@ -5,8 +5,8 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcalib._sorting import sorted_rows
-from skcalib._validation import Interval
+from skcalib._input.sklearn_private import Interval
+from skcalib._rows.sorting import sorted_rows
 from skcalib.guarantees import max_n_bins, uniform_mass_certificate
 from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._certified import CertifiedMixin

@@ -6,10 +6,11 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib._reductions import top_label
-from skcalib._sweep import DistinctScores
-from skcalib._validation import Interval, check_estimator_scores
+from skcalib._bins.reductions import top_label
+from skcalib._input.scores import check_estimator_scores
+from skcalib._input.sklearn_private import Interval
 from skcalib.binning import EqualMass, assign_bins
+from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.recalibrators._base import BinaryRecalibrator
 
 

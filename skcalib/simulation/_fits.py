@@ -7,8 +7,9 @@ from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import betaln, expit, hyp2f1
 
-from skcalib._links import clip_probability
-from skcalib._validation import check_scores, encode_labels
+from skcalib._input.labels import encode_labels
+from skcalib._input.scores import check_scores
+from skcalib._rows.links import clip_probability
 from skcalib.simulation._curves import GlmCurve
 from skcalib.simulation._model import CalibrationModel
 

@@ -5,7 +5,7 @@ from numbers import Integral
 import numpy as np
 from scipy import sparse
 
-from skcalib._validation import safe_indexing
+from skcalib._input.sklearn_private import safe_indexing
 
 
 def column_positions(X, keys, *, name):

@@ -2,10 +2,19 @@
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import validate_data
 
-from skcalib._blocks import row_blocks
+from skcalib._rows.blocks import row_blocks
 
-__all__ = ["MAX_MAGNITUDE", "check_scores", "checked_scores", "first_index", "first_string", "refuse_masked"]
+__all__ = [
+    "MAX_MAGNITUDE",
+    "check_estimator_scores",
+    "check_scores",
+    "checked_scores",
+    "first_index",
+    "first_string",
+    "refuse_masked",
+]
 
 # How far a probability or a row sum may be off by rounding: (refused beyond, left untouched within).
 _ROUNDING = {"float16": (1e-2, 1e-3), "float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
@@ -20,6 +29,20 @@ _LOGIT_HINT = 'For a decision function or logits set input="logit".'
 def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
     """Return scores as float32 or float64 of shape (n, C): finite and, as probabilities, inside [0, 1]."""
     return checked_scores(scores, name=name, input=input, rows_sum_to_one=rows_sum_to_one)[0]
+
+
+def check_estimator_scores(estimator, X, *, input, reset):
+    """Validate what a recalibrator is given as `X` and record or compare its width; return scores (n, C)."""
+    scores = check_scores(X, name="X", input=input)
+    if not reset and scores.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {scores.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input: give it scores of the width that fit had. Reshape your data: X.reshape(1, -1) makes "
+            "one row of a vector."
+        )
+    has_names = hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2
+    validate_data(estimator, X if has_names else scores, skip_check_array=True, reset=reset)
+    return scores
 
 
 def checked_scores(scores, *, name, input="probability", rows_sum_to_one=True, predict_from=np.inf):

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import entr
 
-from skcalib._sweep import EqualMassCuts
+from skcalib.binning._sweep import EqualMassCuts
 
 __all__ = ["least_loss_cuts"]
 

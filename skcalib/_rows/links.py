@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from skcalib._blocks import row_blocks
+from skcalib._rows.blocks import row_blocks
 
 __all__ = [
     "PROBABILITY_CLIP",

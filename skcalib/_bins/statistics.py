@@ -4,10 +4,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from skcalib._bin_lookup import BinLookup
-from skcalib._blocks import row_blocks
 from skcalib._intervals import binomial_interval
-from skcalib._sorting import in_order
+from skcalib._rows.blocks import row_blocks
+from skcalib._rows.sorting import in_order
+from skcalib.binning._lookup import BinLookup
 
 __all__ = ["BinStatistics"]
 

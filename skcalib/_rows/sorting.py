@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skcalib._blocks import row_blocks
+from skcalib._rows.blocks import row_blocks
 
 __all__ = ["in_order", "sorted_rows", "sorted_scores"]
 

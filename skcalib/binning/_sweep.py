@@ -1,64 +1,15 @@
 """The monotonic sweep of Roelofs et al. on distinct scores: one sort, one cumulative sum, many bin counts at a time."""
 
 from bisect import bisect_left
-from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._blocks import row_blocks
-from skcalib._sorting import in_order, sorted_rows
+from skcalib._rows.blocks import row_blocks
 
-__all__ = ["DistinctScores", "EqualMassCuts", "EqualWidthCuts", "sweep"]
+__all__ = ["EqualMassCuts", "EqualWidthCuts", "sweep"]
 
 # Cuts (of all bin counts in a block) that are looked at in one go: the temporaries stay in the cache.
 _BLOCK_CUTS = 1 << 16
-
-
-class DistinctScores(NamedTuple):
-    """Distinct scores in increasing order, with what lies below each.
-
-    `weight` and `positives` are cumulative, of length m + 1 for m distinct scores: entry k belongs to the first k of
-    them. Weights are rounded to a multiple of 2^-52 of their total, so that these sums are exact: their differences
-    compare as fractions do (two pure bins are tied, whatever their weights), and neither the order of the rows nor
-    their grouping changes a bit. Counts are integers, of 32 bits where that is enough.
-    """
-
-    scores: np.ndarray
-    weight: np.ndarray
-    positives: np.ndarray
-
-    @classmethod
-    def from_rows(cls, scores, labels, sample_weight=None):
-        """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,) or None."""
-        if sample_weight is None:
-            if not in_order(scores):
-                scores, labels = sorted_rows(scores, labels)
-            dtype = np.int32 if len(scores) < np.iinfo(np.int32).max else np.int64
-            positives = np.zeros(len(scores) + 1, dtype=dtype)
-            np.cumsum(labels, out=positives[1:])
-            weight = np.arange(len(scores) + 1, dtype=dtype)
-            kept = np.ones(len(scores) + 1, dtype=bool)  # where a score has its last row
-            np.not_equal(scores[1:], scores[:-1], out=kept[1:-1])
-            if not kept.all():
-                scores, weight, positives = scores[kept[1:]], weight[kept], positives[kept]
-            return cls(scores, weight, positives)
-        distinct, inverse = np.unique(scores, return_inverse=True)
-        rounded = _exactly_summable(sample_weight)
-        weight = np.bincount(inverse, weights=rounded)
-        positives = np.bincount(inverse, weights=rounded * labels)
-        kept = weight > 0  # a weight below 2^-53 of the total is lost in every sum
-        cumulative = [np.append(0.0, np.cumsum(values[kept])) for values in (weight, positives)]
-        return cls(distinct[kept], *cumulative)
-
-    @property
-    def is_count(self):
-        """Whether the weights are numbers of rows."""
-        return self.weight.dtype.kind == "i"
-
-    @property
-    def event_frequency(self):
-        """Share of positives at each distinct score."""
-        return np.diff(self.positives) / np.diff(self.weight)
 
 
 class EqualMassCuts:
@@ -174,9 +125,3 @@ def _bracket(n_bins, low_share, high_share):
     low = np.maximum(np.floor(n_bins * low_share) - 1, 0).astype(np.int64)
     high = np.minimum(np.ceil(n_bins * high_share) + 1, n_bins).astype(np.int64)
     return low, high
-
-
-def _exactly_summable(sample_weight):
-    """Round weights to a multiple of a power of two that makes all their partial sums exact in float64."""
-    quantum = 2.0 ** (np.ceil(np.log2(np.sum(sample_weight))) - 52)
-    return np.round(sample_weight / quantum) * quantum

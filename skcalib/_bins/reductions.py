@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._bin_statistics import BinStatistics
-from skcalib._blocks import row_blocks
-from skcalib._sorting import in_order, sorted_rows
+from skcalib._bins.statistics import BinStatistics
+from skcalib._rows.blocks import row_blocks
+from skcalib._rows.sorting import in_order, sorted_rows
 
 __all__ = ["BinaryTask", "binary_tasks", "resolve_multiclass", "spread_top_label", "top_label"]
 

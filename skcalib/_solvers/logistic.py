@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._blocks import row_blocks
+from skcalib._rows.blocks import row_blocks
 
 _SAMPLE_ROWS = 5000  # the least number of rows that a start is worth being fitted on
 _SAMPLE_STEP = 16  # a start comes from every so many rows, its own start again, and so on

@@ -10,8 +10,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
-from skcalib._blocks import row_blocks
-from skcalib.recalibrators._logistic import line_search
+from skcalib._rows.blocks import row_blocks
+from skcalib._solvers.logistic import line_search
 
 _MAX_STEPS = 60
 _MAX_PRODUCTS = 500  # of the Hessian with a vector, in one step
@@ -157,7 +157,7 @@ def fit_softmax_regression(affine_map, features, codes, sample_weight=None, *, s
     if left > _WORTH_A_WARNING:
         warnings.warn(
             f"The fit stopped with about {left / 2:.1g} nats a row still to be gained: without a ridge the "
-            "optimum lies at infinity where classes are separable. A positive strength makes it finite.",
+            "optimum lies at infinity where classes are separable. A positive alpha makes it finite.",
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -1,0 +1,1 @@
+"""Sums per bin, and many classes as binary problems."""

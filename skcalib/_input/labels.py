@@ -1,0 +1,200 @@
+"""Checks of labels and groups: a vector without a missing value, and the class of each row."""
+
+import warnings
+from numbers import Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import type_of_target
+
+from skcalib._input.scores import first_index, refuse_masked
+from skcalib._rows.blocks import row_blocks
+
+__all__ = [
+    "check_groups",
+    "check_label_vector",
+    "check_targets",
+    "encode_labels",
+    "shown",
+    "unique_labels",
+    "zero_one",
+]
+
+
+def check_groups(groups, n_samples, *, scores_name="y_proba"):
+    """Return the distinct groups, sorted, and the index of each row's group among them."""
+    groups = check_label_vector(groups, n_samples, name="groups", scores_name=scores_name)
+    return _sorted_labels(groups, "groups")
+
+
+def encode_labels(y, n_columns, classes, *, name, classes_name):
+    """Return the sorted classes, one a column, and each label's column index.
+
+    One column stands for two classes. Without `classes` every column must occur among the labels: which label a
+    column belongs to would be a guess otherwise.
+    """
+    n_classes = max(n_columns, 2)
+    if classes is None:
+        classes, codes = unique_labels(y, name)
+    else:
+        classes = _check_classes(classes, n_classes, classes_name)
+        codes = _lookup(y, classes, name, classes_name)
+    if len(classes) > n_classes:
+        if n_columns > 1:
+            raise ValueError(f"{name} has {len(classes)} classes but the scores have {n_columns} columns, one a class.")
+        raise ValueError(
+            f"{name} has {len(classes)} classes but the scores have one column. Give one column a class. Reshape your "
+            "data: X.reshape(1, -1) if it is a single row."
+        )
+    if len(classes) < n_classes:
+        raise ValueError(
+            f"{name} has {_count(len(classes), 'class', 'classes')} ({shown(classes)}) but the scores are those of "
+            f"{n_classes} classes. Which columns are missing cannot be told: name the labels of all columns with "
+            f"{classes_name}=."
+        )
+    return classes, codes
+
+
+def zero_one(y):
+    """Return labels that are already 0 and 1 as booleans without sorting them, else None."""
+    if y.dtype.kind == "b":
+        return y
+    if y.dtype.kind not in "iuf":
+        return None
+    positive = np.empty(len(y), dtype=bool)
+    for rows in row_blocks(len(y)):
+        block, is_one = y[rows], positive[rows]
+        np.equal(block, 1, out=is_one)
+        if y.dtype.kind == "f":
+            others = np.count_nonzero(is_one) + np.count_nonzero(block == 0) < len(block)
+        else:
+            others = block.view(f"u{block.itemsize}").max() > 1  # where negative numbers are large
+        if others:
+            return None
+    return positive
+
+
+def _as_codes(positive):
+    """Return booleans as the codes 0 and 1, without a copy: not to be written to."""
+    codes = positive.view(np.int8)
+    codes.flags.writeable = False
+    return codes
+
+
+def unique_labels(y, name):
+    positive = zero_one(y) if y.dtype.kind in "biu" else None
+    if positive is not None and positive.any() and not positive.all():
+        return np.array([0, 1]).astype(y.dtype), _as_codes(positive)
+    classes, codes = _sorted_labels(y, name)
+    try:
+        target = type_of_target(classes, input_name=name)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"Unknown label type: {name} must hold class labels, found {shown(classes)}. {error}"
+        ) from None
+    if target not in ("binary", "multiclass"):
+        raise ValueError(f"Unknown label type: {target}. {name} must hold class labels, found {shown(classes)}.")
+    return classes, codes
+
+
+def _sorted_labels(y, name):
+    try:
+        return np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in y})
+        raise ValueError(f"{name} mixes labels of the types {', '.join(kinds)}: use one type.") from None
+
+
+def _check_classes(classes, n_classes, name):
+    classes = np.asarray(classes)
+    if classes.ndim != 1:
+        raise ValueError(f"{name} must be a list of labels, found shape {classes.shape}.")
+    if len(classes) != n_classes:
+        raise ValueError(f"{name} names {len(classes)} labels but the scores are those of {n_classes} classes.")
+    classes = _native(classes)
+    if not np.array_equal(_sorted_labels(classes, name)[0], classes):
+        raise ValueError(
+            f"{name} must be sorted and without repetition, in the order of the columns, found {shown(classes)}. "
+            "Reorder the columns of the scores as scikit-learn does."
+        )
+    return classes
+
+
+def _lookup(y, classes, name, classes_name):
+    if (y.dtype.kind in "US") != (classes.dtype.kind in "US") and "O" not in (y.dtype.kind, classes.dtype.kind):
+        raise ValueError(f"{name} holds {shown(y[:1])}, which is of another type than {classes_name} {shown(classes)}.")
+    if y.dtype.kind == classes.dtype.kind == "b" and len(classes) == 2:
+        return _as_codes(y)
+    try:
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    except TypeError:
+        raise ValueError(f"{name} holds labels of another type than {classes_name} {shown(classes)}.") from None
+    unknown = classes[codes] != y
+    if unknown.any():
+        row = first_index(unknown)[0]
+        label = shown(y[row : row + 1])
+        raise ValueError(f"{name} has the unknown label {label} in row {row}; {classes_name} are {shown(classes)}.")
+    return codes
+
+
+def check_label_vector(y, n_samples, *, name, scores_name):
+    if y is None:
+        raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
+    if sparse.issparse(y):
+        raise TypeError(f"{name} must be a dense vector of class labels, found a sparse matrix.")
+    refuse_masked(y, name)
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            f"A column-vector {name} was passed when a 1d array was expected: {name}.ravel() makes it one.",
+            DataConversionWarning,
+            stacklevel=2,
+        )
+        y = y.ravel()
+    if y.ndim != 1:
+        raise ValueError(f"{name} should be a 1d array of labels, got an array of shape {y.shape} instead.")
+    if len(y) != n_samples:
+        raise ValueError(f"{name} has {len(y)} rows but {scores_name} has {n_samples}: their lengths must agree.")
+    if y.dtype.kind == "S":
+        raise ValueError(f"Unknown label type: {name} holds bytes such as {shown(y[:1])}. Decode them to strings.")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = first_index(~np.isfinite(y))[0]
+        raise ValueError(f"{name} contains NaN or infinity in row {row}: labels must be known. Drop such rows.")
+    if y.dtype.kind in "OmM":
+        missing = np.isnat(y) if y.dtype.kind in "mM" else np.fromiter(map(_is_missing, y), bool, len(y))
+        if missing.any():
+            kind = "NaT" if y.dtype.kind in "mM" else "NaN"
+            raise ValueError(
+                f"{name} contains a missing value ({kind}) in row {first_index(missing)[0]}: drop such rows."
+            )
+        y = _native(y)
+    return y
+
+
+def _is_missing(value):
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA knows no truth
+        return True
+
+
+def _native(labels):
+    """Return an object array of numbers or booleans as an array of their own type, any other as it is."""
+    if labels.dtype.kind != "O" or not all(isinstance(label, Real) for label in labels):
+        return labels
+    return np.array(labels.tolist())
+
+
+def check_targets(y, n_samples):
+    """Validate the `y` of a recalibrator; return a vector of labels."""
+    return check_label_vector(y, n_samples, name="y", scores_name="X")
+
+
+def shown(values, most=6):
+    shown = ", ".join(repr(getattr(value, "item", lambda value=value: value)()) for value in values[:most])
+    return shown + ", ..." * (len(values) > most)
+
+
+def _count(number, singular, plural):
+    return f"{number} {singular if number == 1 else plural}"

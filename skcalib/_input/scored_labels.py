@@ -1,0 +1,122 @@
+"""The input of a metric: scores with the labels and weights that belong to them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib._input.labels import check_label_vector, encode_labels, shown, unique_labels, zero_one
+from skcalib._input.scores import checked_scores
+from skcalib._input.weights import check_sample_weight
+
+__all__ = [
+    "ScoredLabels",
+    "check_scored_labels",
+]
+
+
+class ScoredLabels(NamedTuple):
+    """Validated input of a metric.
+
+    `scores` is (n,) with boolean `labels` (True = the positive class) for one score a row, else (n, K) with the column
+    index of each label. Two columns are one score, that of the positive class, where `multiclass` is "auto". Rows of
+    weight zero are gone; `sample_weight` is None or float64 (n,). `classes` holds the labels: (negative, positive)
+    for one score, else in the order of the columns. `predicted` (n,) is the column of the first of the largest scores
+    and `confidence` (n,) that score: None for one score a row and for `multiclass="marginal"`.
+    """
+
+    scores: np.ndarray
+    labels: np.ndarray
+    sample_weight: np.ndarray | None
+    classes: np.ndarray
+    predicted: np.ndarray | None = None
+    confidence: np.ndarray | None = None
+
+    @property
+    def is_binary(self):
+        """Whether the scores are those of one positive class."""
+        return self.scores.ndim == 1
+
+    @property
+    def kept(self):
+        """The indices of the rows of positive weight."""
+        return np.arange(len(self.scores)) if self.sample_weight is None else np.flatnonzero(self.sample_weight)
+
+    def at(self, rows):
+        """Return the rows of an index."""
+        by_row = {name: array for name, array in self._asdict().items() if name != "classes" and array is not None}
+        return self._replace(**{name: array[rows] for name, array in by_row.items()})
+
+
+def check_scored_labels(
+    y_true, y_proba, *, multiclass="auto", sample_weight=None, pos_label=None, labels=None, drop=True
+):
+    """Validate the input of a metric; see `ScoredLabels`. With `drop=False` rows of weight zero are kept."""
+    scores, *top = checked_scores(
+        y_proba,
+        name="y_proba",
+        rows_sum_to_one=multiclass != "marginal",
+        predict_from=np.inf if multiclass == "marginal" else 3 if multiclass == "auto" else 2,
+    )
+    y_true = check_label_vector(y_true, len(scores), name="y_true", scores_name="y_proba")
+    sample_weight = check_sample_weight(sample_weight, len(scores))
+    if scores.shape[1] <= 2:
+        codes, classes, column = _positive_class(y_true, scores.shape[1], pos_label, labels)
+        if scores.shape[1] == 2 and multiclass != "auto":
+            # Both columns as they were given: 1 - s can lie in another bin, and marginal rows need not sum to 1.
+            classes, codes = (classes, codes) if column == 1 else (classes[::-1], ~codes)
+            codes = codes.astype(np.intp)
+        else:
+            scores, top = scores[:, column], (None, None)
+    else:
+        if pos_label is not None:
+            raise ValueError(f"pos_label={pos_label!r} has no meaning for the {scores.shape[1]} columns of y_proba.")
+        classes, codes = encode_labels(y_true, scores.shape[1], labels, name="y_true", classes_name="labels")
+    data = ScoredLabels(scores, codes, sample_weight, classes, *top)
+    return data if sample_weight is None or not drop or sample_weight.min() > 0 else data.at(data.kept)
+
+
+def _positive_class(y_true, n_columns, pos_label, labels):
+    """Return the boolean labels, the two classes (negative, positive) and the column of the positive class."""
+    positive = zero_one(y_true) if labels is None and pos_label is None else None
+    if positive is not None:
+        if y_true.dtype.kind != "b" and (positive.all() or not positive.any()):
+            raise ValueError(
+                f"y_true has one class only ({shown(y_true[:1])}). If that is meant, say which classes there are with "
+                "labels=, for example labels=[0, 1]."
+            )
+        return positive, np.array([False, True] if y_true.dtype.kind == "b" else [0, 1]), n_columns - 1
+    if labels is not None or n_columns == 2:
+        classes, codes = encode_labels(y_true, n_columns, labels, name="y_true", classes_name="labels")
+        positive_code = 1 if pos_label is None else _position(pos_label, classes)
+        return codes == positive_code, _negative_first(classes, positive_code), positive_code if n_columns == 2 else 0
+    classes, codes = unique_labels(y_true, "y_true")
+    if len(classes) > 2:
+        raise ValueError(f"y_true has {len(classes)} classes but y_proba has one column. Give one column a class.")
+    if pos_label is None:
+        if len(classes) < 2:
+            raise ValueError(
+                f"y_true has one class only ({shown(classes)}). If that is meant, say which classes there are with "
+                "labels=."
+            )
+        if not np.array_equal(classes, [-1, 1]):
+            raise ValueError(
+                f"y_true holds the labels {shown(classes)}: say with pos_label= which of them y_proba is the "
+                "probability of. It is inferred for {0, 1} and {-1, 1} only."
+            )
+        pos_label = 1
+    if len(classes) == 2:
+        positive_code = _position(pos_label, classes)
+        return codes == positive_code, _negative_first(classes, positive_code), 0
+    positive = bool(classes[0] == pos_label)  # the negative label is not known where no row has it
+    return np.full(len(y_true), positive), np.array([None if positive else classes[0], pos_label], dtype=object), 0
+
+
+def _negative_first(classes, positive_code):
+    return classes if positive_code == 1 else classes[::-1]
+
+
+def _position(pos_label, classes):
+    match = np.flatnonzero(classes == pos_label) if np.ndim(pos_label) == 0 else ()
+    if len(match) != 1:
+        raise ValueError(f"pos_label={pos_label!r} is not one of the labels {shown(classes)}.")
+    return int(match[0])

@@ -1,0 +1,21 @@
+"""The only home of imports from the private parts of scikit-learn."""
+
+from sklearn.metrics._scorer import _BaseScorer as BaseScorer
+from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import _safe_split as safe_split
+from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
+from sklearn.utils.validation import _check_method_params as check_method_params
+from sklearn.utils.validation import _num_samples as num_samples
+
+__all__ = [
+    "BaseScorer",
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "check_feature_names_in",
+    "check_method_params",
+    "num_samples",
+    "safe_indexing",
+    "safe_split",
+]

@@ -1,0 +1,1 @@
+"""Passes over rows: blocks that fit the cache, scores in order, probabilities as log-odds."""

@@ -1,0 +1,26 @@
+"""Binning strategies: where to cut the scores, and the one rule that assigns a score to a bin."""
+
+from skcalib.binning._base import BaseBinning, assign_bins
+from skcalib.binning._check import check_binning
+from skcalib.binning._equal_mass import EqualMass
+from skcalib.binning._equal_width import EqualWidth
+from skcalib.binning._fixed_edges import FixedEdges
+from skcalib.binning._information_preserving import InformationPreserving
+from skcalib.binning._minimum_mass import MinimumMass
+from skcalib.binning._monotonic_sweep import MonotonicSweep
+from skcalib.binning._pool_adjacent_violators import PoolAdjacentViolators
+from skcalib.binning._unique_scores import UniqueScores
+
+__all__ = [
+    "BaseBinning",
+    "EqualMass",
+    "EqualWidth",
+    "FixedEdges",
+    "InformationPreserving",
+    "MinimumMass",
+    "MonotonicSweep",
+    "PoolAdjacentViolators",
+    "UniqueScores",
+    "assign_bins",
+    "check_binning",
+]

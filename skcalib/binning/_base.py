@@ -1,0 +1,138 @@
+"""Base of the binning strategies, and the one rule that assigns a score to a bin."""
+
+import math
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from skcalib._defaults import DefaultObjects
+from skcalib._rows.blocks import row_blocks
+from skcalib.binning._lookup import BinLookup
+
+# Cumulative weights are sums of floats: a cut counts as reached within this share of the total. Exact for counts.
+WEIGHT_TOLERANCE = 1e-12
+
+
+class BaseBinning(DefaultObjects, BaseEstimator):
+    """Base of the binning strategies: a subclass writes ``_edges``.
+
+    ``_edges(scores, y, sample_weight)`` is given validated arrays of one length (`y` boolean or None, `sample_weight`
+    positive float64 or None) and returns the edges, float64 of shape (n_bins + 1,), outer edges included.
+
+    Attributes
+    ----------
+    needs_unit_interval : bool
+        Whether the edges have a meaning on [0, 1] only. Scores that are log-odds are then mapped there first.
+    needs_labels : bool
+        Whether the edges depend on `y`. A metric that is binned by its own labels is a biased one: see the strategy.
+
+    Examples
+    --------
+    >>> from skcalib.binning import BaseBinning
+    >>> from skcalib.metrics import expected_calibration_error
+    >>> class Halves(BaseBinning):
+    ...     def _edges(self, scores, y, sample_weight):
+    ...         return [0, 0.5, 1]
+    >>> round(expected_calibration_error([1, 1, 0], [0.5, 0.5, 0.9], binning=Halves()), 6)
+    0.633333
+    """
+
+    needs_unit_interval = True
+    needs_labels = False
+
+    def bin_edges(self, scores, y=None, sample_weight=None, *, support=(0.0, 1.0)):
+        """Return the edges of the bins for these scores.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,)
+            Scores.
+        y : ndarray of bool, shape (n,), optional
+            Whether the event happened; for strategies with `needs_labels`.
+        sample_weight : ndarray of shape (n,), optional
+            Positive weights, which count as repeated rows.
+        support : tuple of float, default=(0.0, 1.0)
+            The outer edges; (-inf, inf) for log-odds.
+
+        Returns
+        -------
+        edges : ndarray of float64, shape (n_bins + 1,)
+            Edges in increasing order, of the bins that were actually made.
+
+        Raises
+        ------
+        ValueError
+            If the strategy needs labels and there are none, or makes edges that do not increase.
+        """
+        if self.needs_labels and y is None:
+            raise ValueError(f"{type(self).__name__} places its edges by the labels: pass y.")
+        edges = np.array(self._edges(scores, y, sample_weight), dtype=np.float64)
+        if edges.ndim != 1 or len(edges) < 2:
+            raise ValueError(f"{type(self).__name__}._edges must return at least two edges, found {edges.shape}.")
+        edges[0], edges[-1] = support
+        # The first bin may be a point: scores of exactly 0 that are kept apart from those just above.
+        if not (np.all(edges[1:-1] < edges[2:]) and edges[0] <= edges[1]):
+            raise ValueError(f"{type(self).__name__} must make edges that increase, found {edges.tolist()}.")
+        return edges
+
+    def _edges(self, scores, y, sample_weight):
+        raise NotImplementedError(f"{type(self).__name__} must define _edges(scores, y, sample_weight).")
+
+    def _sorts(self, n_rows):
+        """Return whether edges for so many rows take a sort: rows that are also binned are then sorted beforehand."""
+        return False
+
+
+def assign_bins(scores, edges):
+    """Return the index of each score's bin: right-closed bins, the first one closed on both sides.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores. Those beyond the outer edges belong to the outer bins.
+    edges : ndarray of shape (n_bins + 1,)
+        Edges in increasing order.
+
+    Returns
+    -------
+    bins : ndarray of int, shape (n,)
+        Indices from 0 to n_bins - 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.binning import assign_bins
+    >>> assign_bins(np.array([0.0, 0.5, 0.51, 1.0]), np.array([0.0, 0.5, 1.0])).tolist()
+    [0, 0, 1, 1]
+    """
+    lookup = BinLookup(edges, len(scores))
+    bins = np.empty(len(scores), dtype=np.intp)
+    for rows in row_blocks(len(scores)):
+        bins[rows] = lookup(scores[rows])
+    return bins
+
+
+def resolve_n_bins(n_bins, n_rows, sample_weight=None):
+    """Return the number of bins that an `n_bins` parameter means for so many rows."""
+    n_rows = n_rows if sample_weight is None else max(1, round(float(np.sum(sample_weight))))
+    if isinstance(n_bins, str):
+        rules = {"sqrt": math.sqrt, "cube_root": math.cbrt}
+        if n_bins not in rules:
+            raise ValueError(f"n_bins must be an int, 'sqrt', 'cube_root' or a callable, found {n_bins!r}.")
+        return math.ceil(rules[n_bins](n_rows) - 1e-9)
+    wanted = n_bins(n_rows) if callable(n_bins) else n_bins
+    if not isinstance(wanted, Integral) or isinstance(wanted, bool) or wanted < 1:
+        raise ValueError(f"n_bins must be (or return) an int of at least 1, found {wanted!r}.")
+    return int(wanted)
+
+
+def edges_above(ordered, positions):
+    """Return edges that cut sorted scores above the scores at `positions`: midpoints to the next distinct score."""
+    lower = np.unique(ordered[positions]) if len(positions) else ordered[:0]
+    above = np.searchsorted(ordered, lower, side="right")
+    lower, above = lower[above < len(ordered)].astype(np.float64), above[above < len(ordered)]
+    upper = ordered[above].astype(np.float64)
+    # The midpoint of adjacent floats can round up to the upper one, which would change its bin.
+    middle = np.minimum(lower + (upper - lower) / 2, np.nextafter(upper, -np.inf))
+    return np.concatenate(([0.0], middle, [1.0]))

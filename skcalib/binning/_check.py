@@ -1,0 +1,43 @@
+"""A binning strategy for what a user gave."""
+
+from numbers import Integral
+
+from skcalib.binning._base import BaseBinning
+from skcalib.binning._equal_mass import EqualMass
+
+
+def check_binning(binning, default=None):
+    """Return a binning strategy for what a user gave as `binning`.
+
+    Parameters
+    ----------
+    binning : BaseBinning, int or None
+        A strategy, a number of equal-mass bins, or None for the caller's default.
+    default : BaseBinning, optional
+        What None stands for; ``EqualMass()`` if not given.
+
+    Returns
+    -------
+    strategy : BaseBinning
+        The strategy.
+
+    Raises
+    ------
+    TypeError
+        If `binning` is something else.
+
+    Examples
+    --------
+    >>> from skcalib.binning import check_binning
+    >>> check_binning(20)
+    EqualMass(n_bins=20)
+    """
+    if binning is None:
+        return EqualMass() if default is None else default
+    if isinstance(binning, BaseBinning):
+        return binning
+    if isinstance(binning, Integral) and not isinstance(binning, bool):
+        return EqualMass(int(binning))
+    raise TypeError(
+        f"binning must be a strategy of skcalib.binning (such as EqualMass(15)), an int or None, found {binning!r}."
+    )

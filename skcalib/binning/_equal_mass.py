@@ -1,0 +1,59 @@
+"""Bins that hold equal shares of the rows."""
+
+import numpy as np
+
+from skcalib._rows.sorting import sorted_scores
+from skcalib.binning._base import WEIGHT_TOLERANCE, BaseBinning, edges_above, resolve_n_bins
+
+
+class EqualMass(BaseBinning):
+    """Bins that hold equal shares of the rows (uniform-mass, quantile bins).
+
+    Cut i of B is the smallest score whose cumulative weight reaches i W / B, W the total; the edge is the midpoint
+    between that score and the next distinct one. Tied scores stay together, equal cuts merge, and so do bins when
+    there are fewer distinct scores than bins: there may be fewer bins than asked for.
+
+    Parameters
+    ----------
+    n_bins : int, {"sqrt", "cube_root"} or callable, default=15
+        Number of bins, or a rule for it: see `EqualWidth`.
+
+    References
+    ----------
+    Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision trees and naive Bayesian
+    classifiers. Kumar, Liang and Ma (2019), Verified uncertainty calibration.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.binning import EqualMass
+    >>> EqualMass(2).bin_edges(np.array([0.1, 0.2, 0.4, 0.9])).round(6).tolist()
+    [0.0, 0.3, 1.0]
+    """
+
+    needs_unit_interval = False
+
+    def __init__(self, n_bins=15):
+        self.n_bins = n_bins
+
+    def _sorts(self, n_rows):
+        return True
+
+    def _edges(self, scores, y, sample_weight):
+        n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight)
+        tolerance = 0.0 if sample_weight is None else WEIGHT_TOLERANCE
+        if sample_weight is None:
+            distinct = sorted_scores(scores)  # repetitions do no harm below
+            n_bins = min(n_bins, len(scores))  # more bins than rows are one a row
+            cuts = -(-np.arange(1, n_bins) * len(scores) // n_bins) - 1
+        else:
+            distinct, cumulative = _cumulative_weight(scores, sample_weight)
+            reached = np.arange(1, n_bins) * (cumulative[-1] * (1 - tolerance))
+            cuts = np.searchsorted(cumulative * n_bins, reached, side="left")
+        return edges_above(distinct, cuts)
+
+
+def _cumulative_weight(scores, sample_weight):
+    """Return the distinct scores and the cumulative weight at each."""
+    distinct, inverse = np.unique(scores, return_inverse=True)
+    return distinct, np.cumsum(np.bincount(inverse, weights=sample_weight))

@@ -1,0 +1,32 @@
+"""Bins of equal width."""
+
+import numpy as np
+
+from skcalib.binning._base import BaseBinning, resolve_n_bins
+
+
+class EqualWidth(BaseBinning):
+    """Bins of equal width on [0, 1].
+
+    Parameters
+    ----------
+    n_bins : int, {"sqrt", "cube_root"} or callable, default=15
+        Number of bins, or a rule for it: the square or cube root of the number of rows (rounded up), or a function
+        of that number. With weights the total weight is the number of rows.
+
+    References
+    ----------
+    Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks.
+
+    Examples
+    --------
+    >>> from skcalib.binning import EqualWidth
+    >>> EqualWidth(4).bin_edges([0.1, 0.9]).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+
+    def __init__(self, n_bins=15):
+        self.n_bins = n_bins
+
+    def _edges(self, scores, y, sample_weight):
+        return np.linspace(0, 1, resolve_n_bins(self.n_bins, len(scores), sample_weight) + 1)

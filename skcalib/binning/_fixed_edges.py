@@ -1,0 +1,33 @@
+"""Bins with edges that the user gives."""
+
+import numpy as np
+
+from skcalib.binning._base import BaseBinning
+
+
+class FixedEdges(BaseBinning):
+    """Bins with edges given by the user, the same for every data set.
+
+    Parameters
+    ----------
+    edges : array-like of shape (n_bins + 1,)
+        Increasing probabilities, from 0 to 1.
+
+    Examples
+    --------
+    >>> from skcalib.binning import FixedEdges
+    >>> FixedEdges([0, 0.05, 0.2, 1]).bin_edges([0.5]).tolist()
+    [0.0, 0.05, 0.2, 1.0]
+    """
+
+    def __init__(self, edges):
+        self.edges = edges
+
+    def _edges(self, scores, y, sample_weight):
+        try:
+            edges = np.asarray(self.edges, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"edges of FixedEdges must be numbers, found {self.edges!r}.") from None
+        if edges.ndim != 1 or len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or not np.all(np.diff(edges) > 0):
+            raise ValueError(f"edges of FixedEdges must increase from 0 to 1, found {self.edges!r}.")
+        return edges

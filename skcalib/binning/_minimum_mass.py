@@ -1,0 +1,67 @@
+"""Bins of another strategy, merged until each holds enough rows."""
+
+from numbers import Real
+
+import numpy as np
+
+from skcalib.binning._base import WEIGHT_TOLERANCE, BaseBinning, assign_bins
+from skcalib.binning._check import check_binning
+from skcalib.binning._equal_width import EqualWidth
+
+
+class MinimumMass(BaseBinning):
+    """Bins of another strategy, neighbours merged until each holds enough.
+
+    From the left a bin is closed as soon as it holds `min_weight`; what is left over at the right end joins the last
+    one. With equal-width bins this is the hybrid of equal width and equal mass: fine where there are many rows.
+
+    Parameters
+    ----------
+    base : BaseBinning, int or None, default=None
+        The strategy whose bins are merged; None means ``EqualWidth(15)``.
+    min_weight : float, default=10
+        Least number of rows (total weight) of a bin.
+
+    References
+    ----------
+    Kumar, Liang and Ma (2019), Verified uncertainty calibration, Appendix D.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.binning import EqualWidth, MinimumMass
+    >>> MinimumMass(EqualWidth(4), min_weight=2).bin_edges(np.array([0.1, 0.3, 0.9, 0.95])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+    _default_objects = {"base": EqualWidth}
+
+    def __init__(self, base=None, min_weight=10):
+        self.base = base
+        self.min_weight = min_weight
+
+    @property
+    def needs_unit_interval(self):
+        """Whether the base strategy needs scores on [0, 1]."""
+        return self._base().needs_unit_interval
+
+    @property
+    def needs_labels(self):
+        """Whether the base strategy needs labels."""
+        return self._base().needs_labels
+
+    def _base(self):
+        return check_binning(self.base, EqualWidth())
+
+    def _edges(self, scores, y, sample_weight):
+        if not isinstance(self.min_weight, Real) or not self.min_weight > 0:
+            raise ValueError(f"min_weight must be a positive number, found {self.min_weight!r}.")
+        edges = np.asarray(self._base()._edges(scores, y, sample_weight), dtype=np.float64)
+        mass = np.bincount(assign_bins(scores, edges), weights=sample_weight, minlength=len(edges) - 1)
+        closed, held = [], 0.0
+        for j, weight in enumerate(mass):
+            held += weight
+            if held >= self.min_weight * (1 - WEIGHT_TOLERANCE):
+                closed.append(j + 1)
+                held = 0.0
+        return np.concatenate((edges[:1], edges[closed[:-1]], edges[-1:]))

@@ -1,0 +1,65 @@
+"""The most bins whose event frequencies rise with the score."""
+
+import numpy as np
+
+from skcalib.binning._base import BaseBinning, edges_above
+from skcalib.binning._distinct_scores import DistinctScores
+from skcalib.binning._equal_mass import EqualMass
+from skcalib.binning._equal_width import EqualWidth
+from skcalib.binning._sweep import EqualMassCuts, EqualWidthCuts, sweep
+
+
+class MonotonicSweep(BaseBinning):
+    """The most bins whose event frequencies still rise with the score.
+
+    From two bins on, one more is tried as long as no bin has a lower event frequency than the one before, at most as
+    many as there are distinct scores; empty bins do not count. Where the frequency rises from each distinct score to
+    the next, equal-mass bins end as one a score. A binned error of few rows is nearly as often too small as too large
+    with these bins, whereas a fixed number of them makes it too large.
+
+    Parameters
+    ----------
+    base : EqualMass or EqualWidth, default=None
+        Where the bins are cut; None means ``EqualMass()``. Its `n_bins` is not used.
+
+    References
+    ----------
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation.
+
+    Examples
+    --------
+    Frequencies 0 and 1/2 rise; of three bins the last one would have fallen from 1 to 0.
+
+    >>> import numpy as np
+    >>> from skcalib.binning import MonotonicSweep
+    >>> scores, y = np.array([0.1, 0.2, 0.4, 0.5, 0.7, 0.8]), np.array([0, 0, 0, 1, 0, 0], dtype=bool)
+    >>> MonotonicSweep().bin_edges(scores, y).round(6).tolist()
+    [0.0, 0.45, 1.0]
+    """
+
+    needs_labels = True
+    _default_objects = {"base": EqualMass}
+
+    def __init__(self, base=None):
+        self.base = base
+
+    @property
+    def needs_unit_interval(self):
+        """Whether the base strategy needs scores on [0, 1]."""
+        return self._cuts() is EqualWidthCuts
+
+    def _cuts(self):
+        base = EqualMass() if self.base is None else self.base
+        for strategy, cuts in ((EqualMass, EqualMassCuts), (EqualWidth, EqualWidthCuts)):
+            if isinstance(base, strategy):
+                return cuts
+        raise TypeError(f"base of MonotonicSweep must be EqualMass() or EqualWidth(), found {self.base!r}.")
+
+    def _sorts(self, n_rows):
+        return True
+
+    def _edges(self, scores, y, sample_weight):
+        cuts = self._cuts()
+        table = DistinctScores.from_rows(scores, y, sample_weight)
+        n_bins, below = sweep(cuts(table))
+        return np.linspace(0, 1, n_bins + 1) if cuts is EqualWidthCuts else edges_above(table.scores, below[1:-1] - 1)

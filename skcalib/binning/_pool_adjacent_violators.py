@@ -1,0 +1,37 @@
+"""The blocks of the isotonic fit."""
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from skcalib.binning._base import BaseBinning, edges_above
+from skcalib.binning._distinct_scores import DistinctScores
+
+
+class PoolAdjacentViolators(BaseBinning):
+    """The blocks of the isotonic fit: bins whose event frequencies rise, with the least squared error.
+
+    There is nothing to choose: the bins of the CORP reliability diagram and score decomposition.
+
+    References
+    ----------
+    Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic classifiers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.binning import PoolAdjacentViolators
+    >>> scores, y = np.array([0.1, 0.2, 0.4, 0.6]), np.array([False, True, False, True])
+    >>> PoolAdjacentViolators().bin_edges(scores, y).round(6).tolist()
+    [0.0, 0.15, 0.5, 1.0]
+    """
+
+    needs_unit_interval = False
+    needs_labels = True
+
+    def _sorts(self, n_rows):
+        return True
+
+    def _edges(self, scores, y, sample_weight):
+        table = DistinctScores.from_rows(scores, y, sample_weight)
+        blocks = isotonic_regression(table.event_frequency, weights=np.diff(table.weight)).blocks
+        return edges_above(table.scores, blocks[1:-1] - 1)

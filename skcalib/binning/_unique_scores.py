@@ -1,0 +1,28 @@
+"""One bin for each distinct score."""
+
+import numpy as np
+
+from skcalib.binning._base import BaseBinning, edges_above
+
+
+class UniqueScores(BaseBinning):
+    """One bin for each distinct score: right for a model with few of them, a binned one above all.
+
+    Edges are the midpoints between neighbours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.binning import UniqueScores
+    >>> UniqueScores().bin_edges(np.array([0.25, 0.75, 0.25])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+    needs_unit_interval = False
+
+    def _sorts(self, n_rows):
+        return True
+
+    def _edges(self, scores, y, sample_weight):
+        distinct = np.unique(scores)
+        return edges_above(distinct, np.arange(len(distinct)))
