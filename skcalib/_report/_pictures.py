@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING
 from skcalib.displays import BinCountDisplay, ReliabilityDisplay
-from skcalib.displays._style import percent, require_matplotlib, format_count
+from skcalib.displays._style import format_count, percent, require_matplotlib
 from skcalib.metrics import calibration_error
 
 __all__ = ["Picture", "bin_count_picture", "reliability_picture"]

@@ -11,15 +11,15 @@ from skcalib.binning import UniqueScores
 from skcalib.displays._predictions import named_models, predicted_probabilities
 from skcalib.displays._style import (
     CURVE,
+    canonical_keywords,
     colors,
     count_axis,
-    canonical_keywords,
+    format_count,
     legend_outside,
     mark,
-    neutral,
     matplotlib_text,
+    neutral,
     plural,
-    format_count,
     single_or_pair,
 )
 from skcalib.guarantees import conditional_epsilon, marginal_epsilon, max_n_bins

@@ -10,14 +10,14 @@ from skcalib.binning import EqualWidth
 from skcalib.displays._predictions import predicted_probabilities
 from skcalib.displays._style import (
     CURVE,
+    canonical_keywords,
     colors,
     count_axis,
-    canonical_keywords,
+    format_count,
     legend_outside,
     mark,
-    neutral,
     matplotlib_text,
-    format_count,
+    neutral,
     short_count,
     single_frame,
 )

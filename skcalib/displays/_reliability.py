@@ -16,14 +16,14 @@ from skcalib.displays._reliability_panel import (
     scale_histogram,
 )
 from skcalib.displays._style import (
-    colors,
     canonical_keywords,
+    colors,
+    format_count,
     grid_frame,
     legend_outside,
     mark,
-    percent,
     matplotlib_text,
-    format_count,
+    percent,
     single_frame,
 )
 

@@ -7,13 +7,13 @@ import numpy as np
 from skcalib.displays._predictions import named_models, predicted_probabilities
 from skcalib.displays._style import (
     CURVE,
-    colors,
     canonical_keywords,
+    colors,
+    format_count,
     legend_outside,
     mark,
-    neutral,
     matplotlib_text,
-    format_count,
+    neutral,
     single_or_pair,
 )
 from skcalib.guarantees import conditional_epsilon, marginal_epsilon
