@@ -26,7 +26,7 @@ from skcalib.recalibrators import (
     estimate_target_prior,
 )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 __all__ = [
     "BetaCalibration",
     "ClasswiseTemperatureScaling",

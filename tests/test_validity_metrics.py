@@ -47,7 +47,7 @@ def test_the_corrected_interval_covers(power, n, record_property):
         _, low, high = calibration_error_interval(labels, scores, binning=10, random_state=run)
         covered += low <= binned_error(EqualMass(10).bin_edges(scores), power) + 1e-12 <= high + 1e-12
         widths.append(high - low)
-    record_property("mean width", np.mean(widths))
+    record_property("mean width", float(np.mean(widths)))
     print(f"P(y | s) = s^{power}, n = {n}: coverage {covered / 500:.3f}, mean width {np.mean(widths):.4f}")
     assert covered / 500 >= 0.86
 
