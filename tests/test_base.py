@@ -336,6 +336,29 @@ def test_scaling_never_says_zero_for_a_class_without_a_score():
         assert 0 < proba.min() <= proba.max() < 1
 
 
+def test_a_clip_of_ones_own_is_left_alone():
+    class Capped(BinaryRecalibrator):
+        def __init__(self, clip=5.0, *, input="probability", classes=None, multiclass="ovr", normalize=True):
+            self.clip = clip
+            self.input = input
+            self.classes = classes
+            self.multiclass = multiclass
+            self.normalize = normalize
+
+        _scale = "log_odds"
+
+        def _fit_binary(self, log_odds, labels, sample_weight):
+            self.largest_ = float(np.abs(log_odds).max())
+
+        def _predict_binary(self, log_odds):
+            return expit(np.clip(log_odds, -self.clip, self.clip))
+
+    model = Capped(clip=5.0).fit([0.0, 1.0], [0, 1])
+    assert model.largest_ == pytest.approx(52 * np.log(2))
+    assert model.predict_proba([1.0])[0, 1] == pytest.approx(expit(5))
+    assert not hasattr(model, "clip_")
+
+
 def test_a_class_missing_from_the_calibration_set(recalibrator):
     scores, y = _many()
     rows = y != 1

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from skcalib import PlattScaling, TemperatureScaling
 from skcalib._rows.links import PROBABILITY_CLIP
 
-CLIPPING = [one for one in RECALIBRATORS if hasattr(one, "clip")]
+CLIPPING = [one for one in RECALIBRATORS if one._works_on_log_odds]
 CANDIDATES = [PROBABILITY_CLIP, 1e-7, 1e-5, 1e-4, 1e-3, 0.01, 0.03]
 
 

@@ -160,6 +160,39 @@ def test_two_classes_are_platt_scaling_and_beta_calibration():
         np.testing.assert_allclose(method(alpha=0).fit(scores, y).predict_proba(scores), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("alpha", [0, 0.3])
+def test_logits_as_they_are(alpha):
+    logits, y = _sample(n=300)
+    logits = logits + np.random.default_rng(3).normal(scale=2, size=(len(y), 1))
+    model = VectorScaling(alpha, center=False, input="logit").fit(logits, y)
+    expected = softmax(model.coef_ * logits + model.intercept_, axis=1)
+    np.testing.assert_allclose(model.predict_proba(logits), expected, atol=1e-12)
+
+    def loss(parameters):
+        coef, intercept = np.split(parameters, 2)
+        ridge = np.sum((coef / model.inverse_temperature_ - 1) ** 2) + np.sum(intercept**2)
+        proba = softmax(coef * logits + intercept, axis=1)
+        return -np.sum(np.log(proba[np.arange(len(y)), y])) + alpha * 3 * ridge
+
+    found = np.concatenate((model.coef_, model.intercept_))
+    best = minimize(loss, np.repeat([1.0, 0.0], 3), options={"gtol": 1e-8})
+    assert loss(found) <= best.fun + 1e-9 * len(y)
+    np.testing.assert_allclose(_derivative(loss, found), 0, atol=1e-3)
+    centred = VectorScaling(alpha, input="logit").fit(logits, y)
+    assert np.abs(centred.predict_proba(logits) - expected).max() > 0.01
+    moved = logits + np.arange(len(y))[:, None] % 7
+    np.testing.assert_allclose(centred.predict_proba(moved), centred.predict_proba(logits), atol=1e-12)
+    assert np.abs(model.predict_proba(moved) - expected).max() > 0.01
+
+
+def test_a_strong_ridge_leaves_temperature_scaling_whether_logits_are_centred_or_not():
+    logits, y = _sample(n=300)
+    expected = TemperatureScaling(input="logit").fit(logits, y).predict_proba(logits)
+    for center in (True, False):
+        found = VectorScaling(1e9, center=center, input="logit").fit(logits + 5, y).predict_proba(logits + 5)
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("alpha", [0, 0.05, 1])
 def test_integer_weights_are_repeated_rows(method, alpha):

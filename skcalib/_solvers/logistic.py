@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._rows.blocks import row_blocks
+from skcalib._solvers.newton import line_search
 
 _SAMPLE_ROWS = 5000  # the least number of rows that a start is worth being fitted on
 _SAMPLE_STEP = 16  # a start comes from every so many rows, its own start again, and so on
 _SETTLED_SAMPLE = 1e-2  # decrement of a start: far less than the log-likelihood that its rows are off by chance
 _LARGEST_LOG_ODDS = 700.0  # beyond it the exponential leaves the range of float64
 _MAX_STEPS = 100
-_MAX_HALVINGS = 40
 _NO_ROOM = 1e-6
 
 
@@ -171,17 +171,3 @@ def _newton_step(hessian, gradient, room):
     step = np.where(free, 0, room)
     step[free] = np.linalg.lstsq(hessian[np.ix_(free, free)], gradient[free], rcond=None)[0]
     return step
-
-
-def line_search(evaluate, coef, step, current, lower=-np.inf, loss_of=float):
-    """Return the first of the points a full, a half, a quarter ... step down that lowers the loss, and its evaluation.
-
-    That is what `evaluate` returns there, of which `loss_of` is the loss; None where no point does. Points beyond a
-    lower bound are moved onto it (the projected Newton method of Bertsekas).
-    """
-    for halving in range(_MAX_HALVINGS):
-        proposal = np.maximum(coef - step * 0.5**halving, lower)
-        evaluated = evaluate(proposal)
-        if loss_of(evaluated) < current:
-            return proposal, evaluated
-    return coef, None

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
 from skcalib._rows.blocks import row_blocks
-from skcalib._solvers.logistic import line_search
+from skcalib._solvers.newton import line_search
 
 _MAX_STEPS = 60
 _MAX_PRODUCTS = 500  # of the Hessian with a vector, in one step

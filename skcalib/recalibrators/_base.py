@@ -1,7 +1,6 @@
 """Base of the recalibrators: they validate and reduce here, so that a method is two short functions."""
 
 import copy
-from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
@@ -11,7 +10,7 @@ from skcalib._bins.reductions import spread_top_label, top_label
 from skcalib._defaults import DefaultObjects
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.scores import check_estimator_scores
-from skcalib._input.sklearn_private import Interval, StrOptions
+from skcalib._input.sklearn_private import StrOptions
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import (
@@ -57,11 +56,12 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
     _parameter_constraints = {
         "input": [StrOptions({"probability", "logit"})],
         "classes": ["array-like", None],
-        "clip": [Interval(Real, 0, 0.5, closed="neither"), StrOptions({"auto"}), None],
     }
 
-    # Whether a fit makes sense where not every class has a row (which takes the `classes` parameter).
-    _fits_missing_class = False
+    # Which classes must have rows: "all", "two" (any two of them) or "any". The `classes` parameter names the others.
+    _needs_classes = "all"
+    # Whether the method has the parameter `clip`, and its scores are clipped there before they become log-odds.
+    _works_on_log_odds = False
     # Whether `predict` gives the class of the largest score, also where probabilities round or are spread otherwise.
     _keeps_decisions = False
 
@@ -95,7 +95,7 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
         if self.classes is not None or weight is not None:  # else the classes are those of the labels
             self._check_classes_present(codes)
-        if hasattr(self, "clip"):  # a method on log-odds
+        if self._works_on_log_odds:
             fit_clipped(self, scores, codes, weight)
         else:
             self._fit_scores(scores, codes, weight)
@@ -174,12 +174,15 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
         return np.array([f"{type(self).__name__.lower()}_{label}" for label in self.classes_], dtype=object)
 
     def _check_classes_present(self, codes):
-        missing = np.bincount(codes, minlength=len(self.classes_)) == 0
-        if missing.any() and not self._fits_missing_class:
-            raise ValueError(
-                f"{type(self).__name__} needs rows of every class, but there are none (of positive weight) of the "
-                f"class {self.classes_[missing].tolist()[0]!r}."
-            )
+        present, needed = np.bincount(codes, minlength=len(self.classes_)) > 0, self._needs_classes
+        if needed == "any" or present.all() or (needed == "two" and np.count_nonzero(present) > 1):
+            return
+        if needed == "two":
+            problem = f"two classes, found {self.classes_[present].tolist()[0]!r} only"
+        else:
+            missing = self.classes_[~present].tolist()[0]
+            problem = f"every class, but there are none (of positive weight) of the class {missing!r}"
+        raise ValueError(f"{type(self).__name__} needs rows of {problem}.")
 
     def _fit_scores(self, scores, codes, sample_weight):
         raise NotImplementedError

@@ -99,8 +99,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         self.clip = clip
 
     @property
-    def _fits_missing_class(self):
-        return self.smooth_targets
+    def _needs_classes(self):
+        return "any" if self.smooth_targets else super()._needs_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         targets = PlattTargets.of(labels, sample_weight) if self.smooth_targets else labels

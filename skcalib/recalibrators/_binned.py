@@ -11,7 +11,7 @@ class BinnedRecalibrator(BinaryRecalibrator):
     """Base of the methods that predict one value a bin."""
 
     _default_objects = {"binning": lambda: EqualMass(10)}
-    _fits_missing_class = True
+    _needs_classes = "any"
 
     _parameter_constraints = {
         **BinaryRecalibrator._parameter_constraints,

@@ -5,10 +5,11 @@ from numbers import Real
 import numpy as np
 
 from skcalib._input.sklearn_private import Interval, StrOptions
+from skcalib._solvers.newton import minimise_convex
 from skcalib.recalibrators._base import LogitRecalibrator
+from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 from skcalib.recalibrators._temperature import fit_inverse_temperature, row_derivatives
 
-_MAX_STEPS = 200
 _TOLERANCE = 1e-11  # relative change of an inverse temperature
 
 
@@ -92,11 +93,14 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
 
     _parameter_constraints = {
         **LogitRecalibrator._parameter_constraints,
+        **CLIP_CONSTRAINT,
         "max_deviation": [Interval(Real, 0, np.inf, closed="both"), StrOptions({"auto"})],
         "bounds": ["array-like"],
     }
 
     _keeps_decisions = True
+    _needs_classes = "two"
+    _works_on_log_odds = True
 
     def __init__(self, max_deviation="auto", bounds=(1e-2, 1e2), *, input="probability", classes=None, clip=None):
         self.max_deviation = max_deviation
@@ -104,11 +108,6 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
         self.input = input
         self.classes = classes
         self.clip = clip
-
-    def _check_classes_present(self, codes):
-        if codes.min() == codes.max():
-            found = self.classes_[codes[:1]].tolist()[0]
-            raise ValueError(f"{type(self).__name__} needs rows of two classes, found {found!r} only.")
 
     def _fit_logits(self, logits, codes, sample_weight):
         bounds = _check_bounds(self.bounds)
@@ -194,39 +193,20 @@ def _clipped(best, centre, max_deviation):
 
 
 def _minimise(derivatives, start, bounds):
-    """Return the minima of separate convex functions within `bounds`: Newton steps inside brackets.
+    """Return the minima of separate convex functions within `bounds`.
 
-    `derivatives` gives the first two of each function. A step beyond its bracket becomes a geometric bisection, and no
-    step is longer than a factor of ten.
+    A class without errors falls all the way, by Newton steps of one length: the bounds are looked at first. Both
+    derivatives are 0 where every row is right and sure beyond rounding, and the loss still falls.
     """
-    low, high = bounds
-    # A slice without errors falls all the way, by steps of one length: the bounds are looked at first.
-    at = np.where(_falls(*derivatives(np.full_like(start, low))), np.clip(start, low, high), low)
-    at = np.where(_falls(*derivatives(np.full_like(start, high))), high, at)
-    below, above = np.full_like(at, low), np.full_like(at, high)
-    for _ in range(_MAX_STEPS):
+
+    def falling(at):
         slope, curvature = derivatives(at)
-        falls = _falls(slope, curvature)
-        below, above = np.where(falls, at, below), np.where(slope > 0, at, above)
-        newton = at - np.divide(slope, curvature, out=np.where(falls, -np.inf, np.inf), where=curvature > 0)
-        newton = np.clip(newton, np.maximum(at / 10, low), np.minimum(at * 10, high))
-        inside = (
-            (below < newton) & (newton < above)
-            | (newton == below) & (below == low)
-            | (newton == above) & (above == high)
-        )
-        proposal = np.where(inside, newton, np.sqrt(below * above))
-        # Rounding may take the last of Newton's steps across the bracket.
-        settled = (slope == 0) & ~falls | (np.abs(newton - at) <= _TOLERANCE * at)
-        if settled.all():
-            break
-        at = np.where(settled, at, proposal)
-    return at
+        return np.where((slope == 0) & (curvature == 0), -np.finfo(np.float64).tiny, slope), curvature
 
-
-def _falls(slope, curvature):
-    """Return where a loss falls; both are 0 where every row is right and sure beyond rounding, and it still does."""
-    return (slope < 0) | ((slope == 0) & (curvature == 0))
+    low, high = (np.full_like(start, bound) for bound in bounds)
+    start = np.where(falling(low)[0] > 0, low, np.clip(start, low, high))
+    start = np.where(falling(high)[0] < 0, high, start)
+    return minimise_convex(falling, start, bounds, _TOLERANCE)
 
 
 def _check_bounds(bounds):

@@ -1,12 +1,16 @@
 """Clipping of scores before they become log-odds: a given constant, or the one that the likelihood asks for."""
 
 import copy
+from numbers import Real
 
 import numpy as np
 from scipy.special import log_softmax
 
+from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._rows.links import PROBABILITY_CLIP, clip_probability
 
+# What the parameter `clip` may be, of the methods that declare `_works_on_log_odds`.
+CLIP_CONSTRAINT = {"clip": [Interval(Real, 0, 0.5, closed="neither"), StrOptions({"auto"}), None]}
 # Constants that "auto" tries, and the log-likelihood in nats, summed over the rows, that a larger one has to gain.
 _CANDIDATES = (1e-7, 1e-5, 1e-4, 1e-3, 0.01, 0.03)
 _LEAST_GAIN = 1.0

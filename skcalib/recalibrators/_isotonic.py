@@ -53,7 +53,7 @@ class IsotonicCalibration(BinaryRecalibrator):
     """
 
     _parameter_constraints = {**BinaryRecalibrator._parameter_constraints, "centered": ["boolean"]}
-    _fits_missing_class = True
+    _needs_classes = "any"
     _scale = "given"
 
     def __init__(self, *, centered=False, input="probability", classes=None, multiclass="ovr", normalize=True):

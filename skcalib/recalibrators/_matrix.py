@@ -9,6 +9,7 @@ from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import logsumexp
 from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap, fit_softmax_regression
 from skcalib.recalibrators._base import LogitRecalibrator
+from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 from skcalib.recalibrators._temperature import fit_inverse_temperature
 
 _LARGEST_FEATURE = 1e150  # whose square is a number
@@ -23,20 +24,17 @@ class AffineScaling(LogitRecalibrator):
 
     _parameter_constraints = {
         **LogitRecalibrator._parameter_constraints,
+        **CLIP_CONSTRAINT,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "alpha_intercept": [Interval(Real, 0, None, closed="left"), None],
     }
 
-    @property
-    def _fits_missing_class(self):
-        # The log-loss alone would send the intercept of a class without rows to minus infinity.
-        return bool(np.all(self._penalty(2) > 0))
+    _works_on_log_odds = True
 
-    def _check_classes_present(self, codes):
-        if codes.min() == codes.max():
-            found = self.classes_[codes[:1]].tolist()[0]
-            raise ValueError(f"{type(self).__name__} needs rows of two classes, found {found!r} only.")
-        super()._check_classes_present(codes)
+    @property
+    def _needs_classes(self):
+        # The log-loss alone would send the intercept of a class without rows to minus infinity.
+        return "two" if np.all(self._penalty(2) > 0) else "all"
 
     def _fit_logits(self, logits, codes, sample_weight):
         n_classes = logits.shape[1]
@@ -78,7 +76,7 @@ class VectorScaling(AffineScaling):
     """Vector scaling: ``softmax(coef * logits + intercept)``, one slope and one intercept a class.
 
     Fitted by log-loss from temperature scaling on, with a ridge toward it, so that it does not overfit many classes
-    with few rows. Logits are centred in each row first: they mean the same with a constant added to a row.
+    with few rows.
 
     Parameters
     ----------
@@ -86,6 +84,11 @@ class VectorScaling(AffineScaling):
         Strength of the ridge, at least 0. On the log-loss summed over the rows it is
         ``alpha * n_classes * ((coef / inverse_temperature - 1)**2 + intercept**2)``, summed over the classes: more
         classes mean fewer rows for each, and with more rows the ridge matters less. 0 is the unpenalised fit.
+    center : bool, default=True
+        Whether the mean of each row of logits is taken off first. A constant added to a row then changes nothing.
+        False takes the logits as they are, which is eq. 4.5 of [3]_ with ``alpha=0``. The ridge pulls to the same
+        temperature scaling either way. With ``input="probability"`` the logits are the logarithms of the
+        probabilities, for one column (0, log-odds).
     alpha_intercept : float, default=None
         Ridge of the intercepts; None means `alpha`.
     input : {"probability", "logit"}, default="probability"
@@ -103,7 +106,7 @@ class VectorScaling(AffineScaling):
     clip_ : float
         The clipping constant used.
     coef_ : ndarray of shape (n_classes,)
-        Slopes, of the centred logits.
+        Slopes.
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     inverse_temperature_ : float
@@ -116,8 +119,9 @@ class VectorScaling(AffineScaling):
 
     References
     ----------
-    Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks. Kull et al. (2019), Beyond
-    temperature scaling, for the ridge apart on the intercepts.
+    .. [1] Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks.
+    .. [2] Kull et al. (2019), Beyond temperature scaling, for the ridge apart on the intercepts.
+    .. [3] Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity in model confidence.
 
     Examples
     --------
@@ -133,8 +137,11 @@ class VectorScaling(AffineScaling):
 
     _affine_map = DiagonalMap
 
-    def __init__(self, alpha=1.0, *, alpha_intercept=None, input="probability", classes=None, clip=None):
+    _parameter_constraints = {**AffineScaling._parameter_constraints, "center": ["boolean"]}
+
+    def __init__(self, alpha=1.0, *, center=True, alpha_intercept=None, input="probability", classes=None, clip=None):
         self.alpha = alpha
+        self.center = center
         self.alpha_intercept = alpha_intercept
         self.input = input
         self.classes = classes
@@ -142,6 +149,9 @@ class VectorScaling(AffineScaling):
 
     def _penalty(self, n_classes):
         return n_classes * np.repeat([self.alpha, self._alpha("intercept")], n_classes)
+
+    def _reference(self, logits):
+        return super()._reference(logits) if self.center else np.zeros(len(logits))
 
 
 class MatrixScaling(AffineScaling):

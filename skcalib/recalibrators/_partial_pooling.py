@@ -10,6 +10,7 @@ from skcalib._input.sklearn_private import Interval
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 
 # Slopes are measured against those of the pooled map. For a model that ranks the wrong way round these are not taken to
 # be smaller than this, relative to 1 / (typical log-odds).
@@ -88,18 +89,20 @@ class PartiallyPooledRecalibrator(BinaryRecalibrator):
 
     _parameter_constraints = {
         **BinaryRecalibrator._parameter_constraints,
+        **CLIP_CONSTRAINT,
         "class_pooling": [Interval(Real, 0, np.inf, closed="left")],
     }
     _scale = "log_odds"
+    _works_on_log_odds = True
 
     @property
     def _pools_classes(self):
         return self.class_pooling > 0 and self.multiclass == "ovr" and len(self.classes_) > 2
 
-    def _check_classes_present(self, codes):
+    @property
+    def _needs_classes(self):
         # A class without rows takes the map of all, which rows of one class alone would make sure of everything.
-        if not (self._pools_classes and codes.min() < codes.max()):
-            super()._check_classes_present(codes)
+        return "two" if self._pools_classes else "all"
 
     def _fit_parts(self, probabilities, codes, sample_weight):
         if not self._pools_classes:

@@ -73,8 +73,8 @@ class PriorShift(LogitRecalibrator):
         self.classes = classes
 
     @property
-    def _fits_missing_class(self):
-        return self.train_prior is not None and self.target_prior is not None
+    def _needs_classes(self):
+        return "all" if self.train_prior is None or self.target_prior is None else "any"
 
     def _fit_logits(self, logits, codes, sample_weight):
         if self.train_prior is None and self.target_prior is None:

@@ -109,8 +109,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         self.clip = clip
 
     @property
-    def _fits_missing_class(self):
-        return self.alpha > 0
+    def _needs_classes(self):
+        return "any" if self.alpha > 0 else super()._needs_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         low, high = float(log_odds.min()), float(log_odds.max())

@@ -94,7 +94,11 @@ class PlattScaling(PartiallyPooledRecalibrator):
         self.clip = clip
 
     @property
-    def _fits_missing_class(self):
+    def _needs_classes(self):
+        return "any" if self._smooths_targets else super()._needs_classes
+
+    @property
+    def _smooths_targets(self):
         return self.loss == "log" and self.smooth_targets
 
     def _fit_binary(self, log_odds, labels, sample_weight):
@@ -104,7 +108,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
             standardised = (log_odds[rows] - centre) / scale
             return np.stack((standardised, np.ones_like(standardised)))
 
-        targets = PlattTargets.of(labels, sample_weight) if self._fits_missing_class else labels
+        targets = PlattTargets.of(labels, sample_weight) if self._smooths_targets else labels
         coef = fit_logistic(features, targets, sample_weight)
         if self.loss == "squared":
             coef = _fit_squared(features(slice(None)).T, targets, sample_weight, start=coef)

@@ -12,6 +12,7 @@ from skcalib._solvers.logistic import fit_logistic
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.binning._sweep import EqualMassCuts
 from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 from skcalib.recalibrators._quadratic import smoothed_inverse_temperature
 
 # Candidate curvature penalties, the stiffest last: nearly a straight line.
@@ -89,12 +90,14 @@ class SplineCalibration(BinaryRecalibrator):
 
     _parameter_constraints = {
         **BinaryRecalibrator._parameter_constraints,
+        **CLIP_CONSTRAINT,
         "n_knots": [Interval(Integral, 2, None, closed="left")],
         "roughness_penalty": [Interval(Real, 0, None, closed="left"), None],
         "monotone": ["boolean"],
     }
-    _fits_missing_class = True
+    _needs_classes = "any"
     _scale = "log_odds"
+    _works_on_log_odds = True
 
     def __init__(
         self,

@@ -102,7 +102,7 @@ class StackedRecalibrator(BaseRecalibrator):
         "rank_preserving": ["boolean"],
         "n_jobs": [Integral, None],
     }
-    _fits_missing_class = True
+    _needs_classes = "two"
 
     def __init__(
         self,
@@ -124,11 +124,6 @@ class StackedRecalibrator(BaseRecalibrator):
         self.n_jobs = n_jobs
         self.input = input
         self.classes = classes
-
-    def _check_classes_present(self, codes):
-        if codes.min() == codes.max():
-            label = self.classes_[codes[:1]].tolist()[0]
-            raise ValueError(f"StackedRecalibrator needs rows of two classes, found {label!r} only.")
 
     def _fit_scores(self, scores, codes, sample_weight):
         members = self._members(scores, codes, sample_weight)
@@ -215,7 +210,7 @@ class Uncalibrated(LogitRecalibrator):
         Labels of the columns.
     """
 
-    _fits_missing_class = True
+    _needs_classes = "any"
     _keeps_decisions = True
 
     def __init__(self, *, input="probability", classes=None):

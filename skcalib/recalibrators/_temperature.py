@@ -8,9 +8,10 @@ from scipy.optimize import minimize_scalar
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import clip_probability, expit, softmax
+from skcalib._solvers.newton import minimise_convex
 from skcalib.recalibrators._base import LogitRecalibrator
+from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 
-_MAX_STEPS = 100
 _WARM_START_ROWS = 2000
 # Inverse temperatures are sought within these multiples of 1 / (largest spread of a row of logits).
 _RELATIVE_BOUNDS = (1e-6, 1e6)
@@ -71,20 +72,18 @@ class TemperatureScaling(LogitRecalibrator):
 
     _parameter_constraints = {
         **LogitRecalibrator._parameter_constraints,
+        **CLIP_CONSTRAINT,
         "loss": [StrOptions({"log", "brier"}), callable],
     }
     _keeps_decisions = True
+    _needs_classes = "two"
+    _works_on_log_odds = True
 
     def __init__(self, *, loss="log", input="probability", classes=None, clip=None):
         self.loss = loss
         self.input = input
         self.classes = classes
         self.clip = clip
-
-    def _check_classes_present(self, codes):
-        if codes.min() == codes.max():
-            label = self.classes_[codes[:1]].tolist()[0]
-            raise ValueError(f"{type(self).__name__} needs rows of two classes, found {label!r} only.")
 
     def _fit_logits(self, logits, codes, sample_weight):
         inverse = fit_inverse_temperature(logits, codes, sample_weight)
@@ -115,50 +114,35 @@ class TemperatureScaling(LogitRecalibrator):
 
 
 def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
-    """Return the inverse temperature of least log-loss within `bounds`: Newton steps inside a bracket.
+    """Return the inverse temperature of least log-loss within `bounds`.
 
-    A sample of the rows gives the start, and for float32 logits single precision gets close, so that few passes over
-    all rows are left in double precision. The derivative of the loss is monotone. A step beyond the bracket becomes a
-    geometric bisection, and no step is longer than a factor of ten.
+    A sample of the rows gives the start. For float32 logits of more than two classes single precision gets close, so
+    that few passes over all rows are left in double precision.
     """
     rough = np.float64
     if bounds is None:
         spread = max(float(_spread(logits[rows]).max()) for rows in row_blocks(*logits.shape))
         bounds = tuple(bound / spread for bound in _RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
-        rough = logits.dtype if _SINGLE_SPREADS[0] < spread < _SINGLE_SPREADS[1] else np.float64
-    low, high = bounds
-    inverse = min(max(1.0, low), high)
+        if logits.shape[1] > 2 and _SINGLE_SPREADS[0] < spread < _SINGLE_SPREADS[1]:
+            rough = logits.dtype
+    inverse = 1.0
     step = len(logits) // _WARM_START_ROWS
     if step > 1:
         weight = None if sample_weight is None else sample_weight[::step]
-        warm = _newton(inverse, bounds, logits[::step], codes[::step], weight, 1e-2, rough)
-        inverse = warm if low < warm < high else inverse  # on a bound the few rows were separable
+        warm = _minimum(inverse, bounds, logits[::step], codes[::step], weight, 1e-2, rough)
+        inverse = warm if bounds[0] < warm < bounds[1] else inverse  # on a bound the few rows were separable
     if rough == np.float32:
-        inverse = _newton(inverse, bounds, logits, codes, sample_weight, 1e-3, rough)
-    return _newton(inverse, bounds, logits, codes, sample_weight)
+        inverse = _minimum(inverse, bounds, logits, codes, sample_weight, 1e-3, rough)
+    return _minimum(inverse, bounds, logits, codes, sample_weight)
 
 
-def _newton(start, bounds, logits, codes, sample_weight, tolerance=1e-6, dtype=np.float64):
-    """Return the inverse temperature of least log-loss by Newton steps from `start`.
+def _minimum(start, bounds, logits, codes, sample_weight, tolerance=1e-6, dtype=np.float64):
+    """Return the inverse temperature of least log-loss, whose derivative is monotone."""
 
-    A relative step of `tolerance` is the last one: what it leaves is of the order of its square.
-    """
-    (low, high), bracket, inverse = bounds, list(bounds), start
-    for _ in range(_MAX_STEPS):
-        slope, curvature = _log_loss_derivatives(inverse, logits, codes, sample_weight, dtype)
-        if slope == 0 or (inverse == low and slope > 0) or (inverse == high and slope < 0):
-            break
-        bracket[slope > 0] = inverse
-        proposal = inverse - slope / curvature if curvature > 0 else np.inf * -slope
-        proposal = min(max(proposal, inverse / 10, low), inverse * 10, high)
-        at_bound = proposal == low == bracket[0] or proposal == high == bracket[1]
-        is_newton = bracket[0] < proposal < bracket[1]
-        if not (is_newton or at_bound):
-            proposal = np.sqrt(bracket[0] * bracket[1])
-        change, inverse = abs(proposal - inverse), proposal
-        if change <= (tolerance if is_newton else 1e-11) * inverse:
-            break
-    return inverse
+    def derivatives(inverse):
+        return _log_loss_derivatives(inverse[0], logits, codes, sample_weight, dtype)
+
+    return float(minimise_convex(derivatives, np.array([start]), bounds, tolerance)[0])
 
 
 def _spread(logits):
@@ -201,12 +185,12 @@ def _two_class_derivatives(inverse, logits, codes):
 
 
 def _log_loss_derivatives(inverse, logits, codes, sample_weight, dtype):
-    """Return the first two derivatives of the summed log-loss."""
+    """Return the first two derivatives of the summed log-loss, shape (1,)."""
     weight = np.ones(len(logits)) if sample_weight is None else sample_weight
-    slope = curvature = 0.0
+    slope, curvature = np.zeros(1), np.zeros(1)
     for rows, row_slope, row_curvature in row_derivatives(inverse, logits, codes, dtype):
-        slope += float(weight[rows] @ row_slope)
-        curvature += float(weight[rows] @ row_curvature)
+        slope += weight[rows] @ row_slope
+        curvature += weight[rows] @ row_curvature
     return slope, curvature
 
 

@@ -87,7 +87,7 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
         "keep_boundary": ["boolean"],
         "random_state": ["random_state"],
     }
-    _fits_missing_class = True
+    _needs_classes = "any"
     _scale = "given"
 
     def __init__(

@@ -74,7 +74,7 @@ class VennAbers(BinaryRecalibrator):
         **BinaryRecalibrator._parameter_constraints,
         "max_groups": [Interval(Integral, 1, None, closed="left"), None],
     }
-    _fits_missing_class = True
+    _needs_classes = "any"
     _scale = "given"
 
     def __init__(self, *, max_groups=None, input="probability", classes=None, multiclass="ovr", normalize=True):
