@@ -38,7 +38,21 @@ HOUSE = [
     "__main__",
 ]
 # Optional packages: imported inside functions, if at all.
-OPTIONAL = ("matplotlib", "pandas", "polars", "narwhals", "pyarrow", "duckdb", "dask", "pyspark", "torch", "tqdm")
+OPTIONAL = (
+    "matplotlib",
+    "pandas",
+    "polars",
+    "narwhals",
+    "pyarrow",
+    "duckdb",
+    "dask",
+    "pyspark",
+    "torch",
+    "tqdm",
+    "onnx",
+    "onnxruntime",
+    "skl2onnx",
+)
 
 
 def _modules():

@@ -1,0 +1,3 @@
+"""Fitted recalibrators outside Python."""
+
+__all__ = []

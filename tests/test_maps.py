@@ -1,0 +1,156 @@
+"""Calibration maps as trees of plain pieces: what they mean is what `predict_proba` does."""
+
+import numpy as np
+import pytest
+from _catalog import RECALIBRATORS, refused
+from _map_twin import predicted
+from scipy.special import softmax
+from sklearn.base import clone
+
+import skcalib
+from skcalib.export import _nodes as nodes
+from skcalib.export._maps import calibration_map
+
+every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
+EXTREME = np.array([0, 5e-324, 1e-300, 2.0**-53, 1e-15, 0.1, 0.25, 0.5, np.nextafter(0.5, 1), 0.75, 1 - 2.0**-53, 1])
+
+
+def _two_class_rows(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    scores = np.concatenate((rng.beta(0.5, 0.8, n), np.round(rng.random(60), 1), [0, 0, 1, 1]))
+    return scores, rng.random(len(scores)) < scores**1.5
+
+
+def _many_class_rows(n=300, n_classes=4, seed=0):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, n_classes)) * 2
+    y = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    return logits, y
+
+
+def _scores_at(fitted):
+    """Return scores at, just below and just above the places where a map may break."""
+    named = ("bin_edges_", "score_knots_")
+    breaks = np.concatenate([np.ravel(getattr(fitted, name)) for name in named if hasattr(fitted, name)] + [EXTREME])
+    breaks = breaks[np.isfinite(breaks)]
+    return np.unique(np.clip(np.concatenate((breaks, np.nextafter(breaks, -1), np.nextafter(breaks, 2))), 0, 1))
+
+
+@every_recalibrator
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_two_classes(recalibrator, n_columns):
+    scores, y = _two_class_rows()
+    fitted = clone(recalibrator).fit(scores if n_columns == 1 else np.column_stack((1 - scores, scores)), y)
+    new = np.concatenate((_scores_at(fitted), np.random.default_rng(1).random(200)))
+    columns = new[:, None] if n_columns == 1 else np.column_stack((1 - new, new))
+    expected = fitted.predict_proba(columns)
+    np.testing.assert_allclose(predicted(calibration_map(fitted), new[:, None]), expected, rtol=0, atol=1e-13)
+    both = calibration_map(fitted, n_columns=n_columns)
+    np.testing.assert_allclose(predicted(both, columns), expected, rtol=0, atol=1e-13)
+
+
+@every_recalibrator
+def test_log_odds(recalibrator):
+    scores, y = _two_class_rows()
+    log_odds = np.random.default_rng(2).normal(size=len(scores)) + 4 * scores - 2
+    fitted = clone(recalibrator).set_params(input="logit").fit(log_odds, y)
+    new = np.array([-1e4, -40, -3, -1e-17, 0, 1e-17, 0.5, 37, 800])
+    np.testing.assert_allclose(
+        predicted(calibration_map(fitted), new[:, None]), fitted.predict_proba(new), rtol=0, atol=1e-13
+    )
+
+
+@every_recalibrator
+@pytest.mark.parametrize("input", ["probability", "logit"])
+def test_many_classes(recalibrator, input):
+    logits, y = _many_class_rows()
+    scores = softmax(logits, axis=1) if input == "probability" else logits
+    fitted = clone(recalibrator).set_params(input=input).fit(scores, y)
+    new, _ = _many_class_rows(seed=1)
+    if input == "probability":
+        ties = [[0.25, 0.25, 0.25, 0.25], [0.4, 0.4, 0.1, 0.1], [0, 0.5, 0.5, 0]]
+        new = np.concatenate((softmax(new, axis=1), np.eye(4), ties))
+    else:
+        new = np.concatenate((new, 100 * np.eye(4), np.zeros((1, 4)), new[:5] + 1000))
+    np.testing.assert_allclose(predicted(calibration_map(fitted), new), fitted.predict_proba(new), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("input", ["probability", "logit"])
+@pytest.mark.parametrize("center", [True, False])
+def test_vector_scaling_of_two_columns(input, center):
+    scores, y = _two_class_rows()
+    columns = np.column_stack((1 - scores, scores))
+    if input == "logit":
+        columns = np.random.default_rng(3).normal(size=columns.shape) + columns
+    fitted = skcalib.VectorScaling(0.1, center=center, input=input).fit(columns, y)
+    both = calibration_map(fitted, n_columns=2)
+    np.testing.assert_allclose(predicted(both, columns), fitted.predict_proba(columns), rtol=0, atol=1e-13)
+    if input == "logit" and not center:
+        with refused(ValueError, "VectorScaling(center=False)", "both columns"):
+            calibration_map(fitted)
+
+
+@pytest.mark.parametrize("clip", [0.01, "auto"])
+@pytest.mark.parametrize("input", ["probability", "logit"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_clipping(clip, input, n_classes):
+    rng = np.random.default_rng(4)
+    y = rng.integers(n_classes, size=400)
+    sure = np.where(rng.random(400) < 0.9, y, rng.integers(n_classes, size=400))
+    scores = np.eye(n_classes)[sure]
+    scores = scores if input == "probability" else 50 * scores
+    for recalibrator in (skcalib.TemperatureScaling(clip=clip), skcalib.PlattScaling(clip=clip)):
+        fitted = recalibrator.set_params(input=input).fit(scores, y)
+        as_map = calibration_map(fitted, n_columns=n_classes)
+        np.testing.assert_allclose(predicted(as_map, scores), fitted.predict_proba(scores), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("bundle", [False, True])
+def test_groups_that_are_given(bundle):
+    scores, y = _two_class_rows()
+    groups = np.array(["a", "b", "b", "o'c", "d"])[np.arange(len(scores)) % 5]
+    groups[:3] = "rare"
+    recalibrator = skcalib.GroupwiseRecalibrator(skcalib.PlattScaling(), shrinkage=20, min_group_size=70, bundle=bundle)
+    fitted = recalibrator.fit(scores, y, groups=groups)
+    as_map = calibration_map(fitted)
+    assert as_map.group_key.column is None
+    new = np.tile(EXTREME, 6)
+    new_groups = np.repeat([*fitted.groups_, "unknown"], len(EXTREME))
+    with pytest.warns(UserWarning, match="unknown"):
+        expected = fitted.predict_proba(new, groups=new_groups)
+    np.testing.assert_allclose(predicted(as_map, new[:, None], new_groups), expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_groups_by_predicted_class(n_classes):
+    logits, y = _many_class_rows(n_classes=n_classes)
+    scores = softmax(logits, axis=1)
+    fitted = skcalib.GroupwiseRecalibrator(skcalib.HistogramBinning(binning=3), min_group_size=20).fit(scores, y)
+    as_map = calibration_map(fitted, n_columns=n_classes)
+    assert as_map.group_key is None
+    np.testing.assert_allclose(predicted(as_map, scores), fitted.predict_proba(scores), rtol=0, atol=1e-13)
+
+
+def test_what_has_no_form_is_refused_by_name():
+    class Mine(skcalib.PlattScaling):
+        pass
+
+    scores, y = _two_class_rows()
+    with refused(ValueError, "Mine"):
+        calibration_map(Mine().fit(scores, y))
+    with refused(ValueError, "Mine"):
+        calibration_map(skcalib.StackedRecalibrator([Mine()], cv=2).fit(scores, y))
+    with refused(ValueError, "UniformMassBinning", "randomize"):
+        calibration_map(skcalib.UniformMassBinning(3, randomize=True).fit(scores, y))
+    with refused(ValueError, "GroupwiseRecalibrator", "name"):
+        table = np.column_stack((scores, np.arange(len(y)) % 2))
+        calibration_map(skcalib.GroupwiseRecalibrator(groups=1).fit(table, y))
+
+
+def test_steps_that_no_score_reaches_are_left_out():
+    scores, y = _two_class_rows()
+    fitted = skcalib.VennAbers().fit(scores, y)
+    pieces = calibration_map(fitted).output
+    assert isinstance(pieces, nodes.Pieces)
+    assert np.all(np.diff(pieces.cuts) > 0)
+    assert len(pieces.coefficients) == len(pieces.origins) == len(pieces.cuts) + 1
