@@ -9,6 +9,7 @@ import pytest
 
 import skcalib
 from skcalib import metrics, recalibrators
+from skcalib._bins.tables import ResultTable
 
 # One or more instances of every public recalibrator.
 RECALIBRATORS = [
@@ -66,6 +67,7 @@ FIT_MISSING_CLASS = (
 # Options that a metric of (y_true, y_proba) cannot do without, for the few rows of the tests.
 _OPTIONS = {
     "neighborhood_calibration_error": {"n_neighbors": 2},
+    "calibration_by_group": {"n_resamples": 20, "random_state": 0},
     "calibration_error": {"binning": 3},
     "validity_curve": {"epsilons": [0.013, 0.077, 0.239, 0.613]},  # its own differ by rounding
     "calibration_error_interval": {"binning": 3, "n_resamples": 20, "random_state": 0},
@@ -79,19 +81,25 @@ def public_recalibrators():
 
 
 def metrics_(*needs):
-    """Return test parameters: functions of (y_true, y_proba, **options), those that have all the parameters named."""
+    """Return test parameters: functions of (y_true, y_proba, **options), those that have all the parameters named.
+
+    Functions that need more than labels and probabilities are left out.
+    """
     found = []
     for name in metrics.__all__:
         metric = getattr(metrics, name)
         parameters = signature(metric).parameters
-        if list(parameters)[:2] == ["y_true", "y_proba"] and set(needs) <= set(parameters):
+        first, more = list(parameters)[:2], list(parameters.values())[2:]
+        needs_more = any(one.default is one.empty and one.kind != one.VAR_KEYWORD for one in more)
+        if first == ["y_true", "y_proba"] and set(needs) <= set(parameters) and not needs_more:
             found.append(pytest.param(_with_options(metric, _OPTIONS.get(name, {})), id=name))
     return found
 
 
 def _with_options(metric, options):
     def call(y_true, y_proba, **more):
-        return metric(y_true, y_proba, **{**options, **more})
+        result = metric(y_true, y_proba, **{**options, **more})
+        return list(result.columns().values()) if isinstance(result, ResultTable) else result
 
     call.__name__ = metric.__name__
     return call

@@ -2,6 +2,7 @@
 
 from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, neighborhood_calibration_error
 from skcalib.metrics._bootstrap import calibration_error_interval
+from skcalib.metrics._by_group import calibration_by_group
 from skcalib.metrics._curves import reliability_curve
 from skcalib.metrics._decomposition import brier_decomposition, log_loss_decomposition
 from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
@@ -15,6 +16,7 @@ from skcalib.metrics._validity import mean_validity_curve, validity_curve
 
 __all__ = [
     "brier_decomposition",
+    "calibration_by_group",
     "calibration_error",
     "calibration_error_interval",
     "calibration_slope_intercept",

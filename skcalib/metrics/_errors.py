@@ -350,9 +350,18 @@ def _unbiased(statistics, norm):
     return np.vecdot(statistics.share, np.where(usable, gap**2 - variance / n_rows, 0))
 
 
+def has_thin_bins(statistics):
+    """Return whether too much weight lies in bins with fewer than two rows for a debiased error."""
+    return _thin_share(statistics) > _MAX_THIN_SHARE
+
+
+def _thin_share(statistics):
+    return statistics.share[statistics.weight < 2].sum()
+
+
 def _refuse_thin_bins(statistics):
     """Raise where too much weight lies in bins with fewer than two rows, by weight, which are left out."""
-    thin_share = statistics.share[statistics.weight < 2].sum()
+    thin_share = _thin_share(statistics)
     if thin_share > _MAX_THIN_SHARE:
         raise ValueError(
             f"{100 * thin_share:.1f} % of the weight lies in bins with fewer than two rows (at most "

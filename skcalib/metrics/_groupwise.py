@@ -97,10 +97,10 @@ def groupwise_calibration_error(
         drop=False,
     )
     resolve_multiclass(multiclass, data)
-    names, codes = _predicted_class(data) if _is_predicted_class(groups) else check_groups(groups, len(data.scores))
+    names, codes = predicted_class(data) if is_predicted_class(groups) else check_groups(groups, len(data.scores))
     errors, weights = {}, []
-    for code, part in _split(data, codes):
-        name = names[code : code + 1].tolist()[0]
+    for code, rows in split_by_group(data, codes):
+        name, part = names[code : code + 1].tolist()[0], data.at(rows)
         try:
             power = power_over_tasks(part, lambda task: binned_power(task, strategy, norm, method), norm, multiclass)
         except ValueError as error:
@@ -110,25 +110,26 @@ def groupwise_calibration_error(
     return _reduced(errors, weights, reduce)
 
 
-def _is_predicted_class(groups):
+def is_predicted_class(groups):
+    """Return whether groups are the predicted classes; raise for any other text."""
     if isinstance(groups, str) and groups != "predicted_class":
         raise ValueError(f"groups must be 'predicted_class' or an array with one entry a row, found {groups!r}.")
     return isinstance(groups, str)
 
 
-def _predicted_class(data):
+def predicted_class(data):
+    """Return the classes and the index of each row's predicted class among them."""
     if data.is_binary:
         return data.classes, (data.scores > 0.5).astype(np.intp)
     return data.classes, data.scores.argmax(axis=1) if data.predicted is None else data.predicted
 
 
-def _split(data, codes):
-    """Yield the code of each group that has rows of positive weight, and those rows."""
+def split_by_group(data, codes):
+    """Yield the code of each group that has rows of positive weight, and the indices of those rows, in order."""
     kept = data.kept
     order = kept[np.argsort(codes[kept], kind="stable")]
     present, starts = np.unique(codes[order], return_index=True)
-    for code, rows in zip(present, np.split(order, starts[1:]), strict=True):
-        yield code, data.at(rows)
+    yield from zip(present, np.split(order, starts[1:]), strict=True)
 
 
 def _reduced(errors, weights, reduce):

@@ -1,0 +1,322 @@
+"""Calibration by group: one table with the bias and the error of each group, and which of them are more than noise."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skcalib._bins.reductions import BinaryTask, binary_tasks, resolve_multiclass
+from skcalib._bins.statistics import BinStatistics
+from skcalib._bins.tables import ResultTable
+from skcalib._input.labels import check_groups
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib._intervals import check_confidence_level
+from skcalib.binning import BaseBinning, EqualMass, FixedEdges, check_binning
+from skcalib.metrics._bias import bias_test, cells_of_statistics
+from skcalib.metrics._bootstrap import calibration_error_interval, check_n_resamples
+from skcalib.metrics._errors import check_norm, has_thin_bins
+from skcalib.metrics._groupwise import is_predicted_class, predicted_class, split_by_group
+
+__all__ = ["GroupCalibration", "calibration_by_group", "holm"]
+
+_ORDERS = ("sorted", "given", "error")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupCalibration(ResultTable):
+    """Table of `calibration_by_group`: arrays with one entry a group.
+
+    Parameters
+    ----------
+    group : ndarray
+        The groups.
+    n : ndarray
+        Number of rows; with weights their sum.
+    mean_score, event_frequency : ndarray of float
+        Means of the scores and of the labels.
+    bias, bias_low, bias_high : ndarray of float
+        Mean score minus event frequency, and its confidence interval: positive where the scores are too high.
+    error, error_low, error_high : ndarray of float
+        Calibration error and its confidence interval; NaN where a group is too small for a debiased error.
+    pvalue, adjusted_pvalue : ndarray of float
+        P-value of "the bias is 0" and the same, adjusted for the number of groups (Holm).
+    """
+
+    group: np.ndarray
+    n: np.ndarray
+    mean_score: np.ndarray
+    event_frequency: np.ndarray
+    bias: np.ndarray
+    bias_low: np.ndarray
+    bias_high: np.ndarray
+    error: np.ndarray
+    error_low: np.ndarray
+    error_high: np.ndarray
+    pvalue: np.ndarray
+    adjusted_pvalue: np.ndarray
+
+
+def calibration_by_group(
+    y_true,
+    y_proba=None,
+    groups="predicted_class",
+    *,
+    norm=2,
+    binning=None,
+    method="debiased",
+    order="sorted",
+    confidence_level=0.9,
+    n_resamples=199,
+    multiclass="auto",
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
+    random_state=None,
+):
+    """Which groups are off, by how much, and whether that is more than noise: one row a group.
+
+    The bias (mean score minus event frequency) of each group has an interval and a p-value that hold for few rows and
+    for rare events; the p-values are adjusted for the number of groups. The calibration error beside it also sees
+    deviations that cancel in the bias.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,), or dict
+        Labels. A dict from group to `BinStatistics` takes the place of the labels, probabilities and groups.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K), default=None
+        Probabilities in [0, 1].
+    groups : array-like of shape (n,) or "predicted_class", default="predicted_class"
+        The group of each row: subject, site, month, or the class that is predicted for it.
+    norm : float, default=2
+        Norm of the error: p >= 1, or ``np.inf`` (`method` "plugin" only).
+    binning : BaseBinning, int or None, default=None
+        Bins of the error, made for each group by itself; an int means so many equal-mass bins, None
+        ``EqualMass("cube_root")``.
+    method : {"debiased", "plugin", "unbiased", "label_binned"}, default="debiased"
+        See `calibration_error`. The plugin error of a small group is mostly noise.
+    order : {"sorted", "given", "error"}, default="sorted"
+        Order of the rows: by group, by first appearance, or the largest error first (NaN last).
+    confidence_level : float, default=0.9
+        Coverage of each interval.
+    n_resamples : int, default=199
+        Number of draws behind the interval of each error.
+    multiclass : {"auto", "top_label"}, default="auto"
+        "auto" is the positive class for one or two columns, "top_label" for more.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The label that one column of scores is the probability of.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
+
+    Returns
+    -------
+    table : GroupCalibration
+        Frozen table of arrays (`group, n, mean_score, event_frequency, bias, bias_low, bias_high, error, error_low,
+        error_high, pvalue, adjusted_pvalue`) with ``len`` and ``to_frame()``.
+
+    Raises
+    ------
+    ValueError
+        For labels, probabilities, groups or parameters that do not fit together, and for ``multiclass="marginal"``,
+        which is several binary problems.
+    TypeError
+        If a dict holds anything but `BinStatistics`.
+
+    See Also
+    --------
+    groupwise_calibration_error : The largest or mean error of the groups as one number.
+    segment_calibration_test : Which segments are off where no groups are given.
+
+    Notes
+    -----
+    The bias is tested by the exact distribution of the number of events, given the scores (below 200 rows; beyond that
+    by a saddlepoint approximation). Its interval is that of a common shift of the log-odds: for equal scores it is
+    Clopper and Pearson's. It excludes 0 exactly where ``pvalue < 1 - confidence_level``; each interval stands for
+    itself, `adjusted_pvalue` for all groups together. The error is that of `calibration_error_interval`.
+
+    References
+    ----------
+    Lugannani and Rice (1980), Saddle point approximation for the distribution of the sum of independent random
+    variables. Holm (1979), A simple sequentially rejective multiple test procedure.
+
+    Examples
+    --------
+    Two sites with a score of 1/2 throughout: at one of them 14 of 16 rows are events, P(S >= 14) = 137 / 2^16.
+
+    >>> from skcalib.metrics import calibration_by_group
+    >>> y_true = [1] * 14 + [0] * 2 + [1] * 8 + [0] * 8
+    >>> table = calibration_by_group(y_true, [0.5] * 32, ["north"] * 16 + ["south"] * 16, random_state=0)
+    >>> table.group.tolist(), table.bias.tolist(), table.pvalue.round(6).tolist(), round(2 * 137 / 2**16, 6)
+    (['north', 'south'], [-0.375, 0.0], [0.004181, 1.0], 0.004181)
+    >>> table.adjusted_pvalue.round(6).tolist()
+    [0.008362, 1.0]
+    """
+    norm = check_norm(norm, method=method)
+    confidence_level = check_confidence_level(confidence_level)
+    check_n_resamples(n_resamples)
+    if order not in _ORDERS:
+        raise ValueError(f"order must be one of {', '.join(map(repr, _ORDERS))}, found {order!r}.")
+    if multiclass == "marginal":
+        raise ValueError(
+            'multiclass="marginal" is one binary problem a class, but a group has one row in the table: use '
+            '"top_label", or one class at a time.'
+        )
+    if isinstance(y_true, dict):
+        _check_nothing_else(
+            y_proba=y_proba, binning=binning, sample_weight=sample_weight, pos_label=pos_label, labels=labels
+        )
+        names, parts = _statistics_by_group(y_true, groups)
+    else:
+        data = check_scored_labels(
+            y_true,
+            y_proba,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            labels=labels,
+            multiclass=multiclass,
+            drop=False,
+        )
+        resolve_multiclass(multiclass, data)
+        names, parts = _rows_by_group(data, groups, multiclass, check_binning(binning, EqualMass("cube_root")))
+    error_options = {
+        "norm": norm,
+        "method": method,
+        "confidence_level": confidence_level,
+        "n_resamples": n_resamples,
+        "random_state": check_random_state(random_state),
+    }
+    columns = _columns(names, parts, confidence_level, error_options)
+    keys = {"sorted": None, "given": [part.first for part in parts], "error": -columns["error"]}  # NaN comes last
+    if keys[order] is not None:
+        rows = np.argsort(keys[order], kind="stable")
+        columns = {name: column[rows] for name, column in columns.items()}
+    return GroupCalibration(**columns)
+
+
+def holm(pvalues):
+    """Return p-values adjusted for their number by Holm's step-down rule."""
+    order = np.argsort(pvalues, kind="stable")
+    stepped = np.maximum.accumulate(np.minimum(pvalues[order] * np.arange(len(order), 0, -1), 1))
+    adjusted = np.empty(len(order))
+    adjusted[order] = stepped
+    return adjusted
+
+
+class _Group(NamedTuple):
+    """One group: where it is met first, its bins, and its rows and their binning, or None."""
+
+    first: int
+    statistics: BinStatistics
+    task: BinaryTask | None = None
+    binning: BaseBinning | None = None
+
+    def bias(self, confidence_level):
+        if self.task is None:
+            scores, weight = cells_of_statistics(self.statistics)
+        else:
+            scores, weight = self.task.scores, self.task.sample_weight
+        return bias_test(scores, self.statistics.weighted_label.sum(), confidence_level, weight)
+
+    def error(self, options):
+        if options["method"] in ("debiased", "unbiased") and has_thin_bins(self.statistics):
+            return np.nan, np.nan, np.nan
+        if self.task is None:
+            return _interval_of_statistics(self.statistics, options)
+        scores, labels, weight = self.task
+        return calibration_error_interval(labels, scores, sample_weight=weight, binning=self.binning, **options)
+
+
+def _interval_of_statistics(statistics, options):
+    """Return the error interval of bins: their mean scores, with the weights of events and of the others."""
+    filled = statistics.weight > 0
+    scores = np.tile(np.clip(statistics.mean_score[filled], 0, 1), 2)
+    events = statistics.weighted_label[filled]
+    weight = np.concatenate((events, np.maximum(statistics.weight[filled] - events, 0)))
+    labels = np.repeat([True, False], np.count_nonzero(filled))
+    bins = FixedEdges(statistics.edges)
+    return calibration_error_interval(labels, scores, sample_weight=weight, binning=bins, **options)
+
+
+def _rows_by_group(data, groups, multiclass, strategy):
+    """Return the distinct groups, sorted, and the parts of the rows."""
+    if is_predicted_class(groups):
+        names, codes = predicted_class(data)
+    else:
+        names, codes = check_groups(groups, len(data.scores))
+    present, parts = [], []
+    for code, rows in split_by_group(data, codes):
+        [task] = binary_tasks(data.at(rows), multiclass)
+        present.append(code)
+        parts.append(_Group(rows[0], task.statistics(strategy), task, strategy))
+    return names[present], parts
+
+
+def _statistics_by_group(mapping, groups):
+    """Return the keys of the mapping, sorted, and its parts in that order."""
+    if not is_predicted_class(groups):
+        raise ValueError("groups are the keys of the dict of BinStatistics: leave groups out.")
+    if not mapping:
+        raise ValueError("y_true is an empty dict: it must hold the BinStatistics of at least one group.")
+    for name, statistics in mapping.items():
+        if not isinstance(statistics, BinStatistics):
+            raise TypeError(f"y_true[{name!r}] must be a BinStatistics, found {type(statistics).__name__}.")
+        if not statistics.total_weight > 0:
+            raise ValueError(f"y_true[{name!r}] holds no rows: leave such groups out.")
+    given = list(mapping)
+    names = _sorted_names(given)
+    return _as_array(names), [_Group(given.index(name), mapping[name]) for name in names]
+
+
+def _sorted_names(names):
+    """Return names in order, None last; names that do not compare are in the order of their texts."""
+    known = [name for name in names if name is not None]
+    try:
+        known.sort()
+    except TypeError:
+        known.sort(key=str)
+    return known + [None] * (len(known) < len(names))
+
+
+def _as_array(names):
+    """Return names as an array of their own type where they share a plain one, else of objects."""
+    kinds = {type(name) for name in names}
+    if len(kinds) == 1 and kinds <= {str, int, float, bool}:
+        return np.array(names)
+    array = np.empty(len(names), dtype=object)
+    array[:] = names
+    return array
+
+
+def _columns(names, parts, confidence_level, error_options):
+    """Return the columns of the table, in the order of the names."""
+    statistics = [part.statistics for part in parts]
+    total = np.array([one.total_weight for one in statistics])
+    counts = np.array([one.count.sum() for one in statistics])
+    mean_score = np.array([one.weighted_score.sum() for one in statistics]) / total
+    event_frequency = np.array([one.weighted_label.sum() for one in statistics]) / total
+    pvalue, bias_low, bias_high = np.array([part.bias(confidence_level) for part in parts]).T
+    error, error_low, error_high = np.array([part.error(error_options) for part in parts]).T
+    return {
+        "group": names,
+        "n": counts if np.array_equal(counts, total) else total,
+        "mean_score": mean_score,
+        "event_frequency": event_frequency,
+        "bias": mean_score - event_frequency,
+        "bias_low": bias_low,
+        "bias_high": bias_high,
+        "error": error,
+        "error_low": error_low,
+        "error_high": error_high,
+        "pvalue": pvalue,
+        "adjusted_pvalue": holm(pvalue),
+    }
+
+
+def _check_nothing_else(**given):
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} has no meaning where y_true is a dict of BinStatistics: leave it out.")

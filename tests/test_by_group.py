@@ -1,0 +1,298 @@
+"""Calibration by group against exact convolutions, Clopper and Pearson, and the level of its p-values."""
+
+import numpy as np
+import pytest
+from _catalog import refused
+from _twins import repeated
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+from scipy.stats import binomtest
+
+from skcalib.binning import EqualMass, FixedEdges
+from skcalib.metrics import (
+    _bias,
+    calibration_by_group,
+    calibration_error,
+    calibration_error_interval,
+    reliability_curve,
+)
+from skcalib.metrics._bias import bias_test, cells_of_statistics
+from skcalib.metrics._by_group import holm
+
+COLUMNS = ["group", "n", "mean_score", "event_frequency", "bias", "bias_low", "bias_high"]
+COLUMNS += ["error", "error_low", "error_high", "pvalue", "adjusted_pvalue"]
+
+
+def _sample(n=600, n_groups=3, seed=0, shift=1.0):
+    """Scores that are right but in the last group, where the log-odds are too low by `shift`."""
+    rng = np.random.default_rng(seed)
+    log_odds = rng.normal(-1, 1.5, size=n)
+    groups = rng.integers(0, n_groups, n)
+    return (rng.random(n) < expit(log_odds + shift * (groups == n_groups - 1))).astype(int), expit(log_odds), groups
+
+
+def _convolution(probabilities):
+    mass = np.ones(1)
+    for probability in probabilities:
+        mass = np.convolve(mass, [1 - probability, probability])
+    return mass
+
+
+def _twin(scores, events, level):
+    """Return p-value and limits by a convolution at every shift of the log-odds."""
+    tail, log_odds = (1 - level) / 2, logit(scores)
+
+    def upper(delta):
+        return _convolution(expit(log_odds + delta))[events:].sum()
+
+    def lower(delta):
+        return _convolution(expit(log_odds + delta))[: events + 1].sum()
+
+    def bias(delta):
+        return np.mean(scores - expit(log_odds + delta))
+
+    high = bias(brentq(lambda delta: upper(delta) - tail, -60, 60)) if events > 0 else scores.mean()
+    low = bias(brentq(lambda delta: lower(delta) - tail, -60, 60)) if events < len(scores) else scores.mean() - 1
+    return min(1, 2 * min(upper(0), lower(0))), low, high
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize(("n", "a", "b"), [(1, 1, 1), (5, 1, 1), (30, 0.3, 5), (120, 5, 0.2), (180, 1, 30)])
+def test_few_rows_are_convolved_exactly(n, a, b, level):
+    rng = np.random.default_rng(n)
+    scores = np.clip(rng.beta(a, b, n), 1e-9, 1 - 1e-9)
+    for events in {0, 1, n // 2, n - 1, n}:
+        np.testing.assert_allclose(bias_test(scores, events, level), _twin(scores, events, level), atol=1e-9)
+
+
+@pytest.mark.parametrize(("a", "b", "tolerance"), [(1, 1, 1e-3), (0.5, 5, 5e-3), (1, 100, 2e-2)])
+def test_many_rows_by_the_saddlepoint_are_near_the_convolution(a, b, tolerance):
+    rng = np.random.default_rng(0)
+    scores = np.clip(rng.beta(a, b, 400), 1e-6, 1 - 1e-6)
+    for events in np.rint(scores.sum() * np.array([0.7, 1, 1.25])).astype(int):
+        found, exact = bias_test(scores, events, 0.9), _twin(scores, events, 0.9)
+        assert found.pvalue == pytest.approx(exact[0], rel=tolerance)
+        np.testing.assert_allclose(found[1:], exact[1:], rtol=tolerance, atol=tolerance * np.abs(exact[1:]).max())
+
+
+def test_cells_of_many_rows_change_nothing_that_is_seen(monkeypatch):
+    rng = np.random.default_rng(0)
+    scores = rng.beta(0.3, 5, 50_000)
+    events = int((rng.random(50_000) < scores).sum()) + 100
+    in_cells = bias_test(scores, events, 0.9)
+    monkeypatch.setattr(_bias, "_MANY_ROWS", 10**9)
+    np.testing.assert_allclose(in_cells, bias_test(scores, events, 0.9), rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize(("events", "n", "score"), [(3, 40, 0.2), (0, 40, 0.2), (40, 40, 0.7), (61, 190, 0.25)])
+def test_equal_scores_are_the_binomial_test(events, n, score):
+    found = bias_test(np.full(n, score), events, 0.9)
+    exact = binomtest(events, n).proportion_ci(0.9)  # Clopper and Pearson (1934)
+    np.testing.assert_allclose(found[1:], [score - exact.high, score - exact.low], atol=1e-9)
+    tails = binomtest(events, n, score, "less").pvalue, binomtest(events, n, score, "greater").pvalue
+    assert found.pvalue == pytest.approx(min(1, 2 * min(tails)))
+
+
+def test_the_interval_excludes_zero_exactly_where_the_test_rejects():
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        scores = rng.beta(*rng.choice([0.3, 1, 8], 2), rng.choice([4, 40, 300]))
+        events = (rng.random(len(scores)) < expit(logit(np.clip(scores, 1e-9, 1 - 1e-9)) + 0.5)).sum()
+        found = bias_test(scores, events, 0.9)
+        assert (found.low > 0 or found.high < 0) == (found.pvalue < 0.1)
+
+
+@pytest.mark.parametrize("scores", [np.zeros(50), np.ones(50), np.repeat([0.0, 1.0], 25), np.repeat([0.0, 0.5], 150)])
+def test_scores_of_zero_and_one(scores):
+    possible = int(scores.sum())
+    assert bias_test(scores, possible, 0.9).pvalue > 1e-9
+    impossible = int(np.count_nonzero(scores > 0)) + 1
+    if impossible <= len(scores):
+        found = bias_test(scores, impossible, 0.9)
+        assert found.pvalue < 1e-9
+        assert found.low < found.high < 0
+
+
+def test_two_points_a_bin_have_its_mean_and_variance():
+    rng = np.random.default_rng(0)
+    scores = rng.beta(0.3, 2, 5000)
+    bins = reliability_curve(rng.random(5000) < scores, scores, binning=FixedEdges([0, 0.01, 0.3, 0.99, 1]))
+    points, weight = cells_of_statistics(bins)
+    assert points.min() >= 0
+    assert points.max() <= 1
+    assert weight.sum() == pytest.approx(5000)
+    assert weight @ points == pytest.approx(scores.sum())
+    assert weight @ points**2 == pytest.approx((scores**2).sum())
+
+
+def test_holm_by_hand():
+    # sorted .01 .02 .03 .5 times 4 3 2 1: .04 .06 .06 .5
+    assert holm(np.array([0.5, 0.02, 0.01, 0.03])).tolist() == pytest.approx([0.5, 0.06, 0.04, 0.06])
+    assert holm(np.array([0.9, 0.8])).tolist() == [1, 1]
+
+
+def test_each_row_is_its_group_by_itself():
+    y, scores, groups = _sample()
+    table = calibration_by_group(y, scores, groups, random_state=0)
+    assert list(table.columns()) == COLUMNS
+    assert len(table) == 3
+    for k, group in enumerate(table.group):
+        own = groups == group
+        assert table.n[k] == own.sum()
+        assert table.mean_score[k] == pytest.approx(scores[own].mean())
+        assert table.event_frequency[k] == pytest.approx(y[own].mean())
+        assert table.bias[k] == pytest.approx(scores[own].mean() - y[own].mean())
+        alone = calibration_error(y[own], scores[own], binning=EqualMass("cube_root"))
+        assert table.error[k] == pytest.approx(alone)
+        test = bias_test(scores[own], y[own].sum(), 0.9)
+        assert (table.pvalue[k], table.bias_low[k], table.bias_high[k]) == pytest.approx(tuple(test))
+    assert table.adjusted_pvalue[2] < 1e-3
+    assert table.bias_high[2] < 0
+
+
+def test_the_error_interval_is_the_public_one():
+    y, scores, groups = _sample()
+    options = {"norm": 1, "method": "plugin", "binning": 7, "confidence_level": 0.8, "n_resamples": 50}
+    table = calibration_by_group(y, scores, np.zeros(len(y)), **options, random_state=3)
+    alone = calibration_error_interval(y, scores, **options, random_state=np.random.RandomState(3))
+    assert (table.error[0], table.error_low[0], table.error_high[0]) == pytest.approx(tuple(alone))
+
+
+def test_orders():
+    y, scores, groups = np.array([1, 0, 0, 1] * 25), np.full(100, 0.5), np.repeat(list("cab"), [60, 38, 2])
+    given = calibration_by_group(y, scores, groups, order="given", random_state=0)
+    assert given.group.tolist() == ["c", "a", "b"]
+    assert calibration_by_group(y, scores, groups, random_state=0).group.tolist() == ["a", "b", "c"]
+    y[groups == "a"] = 1
+    ranked = calibration_by_group(y, scores, groups, order="error", method="debiased", random_state=0)
+    assert ranked.group[0] == "a"
+    assert np.all(np.diff(ranked.error[~np.isnan(ranked.error)]) <= 0)
+
+
+def test_a_group_too_small_for_a_debiased_error_has_a_bias_all_the_same():
+    y, scores, groups = [1, 0, 1, 0, 1], [0.2, 0.4, 0.6, 0.7, 0.9], ["a"] * 4 + ["b"]
+    table = calibration_by_group(y, scores, groups, order="error", random_state=0)
+    assert table.group.tolist() == ["a", "b"]
+    assert np.isnan([table.error[1], table.error_low[1], table.error_high[1]]).all()
+    assert np.isfinite([table.error[0], table.pvalue[1], table.bias_low[1], table.bias_high[1]]).all()
+    assert table.pvalue[1] == 1  # P(S >= 1) = .9
+    assert np.isfinite(calibration_by_group(y, scores, groups, method="plugin", random_state=0).error).all()
+
+
+def test_integer_weights_are_repeated_rows():
+    y, scores, groups = _sample(90, seed=2)
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    weighted = calibration_by_group(y, scores, groups, sample_weight=weight, random_state=0)
+    repeats = calibration_by_group(*repeated(weight, y, scores, groups), random_state=0)
+    for name in set(COLUMNS) - {"error_low", "error_high"}:
+        np.testing.assert_allclose(getattr(weighted, name), getattr(repeats, name), atol=1e-9)
+    doubled = calibration_by_group(y, scores, groups, sample_weight=np.full(len(y), 2.5), random_state=0)
+    assert doubled.n.sum() == pytest.approx(2.5 * len(y))
+
+
+def test_predicted_classes_and_many_classes():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.full(3, 0.4), 900)
+    y = np.array(["a", "b", "c"])[np.minimum((rng.random((900, 1)) > proba.cumsum(axis=1)).sum(axis=1), 2)]
+    table = calibration_by_group(y, proba, random_state=0)
+    predicted = np.array(["a", "b", "c"])[proba.argmax(axis=1)]
+    assert table.group.tolist() == ["a", "b", "c"]
+    for k, label in enumerate("abc"):
+        assert table.n[k] == np.sum(predicted == label)
+        assert table.mean_score[k] == pytest.approx(proba.max(axis=1)[predicted == label].mean())
+        assert table.event_frequency[k] == pytest.approx(np.mean(y[predicted == label] == label))
+    with refused(ValueError, "multiclass", "marginal", "top_label"):
+        calibration_by_group(y, proba, multiclass="marginal")
+
+
+def test_a_dict_of_statistics_takes_the_place_of_the_rows():
+    y, scores, groups = _sample(3000)
+    bins = {name: reliability_curve(y[groups == name], scores[groups == name]) for name in (2, 0, 1)}
+    table = calibration_by_group(bins, random_state=0)
+    rows = calibration_by_group(y, scores, groups, binning=15, random_state=0)
+    assert table.group.tolist() == [0, 1, 2]
+    assert calibration_by_group(bins, order="given", random_state=0).group.tolist() == [2, 0, 1]
+    for name in ("n", "mean_score", "event_frequency", "bias", "error"):
+        np.testing.assert_allclose(getattr(table, name), getattr(rows, name), atol=1e-12)
+    for name in ("bias_low", "bias_high", "pvalue"):
+        np.testing.assert_allclose(getattr(table, name), getattr(rows, name), atol=2e-3)
+    missing = calibration_by_group({None: bins[0], ("a", 1): bins[1]}, random_state=0)
+    assert missing.group.tolist() == [("a", 1), None]
+
+
+def test_what_a_dict_does_not_go_with():
+    y, scores, groups = _sample(60)
+    bins = {"a": reliability_curve(y, scores, binning=3)}
+    with refused(ValueError, "y_proba", "dict"):
+        calibration_by_group(bins, scores)
+    with refused(ValueError, "groups", "dict"):
+        calibration_by_group(bins, groups=groups)
+    with refused(ValueError, "sample_weight", "dict"):
+        calibration_by_group(bins, sample_weight=np.ones(60))
+    with refused(ValueError, "empty dict"):
+        calibration_by_group({})
+    with refused(TypeError, "y_true['a']", "BinStatistics", "list"):
+        calibration_by_group({"a": [1]})
+
+
+def test_parameters_are_checked():
+    y, scores, groups = _sample(60)
+    with refused(ValueError, "order", "'error'", "'worst'"):
+        calibration_by_group(y, scores, groups, order="worst")
+    with refused(ValueError, "groups", "missing value", "row 1"):
+        calibration_by_group(y[:3], scores[:3], ["a", None, "b"])
+    with refused(ValueError, "groups", "predicted_class", "'site'"):
+        calibration_by_group(y, scores, "site")
+    with refused(ValueError, "norm"):
+        calibration_by_group(y, scores, groups, norm=np.inf)
+    with refused(ValueError, "n_resamples"):
+        calibration_by_group(y, scores, groups, n_resamples=0)
+
+
+def test_groups_of_any_type_stay_what_they_are():
+    y, scores, groups = _sample(60, n_groups=2)
+    days = np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[ns]")
+    assert calibration_by_group(y, scores, days[groups], random_state=0).group.dtype == days.dtype
+    assert calibration_by_group(y, scores, groups == 1, random_state=0).group.tolist() == [False, True]
+
+
+def test_the_table_is_shown():
+    y, scores, groups = _sample(600, n_groups=12)
+    table = calibration_by_group(y, scores, [f"<{group:02}>" for group in groups], random_state=0)
+    text = repr(table)
+    assert text.startswith("GroupCalibration (12 rows)")
+    assert "... 2 more" in text
+    page = table._repr_html_()
+    assert page.count("<tr>") == 13
+    assert "&lt;03&gt;" in page
+    with pytest.raises(AttributeError):
+        table.bias = table.error
+    frame = pytest.importorskip("pandas") and table.to_frame()
+    assert frame.columns.tolist() == COLUMNS
+    assert frame["bias"].tolist() == table.bias.tolist()
+
+
+SHAPES = {"smooth": (1, 3), "rare": (1, 60), "extreme": (0.3, 0.3)}
+
+
+def _calibrated(rng, n, shape):
+    scores = rng.beta(*SHAPES.get(shape, (1, 3)), n)
+    return np.round(scores, 1) if shape == "tied" else scores
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["smooth", "rare", "extreme", "tied"])
+@pytest.mark.parametrize(("n", "n_groups"), [(500, 10), (2000, 100), (20_000, 300)])
+def test_family_wise_level_and_coverage_of_the_bias(n, n_groups, shape):
+    rng = np.random.default_rng(0)
+    families, covered, groups_seen, rejected = 60, 0, 0, 0
+    for _ in range(families):
+        scores = _calibrated(rng, n, shape)
+        y, groups = rng.random(n) < scores, rng.integers(0, n_groups, n)
+        tests = [bias_test(scores[groups == k], y[groups == k].sum(), 0.9) for k in np.unique(groups)[:100]]
+        adjusted = holm(np.array([test.pvalue for test in tests]))
+        rejected += adjusted.min() <= 0.05
+        covered += sum(test.low <= 0 <= test.high for test in tests)
+        groups_seen += len(tests)
+    assert rejected <= 8  # more than this of 60 has a chance of .2 % at a level of .05
+    assert covered / groups_seen >= 0.89
