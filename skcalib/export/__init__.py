@@ -1,3 +1,5 @@
-"""Fitted recalibrators outside Python."""
+"""Fitted recalibrators outside Python: as SQL expressions."""
 
-__all__ = []
+from skcalib.export._sql import to_sql
+
+__all__ = ["to_sql"]

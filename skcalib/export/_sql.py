@@ -1,0 +1,361 @@
+"""Calibration maps as SQL: one expression a class, from CASE, LEAST, GREATEST, EXP, LN, ABS and arithmetic."""
+
+from functools import singledispatchmethod
+
+import numpy as np
+
+from skcalib._input.scores import MAX_MAGNITUDE
+from skcalib._rows.links import PROBABILITY_CLIP, expit
+from skcalib.export import _nodes as nodes
+from skcalib.export._maps import calibration_map
+from skcalib.export._sql_text import case, clamped, dialect_named, exponential, linear, number, piece_tree
+
+__all__ = ["to_sql"]
+
+_LONGEST = 1_000_000  # characters: engines refuse or choke on more
+_ROUNDING = 1e-6  # of a row's sum
+# expit of this is 1 - 2^-52: beyond it probabilities are clipped.
+_CLIPPED_LOG_ODDS = float(np.log1p(-PROBABILITY_CLIP) - np.log(PROBABILITY_CLIP))
+_SURE_DIFFERENCE = 60.0  # of two logits: the smaller one's class then has a probability below 2^-52
+_NO_OVERFLOW = 700.0
+
+
+def to_sql(recalibrator, *, score="p", dialect="ansi"):
+    """Return a fitted recalibrator as one SQL expression, or one a class.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator
+        A fitted recalibrator: any of this package but a `MulticalibratedRecalibrator` with rounds, a
+        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose `groups` is not the name of a
+        column or ``"predicted_class"``.
+    score : str or list of str, default="p"
+        For two classes the column of the positive class's probability (its log-odds with ``input="logit"``). A list
+        names one column a class, in the order of `classes_`.
+    dialect : {"ansi", "duckdb", "spark", "postgres"}, default="ansi"
+        Whose SQL. DuckDB's, Spark's and PostgreSQL's are run in the tests of this package; ANSI is parsed, not run.
+
+    Returns
+    -------
+    expression : str or list of str
+        The probability of the positive class; for a list of columns a list with the probability of each class.
+
+    Raises
+    ------
+    ValueError
+        If the recalibrator cannot be written in SQL, `score` does not fit its classes, or an expression has more than
+        a million characters. See `to_sql_table` for the last.
+
+    See Also
+    --------
+    to_sql_table : A table of pieces to be joined, faster for isotonic maps with many knots.
+
+    Notes
+    -----
+    Names are quoted, and columns are cast to double precision. NULL, NaN, and scores out of range give NULL: a
+    probability outside [0, 1], a logit beyond 1e100 in size, a row of probabilities whose sum is off by more than
+    1e-6, or a missing group. Rows of probabilities are not normalised again. No score makes EXP overflow or LN fail.
+
+    Examples
+    --------
+    >>> from skcalib import HistogramBinning
+    >>> from skcalib.export import to_sql
+    >>> to_sql(HistogramBinning(binning=2).fit([0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1]), dialect="duckdb")
+    'CASE WHEN CAST("p" AS DOUBLE)>=0e0 AND CAST("p" AS DOUBLE)<=1e0 THEN CASE WHEN CAST("p" AS DOUBLE)<=0.5e0
+    THEN 0.5e0 ELSE 1e0 END END'
+    """
+    dialect = dialect_named(dialect)
+    columns = check_score_names(score)
+    as_map = calibration_map(recalibrator, n_columns=_n_columns(recalibrator, columns, score))
+    written = guarded_texts(as_map, columns, dialect)
+    longest = max(map(len, written))
+    if longest > _LONGEST:
+        raise ValueError(
+            f"{type(recalibrator).__name__} takes an expression of {longest:,} characters, and engines refuse texts "
+            f"beyond {_LONGEST:,}. For one score of two classes use to_sql_table."
+        )
+    return written if isinstance(score, list | tuple) else written[0]
+
+
+def check_score_names(score):
+    """Return the names of the columns of scores as a list."""
+    columns = list(score) if isinstance(score, list | tuple) else [score]
+    if not columns or not all(isinstance(name, str) and name for name in columns):
+        raise ValueError(f"score must be the name of a column or a list of names, found {score!r}.")
+    return columns
+
+
+def guarded_texts(as_map, columns, dialect):
+    """Return the expressions of a map, each of which is NULL where the row is not valid."""
+    given = [dialect.as_double(dialect.identifier(name)) for name in columns]
+    texts = _Writer(given, dialect)(as_map.output)
+    if len(as_map.classes) == 2 and len(columns) == 2:
+        texts = [f"1e0-({texts[0]})", texts[0]]
+    guard = " AND ".join(_valid(as_map, given, dialect))
+    return [case([(guard, text)]) for text in texts]
+
+
+def _n_columns(recalibrator, columns, score):
+    n_classes = len(recalibrator.classes_) if hasattr(recalibrator, "classes_") else None
+    if n_classes is None or len(columns) == n_classes or (n_classes == 2 and len(columns) == 1):
+        return len(columns)
+    wanted = "one column, or a list of two" if n_classes == 2 else f"a list of {n_classes} columns, one a class"
+    raise ValueError(f"score must name {wanted}, found {score!r}.")
+
+
+def _valid(as_map, given, dialect):
+    """Return the conditions under which a row is valid: NULL and NaN meet none of them."""
+    low, high = (0.0, 1.0) if as_map.input == "probability" else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
+    for text in given:
+        yield f"{text}>={number(low)}"
+        yield f"{text}<={number(high)}"
+    if as_map.input == "probability" and len(given) > 1:
+        yield f"ABS({'+'.join(given)}-1e0)<={number(_ROUNDING)}"
+    if as_map.group_key is not None:
+        yield f"{_group_column(as_map.group_key, dialect)} IS NOT NULL"
+
+
+def _group_column(key, dialect):
+    if key.column is None:
+        raise ValueError(
+            "GroupwiseRecalibrator was given its groups as an array, so no column is known. Fit it with "
+            'groups="name of the column".'
+        )
+    return dialect.identifier(key.column)
+
+
+class _Writer:
+    """Writes nodes: called with one, it returns a text for each of its values.
+
+    Texts can stand on either side of ``*`` and ``/``: sums are in parentheses.
+    """
+
+    def __init__(self, given, dialect):
+        self.given, self.dialect = given, dialect
+        self.written = {}
+
+    def __call__(self, node):
+        if id(node) not in self.written:
+            self.written[id(node)] = self._write(node)
+        return self.written[id(node)]
+
+    @singledispatchmethod
+    def _write(self, node):
+        raise TypeError(f"no SQL for {type(node).__name__}")
+
+    @_write.register
+    def _(self, node: nodes.Scores):
+        return self.given
+
+    @_write.register
+    def _(self, node: nodes.OneColumn):
+        return [self(node.of)[node.index]]
+
+    @_write.register
+    def _(self, node: nodes.Columns):
+        return [text for part in node.parts for text in self(part)]
+
+    @_write.register
+    def _(self, node: nodes.Clip):
+        return [clamped(text, node.low, node.high) for text in self(node.of)]
+
+    @_write.register(nodes.Scaled | nodes.Affine | nodes.Centred)
+    def _(self, node):
+        form = _linear_form(node)
+        return [f"({self._combination(form, weights, constant)})" for weights, constant in form.rows]
+
+    @_write.register
+    def _(self, node: nodes.Log):
+        return [f"LN({text})" for text in self._inside(node.of)]
+
+    @_write.register
+    def _(self, node: nodes.LogOdds):
+        return [f"LN({text}/(1e0-{text}))" for text in self._inside(node.of)]
+
+    @_write.register
+    def _(self, node: nodes.LogSides):
+        if isinstance(node.of, nodes.LogOdds):
+            (text,) = self._inside(node.of.of)
+            return [f"LN({text})", f"(-LN(1e0-{text}))"]
+        (z,) = self(node.of)
+        softplus = f"LN(1e0+EXP(GREATEST(-ABS({z}),{number(-_NO_OVERFLOW)})))"
+        return [f"(LEAST({z},0e0)-{softplus})", f"(GREATEST({z},0e0)+{softplus})"]
+
+    @_write.register
+    def _(self, node: nodes.Expit):
+        limit = _CLIPPED_LOG_ODDS if node.clip else _NO_OVERFLOW
+        form = _linear_form(node.of)
+        negated = [self._combination(form, -weights, -constant) for weights, constant in form.rows]
+        return [f"(1e0/(1e0+{exponential(text, limit)}))" for text in negated]
+
+    @_write.register
+    def _(self, node: nodes.Pieces):
+        (x,), score, cuts = self(node.of), self(node.of)[0], node.cuts
+        if node.continuous and isinstance(node.of, nodes.LogOdds):  # shorter, and as good: cuts of the probability
+            score, cuts = self(node.of.of)[0], expit(cuts)
+        pieces = zip(node.origins, node.coefficients, strict=True)
+        text = piece_tree(score, cuts, [_polynomial(x, *piece) for piece in pieces])
+        constant = not node.coefficients[:, 1:].any()
+        return [self.dialect.as_double(text) if constant and self.dialect.exact_numbers else f"({text})"]
+
+    @_write.register
+    def _(self, node: nodes.LogNormalized):
+        if isinstance(node.of, nodes.Log):
+            texts = self._inside(node.of.of)
+            return [f"LN({text}/({'+'.join(texts)}))" for text in texts]
+        return [f"(-LN({total}))" for total in self._sums_of_odds(node.of, _NO_OVERFLOW)]
+
+    @_write.register
+    def _(self, node: nodes.Softmax):
+        sums = self._sums_of_odds(node.of, _SURE_DIFFERENCE if node.clip else _NO_OVERFLOW)
+        texts = [f"(1e0/({total}))" for total in sums]
+        return [clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) for text in texts] if node.clip else texts
+
+    @_write.register
+    def _(self, node: nodes.Normalized):
+        texts = self(node.of)
+        total = "+".join(texts)
+        if _is_positive(node.of):
+            return [f"({text}/({total}))" for text in texts]
+        uniform = number(1 / len(texts))
+        return [f"({case([(f'{total}>0e0', f'{text}/({total})')], uniform)})" for text in texts]
+
+    @_write.register
+    def _(self, node: nodes.RowMax):
+        return [f"GREATEST({','.join(self(node.of))})"]
+
+    @_write.register
+    def _(self, node: nodes.Spread):
+        scores, (confidence,) = self(node.of), self(node.confidence)
+        largest = _largest(scores)
+        written = []
+        for k, score in enumerate(scores):
+            values = [
+                confidence if k == m else _share(score, [*scores[:m], *scores[m + 1 :]], confidence)
+                for m in range(len(scores))
+            ]
+            written.append(f"({case(zip(largest, values[:-1], strict=True), values[-1])})")
+        return written
+
+    @_write.register
+    def _(self, node: nodes.Mixture):
+        columns = zip(*(self(part) for part in node.parts), strict=True)
+        return [f"({linear(node.weights, texts, node.constant)})" for texts in columns]
+
+    @_write.register
+    def _(self, node: nodes.Choice):
+        options = zip(*(self(option) for option in node.cases), strict=True)
+        return [f"({self._chosen(node.key, texts)})" for texts in options]
+
+    def _chosen(self, key, texts):
+        """Return the CASE of a key over one text for each of its numbers."""
+        if isinstance(key, nodes.Above):
+            return case([(f"{self(key.of)[0]}>{number(key.threshold)}", texts[1])], texts[0])
+        if isinstance(key, nodes.Largest):
+            # Logarithms keep the order.
+            scores = self._inside(key.of.of) if isinstance(key.of, nodes.Log) else self(key.of)
+            return case(zip(_largest(scores), texts[:-1], strict=True), texts[-1])
+        column, groups = _group_column(key, self.dialect), {}
+        for group, index in key.cases.items():
+            if texts[index] != texts[key.otherwise]:
+                groups.setdefault(texts[index], []).append(self.dialect.label(group))
+        branches = [(f"{column} IN ({','.join(labels)})", text) for text, labels in groups.items()]
+        return case(branches, texts[key.otherwise]) if branches else texts[key.otherwise]
+
+    def _inside(self, node):
+        """Return probabilities kept in [2^-52, 1 - 2^-52]."""
+        if isinstance(node, nodes.Clip) and node.low >= PROBABILITY_CLIP:
+            return self(node)
+        return [clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) for text in self(node)]
+
+    def _combination(self, form, weights, constant, ignores_shift=False):
+        """Return the text of a row of a linear form, written by differences where it ignores a common shift."""
+        if not (ignores_shift or form.shift == "values") or len(weights) == 1:
+            return linear(weights, self(form.base), constant)
+        reference = int(np.argmax(np.abs(weights)))
+        others = np.delete(np.arange(len(weights)), reference)
+        return linear(weights[others], [self._difference(form.base, i, reference) for i in others], constant)
+
+    def _difference(self, node, i, j):
+        """Return value i minus value j of a node."""
+        if isinstance(node, nodes.Log):
+            texts = self._inside(node.of)
+            return f"LN({texts[i]}/{texts[j]})"
+        texts = self(node)
+        return f"({texts[i]}-{texts[j]})"
+
+    def _sums_of_odds(self, node, limit):
+        """Return for each value x_k of a node the sum over j of exp(x_j - x_k)."""
+        form = _linear_form(node)
+        for k, (weights, constant) in enumerate(form.rows):
+            differences = [
+                self._combination(form, other - weights, other_constant - constant, form.shift is not None)
+                for j, (other, other_constant) in enumerate(form.rows)
+                if j != k
+            ]
+            yield "+".join(["1e0", *(exponential(text, limit) for text in differences)])
+
+
+class _LinearForm:
+    """``matrix @ values of base + constants``, for a base that is no linear form itself.
+
+    `shift` tells what stays the same where one number is added to all values of the base: "values", "differences" (of
+    the form's values) or None for neither.
+    """
+
+    def __init__(self, base, matrix, constants, shift):
+        self.base, self.matrix, self.constants, self.shift = base, matrix, constants, shift
+        self.rows = list(zip(matrix, constants, strict=True))
+
+    def times(self, matrix, constants, shift):
+        """Return ``matrix @ self + constants``."""
+        return _LinearForm(self.base, matrix @ self.matrix, matrix @ self.constants + constants, shift)
+
+
+def _linear_form(node):
+    """Return a node as a linear form of the nearest node below it that is not one."""
+    if not isinstance(node, nodes.Scaled | nodes.Affine | nodes.Centred):
+        return _LinearForm(node, np.eye(node.width), np.zeros(node.width), "differences")
+    form, width = _linear_form(node.of), node.width
+    fixed = "values" if form.shift == "values" else None
+    if isinstance(node, nodes.Centred):
+        centring = np.eye(width) - 1 / width
+        return form.times(centring, np.zeros(width), "values" if form.shift else None)
+    if isinstance(node, nodes.Affine):
+        takes_differences = form.shift == "differences" and not node.coef.sum(axis=1).any()
+        return form.times(node.coef, node.intercept, "values" if takes_differences else fixed)
+    slopes = np.diag(np.broadcast_to(node.slope, width))
+    same_slope = np.ndim(node.slope) == 0
+    return form.times(slopes, np.broadcast_to(node.intercept, width), form.shift if same_slope else fixed)
+
+
+def _polynomial(x, origin, coefficients):
+    """Return a polynomial in x - origin by Horner's rule."""
+    first, *others = np.trim_zeros(coefficients, "b")[::-1].tolist() or [0.0]
+    if not others:
+        return linear([], [], first)
+    step = f"({linear([1.0], [x], -origin)})" if origin != 0 else x
+    text = linear([first], [step], others[0])
+    for coefficient in others[1:]:
+        text = linear([1.0], [f"({text})*{step}"], coefficient)
+    return text
+
+
+def _largest(texts):
+    """Return for each value but the last the condition that none is larger: to be asked one after the other."""
+    return [" AND ".join(f"{text}>={other}" for other in texts if other != text) for text in texts[:-1]]
+
+
+def _share(score, others, confidence):
+    """Return the share of the rest that a class gets which is not the predicted one."""
+    total = "+".join(others)
+    equal = f"(1e0-{confidence})/{number(len(others))}"
+    return f"({case([(f'{total}>0e0', f'{score}/({total})*(1e0-{confidence})')], equal)})"
+
+
+def _is_positive(node):
+    """Return whether all values of a node are above 0, whatever the scores are."""
+    if isinstance(node, nodes.Columns):
+        return all(_is_positive(part) for part in node.parts)
+    clips = isinstance(node, nodes.Expit | nodes.Softmax) and node.clip
+    return clips or (isinstance(node, nodes.Clip) and node.low > 0)

@@ -1,0 +1,116 @@
+"""What the dialects of SQL write differently, and the few forms that expressions are made of."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["DIALECTS", "Dialect", "case", "clamped", "dialect_named", "exponential", "linear", "number", "piece_tree"]
+
+_FLAT_PIECES = 8  # up to here a CASE lists its pieces one after the other; beyond that it halves them
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a dialect writes a double, a name and a text.
+
+    `exact_numbers`: a literal is a decimal number even if it has an exponent, so that a CASE of literals must be cast.
+    """
+
+    name: str
+    double: str = "DOUBLE PRECISION"
+    quote: str = '"'
+    escapes_backslash: bool = False
+    exact_numbers: bool = False
+
+    def identifier(self, name):
+        """Return a name in quotes."""
+        return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
+
+    def text(self, value):
+        """Return a string literal."""
+        if "\0" in value:
+            raise ValueError(f"The group {value!r} holds a null character, which SQL cannot write.")
+        if self.escapes_backslash:
+            return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        return "'" + value.replace("'", "''") + "'"
+
+    def label(self, value):
+        """Return a group as a literal of its own type."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, bool):
+            return "TRUE" if value else "FALSE"
+        return str(value) if isinstance(value, int) else number(value)
+
+    def as_double(self, text):
+        """Return a cast to float64."""
+        return f"CAST({text} AS {self.double})"
+
+
+DIALECTS = {
+    dialect.name: dialect
+    for dialect in (
+        Dialect("ansi"),
+        Dialect("duckdb", double="DOUBLE"),
+        Dialect("spark", double="DOUBLE", quote="`", escapes_backslash=True),
+        Dialect("postgres", exact_numbers=True),
+    )
+}
+
+
+def dialect_named(name):
+    """Return the dialect with this name."""
+    if name not in DIALECTS:
+        raise ValueError(f"dialect must be one of {', '.join(map(repr, DIALECTS))}, found {name!r}.")
+    return DIALECTS[name]
+
+
+def number(value):
+    """Return a float64 as a literal that reads back exactly; the exponent makes it a double and not a decimal."""
+    text = repr(float(value))
+    if not np.isfinite(value):
+        raise ValueError(f"The map holds the number {text}, which SQL cannot write.")
+    return text if "e" in text else f"{text.removesuffix('.0')}e0"
+
+
+def linear(weights, texts, constant=0.0):
+    """Return ``sum(weight * text) + constant``; weights of 0 are left out."""
+    terms = [(w, _times(abs(w), text)) for w, text in zip(weights, texts, strict=True) if w != 0]
+    if constant != 0 or not terms:
+        terms.append((constant, number(abs(constant))))
+    (sign, first), *others = terms
+    return ("-" if sign < 0 else "") + first + "".join(f"{'-' if w < 0 else '+'}{text}" for w, text in others)
+
+
+def _times(weight, text):
+    return text if weight == 1 else f"{number(weight)}*{text}"
+
+
+def clamped(text, low, high):
+    """Return a value kept in [low, high]."""
+    return f"LEAST(GREATEST({text},{number(low)}),{number(high)})"
+
+
+def exponential(text, limit):
+    """Return EXP of a value kept in [-limit, limit], which neither overflows nor underflows."""
+    return f"EXP({clamped(text, -limit, limit)})"
+
+
+def case(branches, otherwise=None):
+    """Return a CASE of (condition, value) pairs."""
+    listed = " ".join(f"WHEN {condition} THEN {value}" for condition, value in branches)
+    return f"CASE {listed} END" if otherwise is None else f"CASE {listed} ELSE {otherwise} END"
+
+
+def piece_tree(score, cuts, values):
+    """Return a CASE that finds the piece of a score: value i holds up to cut i, which belongs to it."""
+    if len(values) == 1:
+        return values[0]
+    if len(values) <= _FLAT_PIECES:
+        return case(
+            [(f"{score}<={number(cut)}", value) for cut, value in zip(cuts, values[:-1], strict=True)], values[-1]
+        )
+    half = len(cuts) // 2
+    below = piece_tree(score, cuts[:half], values[: half + 1])
+    above = piece_tree(score, cuts[half + 1 :], values[half + 1 :])
+    return case([(f"{score}<={number(cuts[half])}", below)], above)

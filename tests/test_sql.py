@@ -1,0 +1,192 @@
+"""SQL: the expressions run in DuckDB and give what `predict_proba` gives; NULL for what is no score."""
+
+import numpy as np
+import pytest
+from _catalog import RECALIBRATORS, refused
+from scipy.special import softmax
+from sklearn.base import clone
+
+import skcalib
+from skcalib.export import to_sql
+
+duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
+every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
+EXTREME = np.array([0, 5e-324, 1e-300, 2.0**-53, 1e-15, 0.1, 0.25, 0.5, np.nextafter(0.5, 1), 0.75, 1 - 2.0**-53, 1])
+NOT_SCORES = [None, np.nan, -1e-300, -0.5, np.nextafter(1, 2), 2.0, np.inf, -np.inf]
+
+
+def run(expressions, columns):
+    """Return what DuckDB makes of expressions of columns (a dict): float64 (n, number of expressions), NaN for NULL."""
+    connection = duckdb.connect()
+    names = ", ".join(f'"{name}" {kind}' for name, (kind, _) in columns.items())
+    connection.execute(f'CREATE TABLE t ("row" INTEGER, {names})')
+    rows = list(zip(*(values for _, values in columns.values()), strict=True))
+    connection.executemany(
+        f"INSERT INTO t VALUES ({', '.join('?' * (len(columns) + 1))})", [(i, *row) for i, row in enumerate(rows)]
+    )
+    listed = ", ".join(f"{text} AS c{i}" for i, text in enumerate(expressions))
+    relation = connection.sql(f'SELECT {listed} FROM t ORDER BY "row"')
+    assert set(map(str, relation.types)) == {"DOUBLE"}
+    return np.array([[np.nan if value is None else value for value in row] for row in relation.fetchall()])
+
+
+def run_scores(expressions, scores, names="p"):
+    """Return what DuckDB makes of rows of scores (n,) or (n, K) in columns of these names."""
+    columns = np.array(scores, dtype=object).reshape(len(scores), -1).T
+    return run(expressions, {name: ("DOUBLE", list(column)) for name, column in zip(names, columns, strict=True)})
+
+
+def _two_class_rows(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    scores = np.concatenate((rng.beta(0.5, 0.8, n), np.round(rng.random(60), 1), [0, 0, 1, 1]))
+    return scores, rng.random(len(scores)) < scores**1.5
+
+
+def _many_class_rows(n=300, n_classes=4, seed=0):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, n_classes)) * 2
+    y = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    return logits, y
+
+
+def _scores_at(fitted):
+    """Return scores at, just below and just above the places where a map may break, and some others."""
+    named = ("bin_edges_", "score_knots_")
+    breaks = np.concatenate([np.ravel(getattr(fitted, name)) for name in named if hasattr(fitted, name)] + [EXTREME])
+    breaks = breaks[np.isfinite(breaks)]
+    around = np.concatenate((breaks, np.nextafter(breaks, -1), np.nextafter(breaks, 2)))
+    return np.concatenate((np.unique(np.clip(around, 0, 1)), np.random.default_rng(1).random(50)))
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12, equal_nan=True)
+
+
+@every_recalibrator
+def test_two_classes(recalibrator):
+    scores, y = _two_class_rows()
+    fitted = clone(recalibrator).fit(scores, y)
+    new = _scores_at(fitted)
+    found = run_scores([to_sql(fitted, dialect="duckdb")], [*new, *NOT_SCORES])
+    close(found[: len(new), 0], fitted.predict_proba(new)[:, 1])
+    assert np.isnan(found[len(new) :]).all()
+
+
+@every_recalibrator
+def test_log_odds(recalibrator):
+    scores, y = _two_class_rows()
+    log_odds = np.random.default_rng(2).normal(size=len(scores)) + 4 * scores - 2
+    fitted = clone(recalibrator).set_params(input="logit").fit(log_odds, y)
+    new = np.array([-1e100, -1e4, -40, -3, -1e-17, 0, 1e-17, 0.5, 37, 800, 1e100])
+    found = run_scores([to_sql(fitted, dialect="duckdb")], [*new, None, np.nan, np.inf, -np.inf, 1e101])
+    close(found[: len(new), 0], fitted.predict_proba(new)[:, 1])
+    assert np.isnan(found[len(new) :]).all()
+
+
+@every_recalibrator
+@pytest.mark.parametrize("input", ["probability", "logit"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_one_column_a_class(recalibrator, input, n_classes):
+    logits, y = _many_class_rows(n_classes=n_classes)
+    scores = softmax(logits, axis=1) if input == "probability" else logits
+    fitted = clone(recalibrator).set_params(input=input).fit(scores, y)
+    new, _ = _many_class_rows(n=40, n_classes=n_classes, seed=1)
+    if input == "probability":
+        new = np.concatenate((softmax(new, axis=1), np.eye(n_classes), np.full((1, n_classes), 1 / n_classes)))
+        invalid = [
+            [None, *[1 / (n_classes - 1)] * (n_classes - 1)],
+            [0.5] * (n_classes - 1) + [0.6],
+            [1.5, -0.5, 0][:n_classes],
+        ]
+    else:
+        new = np.concatenate((new, 100 * np.eye(n_classes), np.zeros((1, n_classes)), new[:5] + 1000))
+        invalid = [[None, *[0.0] * (n_classes - 1)], [np.nan, *[0.0] * (n_classes - 1)]]
+    names = [f"p{k}" for k in range(n_classes)]
+    found = run_scores(to_sql(fitted, score=names, dialect="duckdb"), [*new.tolist(), *invalid], names)
+    close(found[: len(new)], fitted.predict_proba(new))
+    assert np.isnan(found[len(new) :]).all()
+
+
+def test_short_where_the_method_is():
+    fitted = skcalib.PlattScaling().fit(*_two_class_rows())
+    for dialect in ("ansi", "duckdb", "spark", "postgres"):
+        assert len(to_sql(fitted, score="score_of_the_second_model", dialect=dialect)) < 1000
+
+
+def test_no_overflow_where_the_slope_is_steep():
+    scores, y = np.array([0.1, 0.2, 0.3, 0.4]), [0, 0, 1, 1]
+    fitted = skcalib.PlattScaling(smooth_targets=False).fit(scores, y)
+    assert fitted.slope_ > 100
+    close(run_scores([to_sql(fitted, dialect="duckdb")], EXTREME)[:, 0], fitted.predict_proba(EXTREME)[:, 1])
+
+
+def test_other_types_of_the_column_and_names_in_quotes():
+    scores, y = _two_class_rows()
+    fitted = skcalib.PlattScaling().fit(scores, y)
+    single = np.float32([0.1, 0.7])
+    text = to_sql(fitted, score='odd "name"; --', dialect="duckdb")
+    found = run([text.replace('"odd ""name""; --"', '"p"')], {"p": ("FLOAT", single.tolist())})
+    close(found[:, 0], fitted.predict_proba(single.astype(np.float64))[:, 1])
+    assert text.count('"odd ""name""; --"') == text.count("CAST")
+    assert '`odd "name"; --`' in to_sql(fitted, score='odd "name"; --', dialect="spark")
+    decimal = run([to_sql(fitted, dialect="duckdb")], {"p": ("DECIMAL(9, 3)", [0.125, 1])})
+    close(decimal[:, 0], fitted.predict_proba([0.125, 1])[:, 1])
+
+
+def test_groups_by_a_column():
+    pandas = pytest.importorskip("pandas")
+    scores, y = _two_class_rows()
+    names = np.array(["o'clock", "b\\n", "c", "small"])[
+        np.minimum(np.arange(len(scores)) % 4, np.arange(len(scores)) % 90)
+    ]
+    table = pandas.DataFrame({"site": names, "p": scores})
+    fitted = skcalib.GroupwiseRecalibrator(
+        skcalib.BetaCalibration(), groups="site", shrinkage=10, min_group_size=80
+    ).fit(table, y)
+    new = pandas.DataFrame({"site": np.repeat([*fitted.groups_, "unknown"], len(EXTREME)), "p": np.tile(EXTREME, 5)})
+    with pytest.warns(UserWarning, match="unknown"):
+        expected = fitted.predict_proba(new)[:, 1]
+    columns = {"p": ("DOUBLE", [*new["p"], 0.5]), "site": ("VARCHAR", [*new["site"], None])}
+    found = run([to_sql(fitted, dialect="duckdb")], columns)[:, 0]
+    close(found[:-1], expected)
+    assert np.isnan(found[-1])
+    assert r"'o\'clock'" in to_sql(fitted, dialect="spark")
+
+
+def test_groups_of_numbers_and_booleans():
+    pandas = pytest.importorskip("pandas")
+    scores, y = _two_class_rows()
+    for values, kind in (([3, 10, -2], "INTEGER"), ([True, False], "BOOLEAN"), ([0.5, 1e-9], "DOUBLE")):
+        group = np.array(values)[np.arange(len(scores)) % len(values)]
+        table = pandas.DataFrame({"p": scores, "g": group})
+        fitted = skcalib.GroupwiseRecalibrator(groups="g").fit(table, y)
+        found = run([to_sql(fitted, dialect="duckdb")], {"p": ("DOUBLE", scores), "g": (kind, group.tolist())})
+        close(found[:, 0], fitted.predict_proba(table)[:, 1])
+
+
+def test_groups_without_a_column_are_refused():
+    scores, y = _two_class_rows()
+    fitted = skcalib.GroupwiseRecalibrator().fit(scores, y, groups=np.arange(len(y)) % 2)
+    with refused(ValueError, "GroupwiseRecalibrator", "column"):
+        to_sql(fitted)
+
+
+def test_wrong_arguments():
+    fitted = skcalib.PlattScaling().fit(*_two_class_rows())
+    with refused(ValueError, "dialect", "'mysql'", "'ansi'"):
+        to_sql(fitted, dialect="mysql")
+    with refused(ValueError, "score", "3"):
+        to_sql(fitted, score=3)
+    with refused(ValueError, "score", "list of two", "['a', 'b', 'c']"):
+        to_sql(fitted, score=["a", "b", "c"])
+    scores, y = _many_class_rows(n_classes=3)
+    many = skcalib.PlattScaling(input="logit").fit(scores, y)
+    with refused(ValueError, "score", "3 columns", "'p'"):
+        to_sql(many)
+
+
+def test_texts_that_engines_would_refuse():
+    scores = (np.arange(20_000) + 0.5) / 20_000
+    fitted = skcalib.HistogramBinning(binning=20_000).fit(scores, np.arange(20_000) % 2)
+    with refused(ValueError, "HistogramBinning", "characters", "to_sql_table"):
+        to_sql(fitted)
