@@ -4,9 +4,9 @@ from functools import singledispatchmethod
 
 import numpy as np
 
+import skcalib.export._nodes as nodes
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import PROBABILITY_CLIP, expit
-from skcalib.export import _nodes as nodes
 from skcalib.export._maps import calibration_map
 from skcalib.export._sql_text import case, clamped, dialect_named, exponential, linear, number, piece_tree
 
