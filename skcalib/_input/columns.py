@@ -1,10 +1,11 @@
-"""Columns of a table by name or position, whatever kind of table it is."""
+"""Columns of a table by name or position, and their plain values, whatever kind of table it is."""
 
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
 
+from skcalib._input.labels import is_missing
 from skcalib._input.sklearn_private import safe_indexing
 
 
@@ -29,3 +30,65 @@ def select_columns(X, positions):
     if hasattr(X, "columns"):
         return safe_indexing(X, positions, axis=1)
     return X[:, positions].toarray() if sparse.issparse(X) else np.asarray(X)[:, positions]
+
+
+def table_columns(X, *, name="X"):
+    """Return the columns of a table by their names; those of an array are called x0, x1 and so on."""
+    if sparse.issparse(X):
+        raise TypeError(f"{name} must be a dense table, found a sparse matrix. Convert it with .toarray().")
+    if not hasattr(X, "shape"):
+        X = np.array(X, dtype=object)
+    if len(X.shape) == 1:
+        own_name = getattr(X, "name", None)
+        return {"x0" if own_name in (None, "") else str(own_name): X}
+    if len(X.shape) != 2 or X.shape[1] == 0:
+        raise ValueError(f"{name} must have at least one column and shape (n, n_columns), found {X.shape}.")
+    names = [str(column) for column in getattr(X, "columns", (f"x{j}" for j in range(X.shape[1])))]
+    repeated = next((column for k, column in enumerate(names) if column in names[:k]), None)
+    if repeated is not None:
+        raise ValueError(f"{name} has two columns with the name {repeated!r}: rename one of them.")
+    return {column: safe_indexing(X, k, axis=1) for k, column in enumerate(names)}
+
+
+def plain_column(column, *, name):
+    """Return the values of a column and which of them are missing.
+
+    Numbers and dates come back as an array of their own type, in which the missing ones mean nothing; everything else
+    is a category and comes back as objects.
+    """
+    missing = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
+    dtype = getattr(column, "dtype", None)
+    if getattr(dtype, "tz", None) is not None:  # pandas: dates with a time zone
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    is_category = getattr(dtype, "name", "") == "category"
+    values = np.asarray(column, dtype=object if is_category else None)
+    if values.dtype.kind in "cV":
+        raise ValueError(f"{name} must hold numbers, dates or categories, found {values.dtype}.")
+    if missing is None:
+        missing = _missing(values)
+    if values.dtype.kind == "O" and not is_category:
+        values = _of_own_type(values, missing)
+    return (values.astype(object) if values.dtype.kind in "bUS" else values), missing
+
+
+def _missing(values):
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
+    if values.dtype.kind == "O":
+        return np.fromiter(map(is_missing, values), bool, len(values))
+    return np.zeros(len(values), dtype=bool)
+
+
+def _of_own_type(values, missing):
+    """Return objects that are numbers (but for the missing ones) as numbers, others as they are."""
+    present = values[~missing]
+    if len(present) == 0 or not all(isinstance(value, Real) and not isinstance(value, bool) for value in present):
+        return values
+    present = np.array(present.tolist())
+    if present.dtype.kind not in "iuf":
+        return values
+    numbers = np.zeros(len(values), dtype=present.dtype)
+    numbers[~missing] = present
+    return numbers

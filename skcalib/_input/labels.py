@@ -16,6 +16,7 @@ __all__ = [
     "check_label_vector",
     "check_targets",
     "encode_labels",
+    "is_missing",
     "shown",
     "unique_labels",
     "zero_one",
@@ -162,7 +163,7 @@ def check_label_vector(y, n_samples, *, name, scores_name):
         row = first_index(~np.isfinite(y))[0]
         raise ValueError(f"{name} contains NaN or infinity in row {row}: labels must be known. Drop such rows.")
     if y.dtype.kind in "OmM":
-        missing = np.isnat(y) if y.dtype.kind in "mM" else np.fromiter(map(_is_missing, y), bool, len(y))
+        missing = np.isnat(y) if y.dtype.kind in "mM" else np.fromiter(map(is_missing, y), bool, len(y))
         if missing.any():
             kind = "NaT" if y.dtype.kind in "mM" else "NaN"
             raise ValueError(
@@ -172,7 +173,8 @@ def check_label_vector(y, n_samples, *, name, scores_name):
     return y
 
 
-def _is_missing(value):
+def is_missing(value):
+    """Return whether a value stands for a missing one: None, NaN, NaT or pandas.NA."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA knows no truth

@@ -8,6 +8,7 @@ from skcalib.metrics._decomposition import brier_decomposition, log_loss_decompo
 from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
 from skcalib.metrics._groupwise import groupwise_calibration_error
 from skcalib.metrics._scorers import get_scorer, get_scorer_names
+from skcalib.metrics._segments import segment_calibration_test
 from skcalib.metrics._slope import calibration_slope_intercept
 from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
 from skcalib.metrics._sweep import sweep_calibration_error
@@ -32,6 +33,7 @@ __all__ = [
     "mean_validity_curve",
     "neighborhood_calibration_error",
     "reliability_curve",
+    "segment_calibration_test",
     "smooth_calibration_error",
     "sweep_calibration_error",
     "validity_curve",

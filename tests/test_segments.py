@@ -1,0 +1,293 @@
+"""The test of segments against loops over rows: their words, their statistics, the step-down, its level and power."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from _catalog import refused
+from scipy.special import expit, logit
+
+from skcalib.metrics import segment_calibration_test
+from skcalib.metrics._segment_columns import split_column
+from skcalib.metrics._segments import _step_down
+
+
+def _table(n=800, seed=0):
+    rng = np.random.default_rng(seed)
+    age = np.round(rng.gamma(9, 5, n), 1)
+    region = rng.choice(["north", "south", "east", None], n, p=[0.5, 0.3, 0.1, 0.1])
+    visits = rng.poisson(1.0, n).astype(float)
+    visits[rng.random(n) < 0.1] = np.nan
+    scores = np.round(rng.beta(1, 2, n), 2)
+    X = np.empty((n, 3), dtype=object)
+    X[:, 0], X[:, 1], X[:, 2] = age, region, visits
+    return rng.random(n) < scores, scores, X
+
+
+def _selected(words, X):
+    """Return the rows that a segment's words select, read literally."""
+    rows = np.ones(len(X), dtype=bool)
+    for condition in words.split(" and ") if words != "all rows" else []:
+        name = next(part for part in condition.split() if part.startswith("x"))
+        column = X[:, int(name[1:])]
+        missing = np.array([value is None or value != value for value in column])
+        if condition == f"{name} is missing":
+            rows &= missing
+        elif condition.startswith(f"{name} = "):
+            rows &= np.array([str(value) for value in column]) == condition.removeprefix(f"{name} = ")
+        else:
+            numbers = np.where(missing, np.nan, column).astype(float)
+            low, high = -np.inf, np.inf
+            if f"{name} <= " in condition:
+                high = float(condition.rpartition(" <= ")[2])
+                low = float(condition.partition(" < ")[0]) if " < " in condition else -np.inf
+            else:
+                low = float(condition.removeprefix(f"{name} > "))
+            rows &= (low < numbers) & (numbers <= high)
+    return rows
+
+
+def _statistic(y, scores, all_scores):
+    """Return the range of the cumulative residuals over cells of the mid-ranks of all scores, in plain loops."""
+    n = len(all_scores)
+    cells = {}
+    for label, score in zip(y, scores, strict=True):
+        middle = (np.sum(all_scores < score) + np.sum(all_scores <= score)) / 2
+        cell = int(64 * middle / n)
+        cells[cell] = cells.get(cell, 0.0) + label - score
+    total, sums = 0.0, [0.0]
+    for cell in sorted(cells):
+        total += cells[cell]
+        sums.append(total)
+    return (max(sums) - min(sums)) / np.sqrt(np.sum(scores * (1 - scores)) + 1)
+
+
+@pytest.mark.parametrize("max_depth", [1, 2, 3])
+def test_each_segment_is_its_rows(max_depth):
+    y, scores, X = _table()
+    options = {"max_depth": max_depth, "max_bins": 4, "min_size": 30, "n_resamples": 1, "random_state": 0}
+    segments = segment_calibration_test(y, scores, X, **options).segments
+    assert len(set(segments.segment)) == len(segments)
+    assert "all rows" in segments.segment
+    assert max(words.count(" and ") for words in segments.segment) == max_depth - 1
+    for k, words in enumerate(segments.segment):
+        rows = _selected(words, X)
+        assert segments.n[k] == rows.sum() >= 30
+        assert segments.mean_score[k] == pytest.approx(scores[rows].mean())
+        assert segments.event_frequency[k] == pytest.approx(y[rows].mean())
+        assert segments.bias[k] == pytest.approx(scores[rows].mean() - y[rows].mean())
+        assert segments.statistic[k] == pytest.approx(_statistic(y[rows], scores[rows], scores))
+
+
+def test_all_crossings_of_enough_rows_are_there():
+    y, scores, X = _table()
+    options = {"max_bins": 4, "min_size": 30, "n_resamples": 1, "random_state": 0}
+    found = set(segment_calibration_test(y, scores, X, **options).segments.segment)
+    single = set(segment_calibration_test(y, scores, X, max_depth=1, **options | {"min_size": 1}).segments.segment)
+    names = {words.split()[0 if words[0] == "x" else 2] for words in single - {"all rows"}}
+    assert names == {"x0", "x1", "x2"}
+    for one, other in product(sorted(single - {"all rows"}), repeat=2):
+        both = f"{one} and {other}"
+        rows = _selected(both, X).sum()
+        ordered = next(x for x in ("x0", "x1", "x2") if x in one) < next(x for x in ("x0", "x1", "x2") if x in other)
+        if ordered:
+            assert (both in found) == (rows >= 30)
+
+
+def test_the_result_is_that_of_the_first_segment():
+    y, scores, X = _table()
+    result = segment_calibration_test(y, scores, X, random_state=0)
+    assert result.pvalue == result.segments.adjusted_pvalue[0]
+    assert result.statistic == result.segments.statistic[0]
+    assert np.all(np.diff(result.segments.statistic) <= 0)
+    assert np.all(np.diff(result.segments.adjusted_pvalue) >= 0)
+    again = segment_calibration_test(y, scores, X, random_state=0)
+    np.testing.assert_array_equal(again.segments.adjusted_pvalue, result.segments.adjusted_pvalue)
+
+
+def test_step_down_by_hand():
+    observed = np.array([3.0, 2.0, 1.0])
+    drawn = np.array([[0.5, 2.5, 0.1], [3.5, 0.0, 0.0], [0.0, 0.2, 1.5]])
+    # first: one of the maxima 2.5, 3.5, 1.5 reaches 3; second: of 2.5, 0, 1.5 one reaches 2; third: of .1, 0, 1.5 one
+    assert _step_down(observed, drawn).tolist() == [2 / 4, 2 / 4, 2 / 4]
+    assert _step_down(observed, drawn[[0, 0, 0]]).tolist() == [1 / 4, 1, 1]
+
+
+def test_pvalues_are_those_of_loops_over_the_same_draws():
+    y, scores, X = _table(300)
+    options = {"max_bins": 3, "max_depth": 2, "min_size": 20}
+    result = segment_calibration_test(y, scores, X, n_resamples=400, random_state=0, **options)
+    rows = [_selected(words, X) for words in result.segments.segment]
+    rng = np.random.default_rng(0)
+    drawn = np.array(
+        [[_statistic(labels[own], scores[own], scores) for own in rows] for labels in rng.random((60, 300)) < scores]
+    )
+    for k in range(len(rows)):
+        share = np.mean(drawn[:, k:].max(axis=1) >= result.segments.statistic[k])
+        assert result.segments.adjusted_pvalue[k] >= share - 4 * np.sqrt(0.25 / 60)
+    worst = np.mean(drawn.max(axis=1) >= result.statistic)
+    assert result.pvalue == pytest.approx(worst, abs=0.25)
+
+
+def test_a_crossing_with_the_rows_of_its_column_is_left_out():
+    rng = np.random.default_rng(0)
+    scores = rng.random(400)
+    y, column = rng.random(400) < scores, rng.integers(0, 2, 400)
+    X = np.column_stack((column, column, np.zeros(400)))
+    result = segment_calibration_test(y, scores, X, n_resamples=9, random_state=0)
+    assert sorted(result.segments.segment) == ["all rows", "x0 <= 0", "x0 > 0", "x1 <= 0", "x1 > 0"]
+
+
+def test_numbers_are_cut_at_quantiles_and_read_back_exactly():
+    rng = np.random.default_rng(0)
+    for dtype in (np.float64, np.float32, np.int64):
+        values = (100 * rng.normal(size=1000)).astype(dtype)
+        split = split_column(values, "x0", 8)
+        assert np.bincount(split.codes).min() >= (110 if dtype != np.int64 else 100)
+        for part, words in enumerate(split.words):
+            np.testing.assert_array_equal(_selected(words, values[:, None]), split.codes == part)
+            ends = [float(word) for word in words.replace("x0", "").split() if word not in ("<", "<=", ">")]
+            literal = np.ones(1000, dtype=bool)
+            if " < " in words:  # as written by hand, in the precision of the column
+                literal &= values > ends[0]
+            literal &= values <= ends[-1] if "<=" in words else values > ends[-1]
+            np.testing.assert_array_equal(literal, split.codes == part)
+            assert len(words) < 40
+
+
+def test_a_column_that_is_mostly_one_value_is_split_all_the_same():
+    for values in (np.repeat([0.0, 1.0], [5, 95]), np.append(np.arange(10) / 10, np.full(990, 7.5))):
+        split = split_column(values, "x", 8)
+        assert split.words[-1].startswith("x > ")
+        assert np.all((split.codes == split.n_parts - 1) == (values == values.max()))
+    assert split_column(np.repeat([0, 1], [95, 5]), "x", 2).words == ["x <= 0", "x > 0"]
+    assert split_column(np.full(5, 3), "x", 2).words == ["x <= 3"]
+    assert split_column(np.array([3.0, np.nan]), "x", 2).words == ["x <= 3", "x is missing"]
+    assert split_column(np.array([-np.inf, 1.0, np.inf]), "x", 2).words == ["x <= 1", "x > 1"]
+
+
+def test_categories():
+    values = np.repeat(["a", "b", "c", "d"], [5, 40, 30, 25])
+    assert split_column(values, "x", 4).words == ["x = a", "x = b", "x = c", "x = d"]
+    assert split_column(values, "x", 3).words == ["x = b", "x = c", "x is another value"]
+    assert split_column(np.array([True, False, True]), "x", 8).words == ["x = False", "x = True"]
+    assert split_column(np.array([None, None]), "x", 8).words == ["x is missing"]
+    with refused(ValueError, "x", "hashed"):
+        split_column(np.array([[1], [2, 3]], dtype=object), "x", 8)
+    with refused(ValueError, "x", "complex"):
+        split_column(np.array([1j]), "x", 8)
+
+
+def test_dates():
+    days = np.array(["2024-01-01", "2024-01-02", "NaT", "2024-01-03"], dtype="datetime64[D]")
+    split = split_column(days, "day", 2)
+    assert split.words == ["day <= 2024-01-02", "day > 2024-01-02", "day is missing"]
+    assert split.codes.tolist() == [0, 0, 2, 1]
+
+
+def test_columns_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    n = 300
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame(
+        {
+            "age": pandas.array(rng.choice([20, 30, None], n), dtype="Int64"),
+            "grade": pandas.Categorical(rng.choice([1, 2], n)),
+            "vip": pandas.array(rng.choice([True, False, None], n), dtype="boolean"),
+            "when": pandas.to_datetime(rng.choice(["2024-01-01", "2024-06-01"], n), utc=True),
+            "city": pandas.array(rng.choice(["Ulm", "Rom"], n), dtype="string"),
+        },
+        index=rng.permutation(n),
+    )
+    scores = rng.random(n)
+    result = segment_calibration_test(
+        rng.random(n) < scores, scores, frame, max_depth=1, min_size=1, n_resamples=9, random_state=0
+    )
+    expected = {"all rows", "age <= 20", "age > 20", "age is missing", "grade = 1", "grade = 2", "vip = False"}
+    expected |= {"vip = True", "vip is missing", "city = Rom", "city = Ulm"}
+    dates = {words for words in result.segments.segment if words.startswith("when")}
+    assert set(result.segments.segment) - dates == expected
+    assert {words[:19] for words in dates} == {"when <= 2024-01-01T", "when > 2024-01-01T0"}
+    series = segment_calibration_test(
+        rng.random(n) < scores, scores, frame["city"], min_size=1, n_resamples=9, random_state=0
+    )
+    assert set(series.segments.segment) == {"all rows", "city = Rom", "city = Ulm"}
+    assert series.segments.to_frame().shape == (3, 7)
+
+
+def test_columns_of_polars():
+    polars = pytest.importorskip("polars")
+    scores = np.linspace(0.1, 0.9, 100)
+    frame = polars.DataFrame({"age": [20, 30, None, 40] * 25, "city": ["Ulm", "Rom", "Rom", None] * 25})
+    result = segment_calibration_test(
+        np.arange(100) % 2, scores, frame, max_depth=1, min_size=1, n_resamples=9, random_state=0
+    )
+    expected = {"age <= 20", "20 < age <= 30", "age > 30", "age is missing", "city = Rom", "city = Ulm"}
+    assert set(result.segments.segment) == expected | {"all rows", "city is missing"}
+
+
+def test_many_classes_by_the_predicted_class():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 500)
+    y = np.minimum((rng.random((500, 1)) > proba.cumsum(axis=1)).sum(axis=1), 2)
+    X = rng.integers(0, 2, (500, 1))
+    result = segment_calibration_test(y, proba, X, random_state=0)
+    binary = segment_calibration_test(y == proba.argmax(axis=1), proba.max(axis=1), X, random_state=0)
+    assert result.segments.mean_score.tolist() == binary.segments.mean_score.tolist()
+    assert result.pvalue == binary.pvalue
+    with refused(ValueError, "multiclass", "marginal"):
+        segment_calibration_test(y, proba, X, multiclass="marginal")
+
+
+def test_wrong_input_is_named():
+    y, scores, X = _table(100)
+    with refused(ValueError, "X has 99 rows", "y_proba has 100"):
+        segment_calibration_test(y, scores, X[:99])
+    with refused(ValueError, "X", "at least one column"):
+        segment_calibration_test(y, scores, X[:, :0])
+    with refused(TypeError, "X", "sparse"):
+        from scipy.sparse import csr_array
+
+        segment_calibration_test(y, scores, csr_array(np.eye(100)))
+    for name, value in {"max_depth": 0, "max_bins": 1, "min_size": 0, "n_resamples": 0}.items():
+        with refused(ValueError, name):
+            segment_calibration_test(y, scores, X, **{name: value})
+    pandas = pytest.importorskip("pandas")
+    with refused(ValueError, "two columns", "'a'"):
+        segment_calibration_test(y, scores, pandas.DataFrame(X, columns=["a", "b", "a"]))
+
+
+def test_fewer_rows_than_a_segment_needs_leave_all_rows():
+    y, scores, X = _table(40)
+    assert segment_calibration_test(y, scores, X, random_state=0).segments.segment.tolist() == ["all rows"]
+
+
+def _drawn(rng, n, n_columns, shape):
+    scores = {"smooth": rng.beta(1, 3, n), "rare": rng.beta(1, 60, n), "tied": rng.integers(1, 10, n) / 10}[shape]
+    return scores, rng.normal(size=(n, n_columns))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["smooth", "rare", "tied"])
+@pytest.mark.parametrize(("n", "n_columns"), [(500, 2), (2000, 6)])
+def test_level_over_all_segments(n, n_columns, shape):
+    rng = np.random.default_rng(0)
+    rejected = 0
+    for seed in range(200):
+        scores, X = _drawn(rng, n, n_columns, shape)
+        result = segment_calibration_test(rng.random(n) < scores, scores, X, n_resamples=99, random_state=seed)
+        rejected += result.pvalue <= 0.05
+    assert rejected <= 20  # more than this of 200 has a chance of .1 % at a level of .05
+
+
+@pytest.mark.slow
+def test_a_planted_segment_is_found():
+    rng = np.random.default_rng(0)
+    found = 0
+    for seed in range(20):
+        scores, X = _drawn(rng, 2000, 5, "smooth")
+        planted = (X[:, 1] > 0.6) & (X[:, 3] > 0.3)  # about a tenth of the rows
+        y = rng.random(2000) < expit(logit(scores) + planted)
+        result = segment_calibration_test(y, scores, X, max_bins=4, n_resamples=99, random_state=seed)
+        found += result.pvalue <= 0.05 and ("x1" in result.segments.segment[0] or "x3" in result.segments.segment[0])
+    assert found >= 17
