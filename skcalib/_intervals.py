@@ -1,9 +1,9 @@
 """Confidence intervals of a binomial proportion: the one vectorised kernel behind every event-frequency interval."""
 
-from numbers import Real
-
 import numpy as np
 from scipy.special import betainccinv, betaincinv, ndtri
+
+from skcalib._input.scalars import check_confidence_level, check_option
 
 
 def binomial_interval(positives, counts, *, confidence_level=0.9, method="clopper_pearson"):
@@ -42,8 +42,7 @@ def binomial_interval(positives, counts, *, confidence_level=0.9, method="cloppe
     (0.0, 0.2589, 0.2589)
     """
     miscoverage = 1.0 - check_confidence_level(confidence_level)
-    if method not in _INTERVALS:
-        raise ValueError(f"method must be one of {sorted(_INTERVALS)}, got {method!r}.")
+    check_option(method, "method", _INTERVALS)
     counts = np.asarray(counts, dtype=np.float64)
     positives = np.clip(np.asarray(positives, dtype=np.float64), 0.0, counts)
     positives, counts = np.broadcast_arrays(positives, counts)
@@ -52,17 +51,6 @@ def binomial_interval(positives, counts, *, confidence_level=0.9, method="cloppe
     low = np.where(seen & (positives > 0), np.clip(low, 0.0, 1.0), 0.0)
     high = np.where(seen & (positives < counts), np.clip(high, 0.0, 1.0), 1.0)
     return low, high
-
-
-def check_confidence_level(confidence_level):
-    """Return `confidence_level` as a float, or raise where it is not a number strictly between 0 and 1."""
-    if not isinstance(confidence_level, Real) or isinstance(confidence_level, (bool, np.bool_)):
-        raise TypeError(f"confidence_level must be a number, got {confidence_level!r}.")
-    if not 0.0 < confidence_level < 1.0:
-        raise ValueError(
-            f"confidence_level must lie strictly between 0 and 1, got {confidence_level!r}; write 90 % as 0.9."
-        )
-    return float(confidence_level)
 
 
 def _clopper_pearson(positives, counts, miscoverage):

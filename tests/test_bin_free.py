@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from _catalog import refused
 
-from skcalib.metrics import kolmogorov_smirnov_calibration_error, neighborhood_calibration_error
+from skcalib.metrics import (
+    kolmogorov_smirnov_calibration_error,
+    kuiper_calibration_error,
+    neighborhood_calibration_error,
+)
 
-METRICS = [kolmogorov_smirnov_calibration_error, neighborhood_calibration_error]
+METRICS = [kolmogorov_smirnov_calibration_error, kuiper_calibration_error, neighborhood_calibration_error]
 
 
 def kolmogorov_smirnov_twin(scores, labels, weights):
@@ -126,6 +130,48 @@ def test_many_rows():
 
 
 def test_bad_neighbours():
-    for n_neighbors in (0, 3, 1.5, True, "all"):
-        with refused(ValueError, "n_neighbors", "1 to the 2 rows", repr(n_neighbors)):
+    for n_neighbors, allowed in (
+        (0, "at least 1"),
+        (3, "at most 2"),
+        (1.5, "an int"),
+        (True, "an int"),
+        ("all", "an int"),
+    ):
+        with refused(ValueError, "n_neighbors", allowed, repr(n_neighbors)):
             neighborhood_calibration_error([0, 1], [0.2, 0.4], n_neighbors=n_neighbors)
+
+
+def kuiper_twin(scores, labels, weights):
+    """The largest |sum of w (y - s)| over any interval (a, b] of scores."""
+    distinct, total, largest = sorted(set(scores)), sum(weights), 0.0
+    for i, low in enumerate(distinct):
+        for high in distinct[i:]:
+            inside = [w * (y - s) for s, y, w in zip(scores, labels, weights, strict=True) if low <= s <= high]
+            largest = max(largest, abs(math.fsum(inside)) / total)
+    return largest
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_kuiper_equals_the_loop_and_bounds_kolmogorov_smirnov(ties):
+    rng = np.random.default_rng(20 + ties)
+    for _ in range(50):
+        scores, labels = sample(rng, ties)
+        weights = rng.random(len(scores)) + 0.1
+        twin = kuiper_twin(scores.tolist(), labels.tolist(), weights.tolist())
+        kuiper = kuiper_calibration_error(labels, scores, sample_weight=weights)
+        assert kuiper == pytest.approx(twin, abs=1e-12)
+        one_sided = kolmogorov_smirnov_calibration_error(labels, scores, sample_weight=weights)
+        assert one_sided - 1e-12 <= kuiper <= 2 * one_sided + 1e-12
+
+
+def test_kuiper_by_hand():
+    # y - s = -.2, .6, -.6, .2: cumulative -.2, .4, -.2, 0; from the lowest to the highest .6, of four rows
+    assert kuiper_calibration_error([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8]) == pytest.approx(0.15)
+    # all too high: the whole range of scores, as for Kolmogorov and Smirnov
+    assert kuiper_calibration_error([0, 0], [0.2, 0.4], labels=[0, 1]) == pytest.approx(0.3)
+    # classes with errors .3 and .1: weights 3 and 1 of them
+    proba, y = np.array([[0.7, 0.2, 0.1]]), [0]
+    parts = [kuiper_calibration_error(np.array([k == 0]), proba[:, k]) for k in range(3)]
+    assert parts == pytest.approx([0.3, 0.2, 0.1])
+    marginal = kuiper_calibration_error(y, proba, labels=[0, 1, 2], multiclass="marginal")
+    assert marginal == pytest.approx(0.2)

@@ -1,23 +1,25 @@
 """Sufficient statistics of bins: plain sums, and merging parts."""
 
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, fields
+from functools import partial
 
 import numpy as np
 import pytest
 from _catalog import refused
 from _twins import bin_of
 
+from skcalib import metrics
 from skcalib._bins import statistics
-from skcalib._bins.statistics import BinStatistics
+from skcalib._bins.statistics import BinStatistics, bin_statistics
 from skcalib._rows import blocks
+from skcalib.binning import FixedEdges, UniqueScores
 from skcalib.metrics import reliability_curve
 
 EDGES = np.array([0.0, 0.1, 0.5, 0.6, 0.95, 1.0])
 SUMS = [
     "count",
     "weight",
-    "weight_squared",
     "weighted_score",
     "weighted_label",
     "weighted_score_squared",
@@ -38,15 +40,15 @@ def test_sums_are_those_of_a_loop(dtype, weighted):
     weights = weights if weighted else np.ones(len(scores))
     expected = np.zeros((len(SUMS), len(EDGES) - 1))
     for s, y, w in zip(scores.astype(float).tolist(), labels.tolist(), weights.tolist(), strict=True):
-        expected[:, bin_of(s, EDGES)] += [1, w, w * w, w * s, w * y, w * s * s, w * s * y]
+        expected[:, bin_of(s, EDGES)] += [1, w, w * s, w * y, w * s * s, w * s * y]
     found = BinStatistics.from_scores(scores, labels, EDGES, weights if weighted else None)
     for name, sums in zip(SUMS, expected, strict=True):
         np.testing.assert_allclose(getattr(found, name), sums, atol=1e-10, err_msg=name)
         assert getattr(found, name).dtype == (np.int64 if name == "count" else np.float64)
     filled = expected[1] > 0
     assert filled.tolist() == [True, True, True, True, False]
-    np.testing.assert_allclose(found.mean_score[filled], expected[3, filled] / expected[1, filled])
-    np.testing.assert_allclose(found.event_frequency[filled], expected[4, filled] / expected[1, filled])
+    np.testing.assert_allclose(found.mean_score[filled], expected[2, filled] / expected[1, filled])
+    np.testing.assert_allclose(found.event_frequency[filled], expected[3, filled] / expected[1, filled])
     np.testing.assert_allclose(found.share, expected[1] / expected[1].sum())
     assert found.total_weight == pytest.approx(weights.sum())
 
@@ -57,9 +59,9 @@ def test_rows_mostly_in_the_first_bin_are_summed_together(edges, squares, monkey
     rng = np.random.default_rng(1)
     scores = np.concatenate((np.zeros(50), rng.permutation(np.append(rng.random(400) ** 9, np.full(20, 0.3)))))
     labels = rng.random(len(scores)) < 0.1
-    together = BinStatistics.from_scores(scores, labels, edges, squares=squares)
+    together = bin_statistics(scores, labels, edges, squares=squares)
     monkeypatch.setattr(statistics, "_mostly_lowest", lambda scores, edges: False)
-    apart = BinStatistics.from_scores(scores, labels, edges, squares=squares)
+    apart = bin_statistics(scores, labels, edges, squares=squares)
     for name in SUMS:
         np.testing.assert_allclose(getattr(together, name), getattr(apart, name), rtol=1e-13)
 
@@ -136,3 +138,197 @@ def test_weights_count_as_rows_in_the_interval():
     found = BinStatistics.from_scores(scores, labels, EDGES, weights.astype(float)).interval(0.8)
     rows = BinStatistics.from_scores(np.repeat(scores, weights), np.repeat(labels, weights), EDGES).interval(0.8)
     np.testing.assert_allclose(found, rows)
+
+
+# In place of rows
+
+
+def _shapes():
+    rng = np.random.default_rng(5)
+    for scores in (rng.random(900) ** 2, np.round(rng.random(900), 1), rng.beta(1, 30, 900)):
+        yield scores, rng.random(900) < 0.2 + 0.5 * scores, rng.random(900) + 0.5
+
+
+FROM_SUMS = {
+    "default": metrics.calibration_error,
+    "squared": partial(metrics.calibration_error, squared=True),
+    "unbiased": partial(metrics.calibration_error, method="unbiased"),
+    "l1": partial(metrics.calibration_error, norm="l1"),
+    "norm 3": partial(metrics.calibration_error, norm=3),
+    "max": partial(metrics.calibration_error, norm="max", method="plugin"),
+    "ece": metrics.expected_calibration_error,
+    "mce": metrics.maximum_calibration_error,
+    "brier": metrics.brier_decomposition,
+    "log-loss": metrics.log_loss_decomposition,
+    "validity": metrics.validity_curve,
+    "conditional": partial(metrics.validity_curve, epsilons=[0, 0.1, 0.5], conditional=True),
+}
+
+
+@pytest.mark.parametrize("call", FROM_SUMS.values(), ids=FROM_SUMS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_in_place_of_rows(call, weighted):
+    for scores, labels, weights in _shapes():
+        rows = {"sample_weight": weights} if weighted else {}
+        statistics = reliability_curve(labels, scores, binning=7, **rows)
+        expected = call(labels, scores, binning=FixedEdges(statistics.edges), **rows)
+        np.testing.assert_allclose(call(statistics), expected, rtol=1e-9, atol=1e-12)  # sums in another order
+        assert reliability_curve(statistics) is statistics
+
+
+@pytest.mark.parametrize("metric", [metrics.kuiper_calibration_error, metrics.kolmogorov_smirnov_calibration_error])
+def test_cumulative_differences_of_bins_with_one_score_each(metric):
+    rng = np.random.default_rng(6)
+    scores, labels, weights = np.round(rng.random(200), 2), rng.random(200) < 0.4, rng.random(200)
+    points = reliability_curve(labels, scores, binning=UniqueScores(), sample_weight=weights)
+    assert metric(points) == pytest.approx(metric(labels, scores, sample_weight=weights), abs=1e-12)
+    with refused(ValueError, "BinStatistics", "UniqueScores", "y_true and y_proba"):
+        metric(reliability_curve(labels, scores, binning=3))
+
+
+NEED_ROWS = {
+    "sweep": metrics.sweep_calibration_error,
+    "smooth": metrics.smooth_calibration_error,
+    "kde": metrics.kde_calibration_error,
+    "neighborhood": metrics.neighborhood_calibration_error,
+    "groupwise": metrics.groupwise_calibration_error,
+    "slope": metrics.calibration_slope_intercept,
+    "label-binned": partial(metrics.calibration_error, method="label_binned"),
+    "binning": partial(metrics.calibration_error, binning=5),
+    "binning of a curve": partial(reliability_curve, binning=5),
+    "sample_weight": partial(metrics.calibration_error, sample_weight=np.ones(50)),
+    "labels": partial(metrics.brier_decomposition, labels=[0, 1]),
+    "pos_label": partial(metrics.validity_curve, pos_label=1),
+    "marginal": partial(metrics.calibration_error, multiclass="marginal"),
+    "y_proba": lambda statistics: metrics.calibration_error(statistics, [0.5]),
+}
+
+
+@pytest.mark.parametrize("call", NEED_ROWS.values(), ids=NEED_ROWS)
+def test_what_needs_rows_refuses_sums_by_name(call):
+    statistics = BinStatistics.from_scores(*_rows(50)[:2], EDGES)
+    with refused(ValueError, "BinStatistics", "the score and the label of each row"):
+        call(statistics)
+
+
+def test_missing_scores_are_named():
+    with refused(ValueError, "y_proba", "found None", "ndarray"):
+        metrics.calibration_error(np.array([0, 1]))
+
+
+def test_thin_bins_of_a_table_are_refused_too():
+    with refused(ValueError, "fewer than two rows"):
+        metrics.calibration_error(reliability_curve([0, 1, 1], [0.1, 0.2, 0.3], binning=3))
+
+
+# Made by hand
+
+
+SOUND = {
+    "edges": [0, 0.5, 1],
+    "count": [10, 4],
+    "weight": [10, 6.5],
+    "weighted_score": [3, 5.2],
+    "weighted_label": [4, 5],
+    "weighted_score_squared": [1, 4.2],
+    "weighted_score_label": [1.2, 4],
+}
+
+
+def test_sums_given_by_hand():
+    statistics = BinStatistics(**SOUND)
+    assert [field.name for field in fields(BinStatistics)] == list(SOUND)
+    assert statistics.count.dtype == np.int64
+    assert statistics.weight.dtype == np.float64
+    # |.3 - .4| of 10 and |.8 - .769| of 6.5
+    assert metrics.expected_calibration_error(statistics) == pytest.approx((1 + 0.2) / 16.5)
+    empty_first = {name: [0, *np.atleast_1d(value)[1:]] for name, value in SOUND.items()}
+    assert metrics.expected_calibration_error(BinStatistics(**empty_first)) == pytest.approx(0.2 / 6.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("edges", [0, 0.5, 0.5], ["edges", "increasing", "0.5"]),
+        ("edges", [0, 0.5, 2], ["edges", "[0, 1]"]),
+        ("edges", [0, 1], ["count", "1 bins", "(2,)"]),
+        ("edges", [[0, 0.5, 1]], ["edges"]),
+        ("count", [10.0, 4.0], ["count", "whole numbers", "float64"]),
+        ("count", [10, -4], ["count", "bin 1"]),
+        ("count", [10, 0], ["count", "weight", "bin 1"]),
+        ("count", ["a", "b"], ["count", "numbers"]),
+        ("weight", [10, 0], ["weight", "bin 1"]),
+        ("weight", [10, np.nan], ["weight", "finite", "nan"]),
+        ("weight", [10, 6, 3], ["weight", "(3,)"]),
+        ("weighted_score", [5.2, 5.2], ["weighted_score", "inside the bin", "bin 0"]),
+        ("weighted_score", [3, 3], ["weighted_score", "bin 1"]),
+        ("weighted_label", [4, 7], ["weighted_label", "between 0 and weight", "bin 1"]),
+        ("weighted_label", [-1, 5], ["weighted_label", "bin 0"]),
+        ("weighted_score_squared", [0.8, 4.2], ["weighted_score_squared", "bin 0"]),
+        ("weighted_score_squared", [1.6, 4.2], ["weighted_score_squared", "bin 0"]),
+        ("weighted_score_squared", [np.inf, 4.2], ["weighted_score_squared", "finite"]),
+        ("weighted_score_label", [2.1, 4], ["weighted_score_label", "bin 0"]),
+        ("weighted_score_label", [1.2, 5.2], ["weighted_score_label", "bin 1"]),
+        ("weighted_score_label", [1.2, None], ["weighted_score_label"]),
+    ],
+)
+def test_sums_that_no_rows_have(name, value, words):
+    with refused(ValueError, *words):
+        BinStatistics(**{**SOUND, name: value})
+
+
+def test_no_rows_at_all():
+    by_hand = BinStatistics(**{name: [0, 0] if name != "edges" else value for name, value in SOUND.items()})
+    part = BinStatistics.from_scores([], [], SOUND["edges"])  # an empty part of the rows
+    for empty in (by_hand, part):
+        assert repr(empty) == "BinStatistics(n_bins=2, n_rows=0)"
+        assert BinStatistics(**SOUND).merge(empty).weight.tolist() == SOUND["weight"]
+        for metric in (metrics.calibration_error, reliability_curve, metrics.brier_decomposition):
+            with refused(ValueError, "BinStatistics", "every bin is empty"):
+                metric(empty)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([0.2, 1.2], [0, 1], [0, 1]), ["scores", "[0, 1]", "row 1"]),
+        (([[0.2, 0.8]], [0], [0, 1]), ["scores", "one column", "2"]),
+        (([0.2, 0.3], [0, 2], [0, 1]), ["labels", "0 and 1"]),
+        (([0.2, 0.3], ["a", "b"], [0, 1]), ["labels", "0 and 1"]),
+        (([0.2, 0.3], [0], [0, 1]), ["labels", "1 rows"]),
+        (([0.2, 0.3], [0, 1], [0, 0.5, 0.2]), ["edges", "increasing"]),
+        (([0.2, 0.3], [0, 1], [0, 1], [1, -1]), ["sample_weight", "row 1"]),
+        (([], [1], [0, 1]), ["scores", "empty"]),
+    ],
+)
+def test_rows_are_checked(arguments, words):
+    with refused(ValueError, *words):
+        BinStatistics.from_scores(*arguments)
+
+
+def test_rows_of_weight_zero_do_not_count():
+    found = BinStatistics.from_scores([0.2, 0.3, 0.9], [1, 0, 1], [0, 0.5, 1], [1.5, 0, 2])
+    assert found.count.tolist() == [1, 1]
+    assert found.weighted_label.tolist() == [1.5, 2]
+
+
+def test_numbers_of_tables_pass():
+    # What `from_scores` makes is sound itself, in any precision and with points and weights.
+    for dtype in (np.float64, np.float32):
+        for scores, labels, weights in _shapes():
+            for weight in (None, weights, weights * 1e-6):
+                for edges in (EDGES, [0, 1], np.linspace(0, 1, 400), [0, 0, 0.3, 1]):
+                    made = BinStatistics.from_scores(scores.astype(dtype), labels, edges, weight)
+                    BinStatistics(*(getattr(made, field.name) for field in fields(made)))
+
+
+def test_frame_and_text():
+    pytest.importorskip("pandas")
+    statistics = BinStatistics(**SOUND)
+    frame = statistics.to_frame()
+    assert frame.columns.tolist() == [
+        "lower_edge", "upper_edge", "count", "weight", "share", "mean_score", "event_frequency",
+    ]  # fmt: skip
+    assert frame["upper_edge"].tolist() == [0.5, 1]
+    assert frame["mean_score"].tolist() == pytest.approx([0.3, 0.8])
+    assert repr(statistics) == "BinStatistics(n_bins=2, n_rows=14, mean_score=0.49697, event_frequency=0.545455)"

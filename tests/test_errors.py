@@ -197,7 +197,8 @@ def test_squared_may_be_negative():
     [
         ({"norm": 0.5}, ["norm", "at least 1", "0.5"]),
         ({"norm": np.nan}, ["norm", "nan"]),
-        ({"norm": "l1"}, ["norm", "l1"]),
+        ({"norm": "l3"}, ["norm", "'l1'", "'max'", "'l3'"]),
+        ({"norm": "max"}, ["max", 'method="plugin"']),
         ({"norm": True}, ["norm", "True"]),
         ({"norm": np.inf}, ["norm=np.inf", 'method="plugin"']),
         ({"norm": np.inf, "method": "label_binned"}, ["norm=np.inf", "plugin"]),

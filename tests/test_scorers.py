@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 
 from skcalib.binning import EqualWidth
 from skcalib.metrics import calibration_error, expected_calibration_error, get_scorer, get_scorer_names
-from skcalib.metrics._scorers import _SCORERS
+from skcalib.metrics._table import scorers
 
 X, Y = make_classification(400, n_features=6, random_state=0)
 X3, Y3 = make_classification(400, n_features=6, n_informative=4, n_classes=3, random_state=0)
@@ -50,7 +50,7 @@ def _scorer(name, **options):
 
 @every_scorer
 def test_scorer_is_minus_the_metric(name):
-    metric, defaults = _SCORERS[name]
+    metric, defaults = scorers()[name]
     options = {**defaults, **OPTIONS.get(name, {})}
     model = LogisticRegression().fit(X, Y)
     assert _scorer(name)(model, X, Y) == pytest.approx(-metric(Y, model.predict_proba(X), **options))
@@ -94,7 +94,7 @@ def test_labels_of_pandas_and_polars_score_the_same():
 def test_a_class_missing_from_the_test_fold(name):
     model = LogisticRegression().fit(X3, np.array(["a", "b", "c"])[Y3])
     rows = Y3 > 0
-    metric, defaults = _SCORERS[name]
+    metric, defaults = scorers()[name]
     expected = metric(Y3[rows], model.predict_proba(X3[rows]), labels=[0, 1, 2], **defaults, **OPTIONS.get(name, {}))
     assert _scorer(name)(model, X3[rows], np.array(["a", "b", "c"])[Y3[rows]]) == pytest.approx(-expected)
     # one class alone in the fold of a binary problem
@@ -107,7 +107,7 @@ def test_a_class_missing_from_the_training_fold(name):
     seen = Y3 != 1
     model = LogisticRegression().fit(X3[seen], np.array(["a", "b", "c"])[Y3[seen]])
     proba = np.insert(model.predict_proba(X3), 1, 0, axis=1)  # no probability for the class never seen
-    metric, defaults = _SCORERS[name]
+    metric, defaults = scorers()[name]
     expected = metric(Y3, proba, **defaults, **OPTIONS.get(name, {}))
     assert _scorer(name)(model, X3, np.array(["a", "b", "c"])[Y3]) == pytest.approx(-expected)
 

@@ -1,16 +1,29 @@
 """Many classes as binary problems: top-label and one-vs-rest (marginal), once for everybody."""
 
+import reprlib
 from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._bins.statistics import BinStatistics
+from skcalib._bins.statistics import BinStatistics, bin_statistics
+from skcalib._input.scalars import check_option
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order, sorted_rows
+from skcalib.binning._distinct_scores import DistinctScores
 
-__all__ = ["BinaryTask", "binary_tasks", "resolve_multiclass", "spread_top_label", "top_label"]
+__all__ = [
+    "BinaryTask",
+    "BinnedTask",
+    "binary_tasks",
+    "check_rows_or_bins",
+    "resolve_multiclass",
+    "spread_top_label",
+    "top_label",
+]
 
 
+_ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
 _COLUMNS = 32  # that are copied at a time: each cache line of the rows is read once for 16 or 8 of them
 
 
@@ -22,12 +35,76 @@ class BinaryTask(NamedTuple):
     sample_weight: np.ndarray | None
 
     def statistics(self, strategy, *, squares=True):
-        """Return the bin statistics under a binning strategy; see `BinStatistics.from_scores` for `squares`."""
+        """Return the bin statistics under a binning strategy; see `bin_statistics` for `squares`."""
         scores, labels = self.scores, self.labels
         if self.sample_weight is None and strategy._sorts(len(scores)) and not in_order(scores):
             scores, labels = sorted_rows(scores, labels)
         edges = strategy.bin_edges(scores, labels, self.sample_weight)
-        return BinStatistics.from_scores(scores, labels, edges, self.sample_weight, squares=squares)
+        return bin_statistics(scores, labels, edges, self.sample_weight, squares=squares)
+
+    def distinct_scores(self):
+        """Return the distinct scores with their weights and positives."""
+        return DistinctScores.from_rows(*self)
+
+
+class BinnedTask:
+    """One binary problem that is known by its sums alone; whoever asks for its rows raises a ValueError."""
+
+    is_binary = True
+
+    def __init__(self, bins):
+        self.bins = bins
+
+    def statistics(self, strategy=None, *, squares=True):
+        """Return the sums; the gate has seen to it that no other strategy was asked for."""
+        return self.bins
+
+    def distinct_scores(self):
+        """Return the distinct scores with their weights and positives, where each bin holds one."""
+        bins = self.bins
+        spread = bins.weighted_score_squared * bins.weight - bins.weighted_score**2
+        if np.any(spread > _ONE_SCORE * bins.weight**2):
+            self._refuse("a BinStatistics with one distinct score a bin (UniqueScores)")
+        filled = bins.weight > 0
+        sums = [np.append(0.0, np.cumsum(total[filled])) for total in (bins.weight, bins.weighted_label)]
+        return DistinctScores(bins.mean_score[filled], *sums)
+
+    def _refuse(self, *needed):
+        needed = " or ".join(["the score and the label of each row (pass y_true and y_proba)", *needed])
+        raise ValueError(f"A BinStatistics holds sums by bin, and this needs {needed}.")
+
+    def __iter__(self):
+        self._refuse()
+
+    @property
+    def scores(self):
+        """Refused."""
+        self._refuse()
+
+    labels = sample_weight = classes = scores
+
+
+def check_rows_or_bins(
+    y_true, y_proba, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None, drop=True
+):
+    """Validate the input of a metric that may be a `BinStatistics`: return `ScoredLabels`, or a `BinnedTask`.
+
+    `binary_tasks` and `resolve_multiclass` take either. `binning` is what the user gave, of any kind: the bins of a
+    `BinStatistics` are made, so that it must be None there, like the other arguments that are about rows.
+    """
+    options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    if not isinstance(y_true, BinStatistics):
+        return check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=drop, **options)
+    options |= {"y_proba": y_proba, "binning": binning, "multiclass": None if multiclass == "auto" else multiclass}
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(
+                f"{name}={reprlib.repr(value)} needs the score and the label of each row, found a BinStatistics, which "
+                "holds the sums of its bins: pass y_true and y_proba."
+            )
+    if not y_true.total_weight > 0:
+        raise ValueError("The BinStatistics holds no rows: every bin is empty.")
+    return BinnedTask(y_true)
 
 
 def top_label(scores):
@@ -38,8 +115,7 @@ def top_label(scores):
 
 def resolve_multiclass(multiclass, data):
     """Return "binary", "top_label" or "marginal" for a metric's `multiclass` and its validated data."""
-    if multiclass not in ("auto", "top_label", "marginal"):
-        raise ValueError(f"multiclass must be 'auto', 'top_label' or 'marginal', found {multiclass!r}.")
+    check_option(multiclass, "multiclass", ("auto", "top_label", "marginal"))
     if multiclass == "auto":
         return "binary" if data.is_binary else "top_label"
     return multiclass
@@ -51,6 +127,9 @@ def binary_tasks(data, multiclass):
     One for "auto" with two classes (the positive class) and for "top_label" (is the predicted class right), one a
     class for "marginal". Two classes given as one score count as the columns (1 - s, s).
     """
+    if isinstance(data, BinnedTask):
+        yield data
+        return
     kind = resolve_multiclass(multiclass, data)
     weight = data.sample_weight
     if kind == "binary":

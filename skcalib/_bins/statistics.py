@@ -4,78 +4,124 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from skcalib._input.labels import check_label_vector, zero_one
+from skcalib._input.scores import check_scores
+from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._intervals import binomial_interval
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order
 from skcalib.binning._lookup import BinLookup
 
-__all__ = ["BinStatistics"]
+__all__ = ["BinStatistics", "bin_statistics", "unchecked_statistics"]
 
 _FIRST_FEW = 256
+_ROUNDING = 1e-6  # by which a mean may miss its limits: scores may have come in single precision
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BinStatistics:
-    """Sums over the rows of each bin, and what follows from them.
+    """Sums over the rows of each bin: all that a binned error, a curve or a reliability diagram needs.
+
+    A metric that can be computed from these sums takes them in place of ``(y_true, y_proba)``. Sums of parts of the
+    rows add up by `merge`, so that the rows need never be in memory together.
 
     Parameters
     ----------
-    edges : ndarray of shape (n_bins + 1,)
-        Edges of the right-closed bins, the first one closed on both sides.
-    count : ndarray of int, shape (n_bins,)
+    edges : array-like of shape (n_bins + 1,)
+        Increasing edges of the right-closed bins in [0, 1], the first bin closed on both sides.
+    count : array-like of int, shape (n_bins,)
         Number of rows.
-    weight, weight_squared : ndarray of shape (n_bins,)
-        Sums of w and w^2; both equal `count` without weights.
-    weighted_score, weighted_label : ndarray of shape (n_bins,)
-        Sums of w s and w y, y in {0, 1}.
-    weighted_score_squared, weighted_score_label : ndarray of shape (n_bins,)
-        Sums of w s^2 and w s y.
+    weight : array-like of shape (n_bins,)
+        Sums of the weights w; equal to `count` without weights.
+    weighted_score, weighted_label : array-like of shape (n_bins,)
+        Sums of w s and of w y: s is the score, y the label, 0 or 1.
+    weighted_score_squared, weighted_score_label : array-like of shape (n_bins,)
+        Sums of w s^2 and of w s y.
 
     Attributes
     ----------
     mean_score, event_frequency : ndarray of shape (n_bins,)
-        Means of s and of y. An empty bin says its midpoint for both: see `weight` and `interval` for what it is worth.
+        Means of s and of y. Both are the midpoint for an empty bin, whose `weight` is 0.
     share : ndarray of shape (n_bins,)
         Share of the total weight.
 
+    Raises
+    ------
+    ValueError
+        If a sum is missing or not finite, or if no rows can have these sums.
+
     Examples
     --------
-    >>> import numpy as np
-    >>> from skcalib.metrics import reliability_curve
-    >>> curve = reliability_curve([0, 1, 1, 1], [0.2, 0.4, 0.8, 0.9], binning=2)
-    >>> curve.mean_score.round(3).tolist(), curve.event_frequency.tolist(), curve.weight.tolist()
-    ([0.3, 0.85], [0.5, 1.0], [2.0, 2.0])
+    >>> from skcalib.metrics import BinStatistics, calibration_error
+    >>> edges = [0, 0.5, 1]
+    >>> monday = BinStatistics.from_scores([0.2, 0.4], [0, 1], edges)
+    >>> tuesday = BinStatistics.from_scores([0.8, 0.9], [1, 1], edges)
+    >>> both = monday.merge(tuesday)
+    >>> both
+    BinStatistics(n_bins=2, n_rows=4, mean_score=0.575, event_frequency=0.75)
+    >>> both.mean_score.round(3).tolist(), both.event_frequency.tolist()
+    ([0.3, 0.85], [0.5, 1.0])
+    >>> round(calibration_error(both, norm="l1", method="plugin"), 3)
+    0.175
     """
 
     edges: np.ndarray
     count: np.ndarray
     weight: np.ndarray
-    weight_squared: np.ndarray
     weighted_score: np.ndarray
     weighted_label: np.ndarray
     weighted_score_squared: np.ndarray
     weighted_score_label: np.ndarray
 
-    @classmethod
-    def from_scores(cls, scores, labels, edges, sample_weight=None, *, squares=True):
-        """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,) or None.
+    def __post_init__(self):
+        for field in fields(self):
+            object.__setattr__(self, field.name, _as_sums(getattr(self, field.name), field.name))
+        _check_edges(self.edges)
+        for field in fields(self)[1:]:
+            if getattr(self, field.name).shape != (self.n_bins,):
+                found = getattr(self, field.name).shape
+                raise ValueError(f"{field.name} must have one entry for each of {self.n_bins} bins, found {found}.")
+        _check_consistency(self)
 
-        The sums of w s^2 are NaN without `squares`: few need them, and they are a fifth of the work.
+    @classmethod
+    def from_scores(cls, scores, labels, edges, sample_weight=None):
+        """Sum rows by bin; rows in parts give the same by `merge`.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,)
+            Probabilities of the event, in [0, 1].
+        labels : array-like of shape (n,)
+            Whether the event happened: 0 and 1, or booleans.
+        edges : array-like of shape (n_bins + 1,)
+            Increasing edges in [0, 1], for instance of ``EqualMass(15).bin_edges(scores)``. Scores beyond the outer
+            edges belong to the outer bins.
+        sample_weight : array-like of shape (n,), default=None
+            Weights, which count as repeated rows.
+
+        Returns
+        -------
+        statistics : BinStatistics
+            The sums.
+
+        Raises
+        ------
+        ValueError
+            For scores, labels, weights or edges that are not as described.
         """
-        lookup = BinLookup(edges, len(scores))
-        sums = np.zeros((7, len(edges) - 1))
-        for rows in row_blocks(len(scores), at_least=4 * len(edges)):
-            block = scores[rows].astype(np.float64, copy=False)
-            if sample_weight is None and in_order(block):
-                _add_runs(sums, block, labels[rows], edges, squares)
-            elif sample_weight is None and _mostly_lowest(block, edges):
-                _add_above_lowest(sums, lookup, block, labels[rows], squares)
-            else:
-                weight = None if sample_weight is None else sample_weight[rows]
-                _add_cells(sums, lookup(block), block, labels[rows], weight, squares)
-        if not squares:
-            sums[5] = np.nan
-        return cls(edges, sums[0].astype(np.int64), *sums[1:])
+        if np.size(scores) == 0 == np.size(labels):  # an empty part
+            return bin_statistics(np.empty(0), np.empty(0, dtype=bool), _check_edges(_as_sums(edges, "edges")))
+        scores = check_scores(scores, name="scores")
+        if scores.shape[1] != 1:
+            raise ValueError(f"scores must be one column of probabilities, found {scores.shape[1]}.")
+        labels = check_label_vector(labels, len(scores), name="labels", scores_name="scores")
+        events = zero_one(labels)
+        if events is None:
+            raise ValueError("labels must be 0 and 1 or booleans: compare them with the positive label first.")
+        edges = _check_edges(_as_sums(edges, "edges"))
+        weight = check_sample_weight(sample_weight, len(scores))
+        scores, events, weight = drop_zero_weight(weight, scores[:, 0], events)
+        return bin_statistics(scores, events, edges, weight)
 
     def merge(self, other):
         """Return the statistics of the rows of both; the edges must be equal.
@@ -102,7 +148,28 @@ class BinStatistics:
             for field in fields(self)
             if field.name != "edges"
         }
-        return BinStatistics(edges=self.edges, **sums)
+        return unchecked_statistics(self.edges, **sums)
+
+    def to_frame(self):
+        """Return a pandas DataFrame with a row for each bin.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Columns `lower_edge`, `upper_edge`, `count`, `weight`, `share`, `mean_score` and `event_frequency`.
+        """
+        import pandas as pd
+
+        names = ("count", "weight", "share", "mean_score", "event_frequency")
+        edges = {"lower_edge": self.edges[:-1], "upper_edge": self.edges[1:]}
+        return pd.DataFrame({**edges, **{name: getattr(self, name) for name in names}})
+
+    def __repr__(self):
+        parts = [f"n_bins={self.n_bins}", f"n_rows={self.count.sum()}"]
+        if self.total_weight:
+            parts.append(f"mean_score={self.weighted_score.sum() / self.total_weight:.6g}")
+            parts.append(f"event_frequency={self.weighted_label.sum() / self.total_weight:.6g}")
+        return f"BinStatistics({', '.join(parts)})"
 
     @property
     def n_bins(self):
@@ -121,12 +188,12 @@ class BinStatistics:
 
     @property
     def mean_score(self):
-        """Mean score of each bin; an empty bin says its midpoint."""
+        """Mean score of each bin; the midpoint of an empty bin."""
         return self._mean(self.weighted_score)
 
     @property
     def event_frequency(self):
-        """Mean label of each bin; an empty bin says its midpoint."""
+        """Mean label of each bin; the midpoint of an empty bin."""
         return self._mean(self.weighted_label)
 
     @property
@@ -156,6 +223,35 @@ class BinStatistics:
         return np.divide(total, self.weight, out=out, where=self.weight > 0)
 
 
+def bin_statistics(scores, labels, edges, sample_weight=None, *, squares=True):
+    """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,) or None, by valid edges.
+
+    The sums of w s^2 are NaN without `squares`: few need them, and they are a fifth of the work.
+    """
+    lookup = BinLookup(edges, len(scores))
+    sums = np.zeros((6, len(edges) - 1))
+    for rows in row_blocks(len(scores), at_least=4 * len(edges)):
+        block = scores[rows].astype(np.float64, copy=False)
+        if sample_weight is None and in_order(block):
+            _add_runs(sums, block, labels[rows], edges, squares)
+        elif sample_weight is None and _mostly_lowest(block, edges):
+            _add_above_lowest(sums, lookup, block, labels[rows], squares)
+        else:
+            weight = None if sample_weight is None else sample_weight[rows]
+            _add_cells(sums, lookup(block), block, labels[rows], weight, squares)
+    if not squares:
+        sums[4] = np.nan
+    return unchecked_statistics(edges, sums[0].astype(np.int64), *sums[1:])
+
+
+def unchecked_statistics(edges, *sums, **named_sums):
+    """Return statistics of sums that the library made itself; they may have leading axes (..., n_bins)."""
+    statistics = object.__new__(BinStatistics)
+    names = [field.name for field in fields(BinStatistics)]
+    vars(statistics).update(zip(names, (edges, *sums), strict=False), **named_sums)
+    return statistics
+
+
 def _mostly_lowest(scores, edges):
     """Return whether most of the first few scores lie in the first bin, as those of one of many classes do."""
     first = scores[:_FIRST_FEW]
@@ -169,12 +265,12 @@ def _add_above_lowest(sums, lookup, scores, labels, squares):
     events = np.flatnonzero(labels)
     lowest = scores.copy()
     lowest[above] = 0
-    sums[:3, 0] += len(scores) - len(above)
-    sums[3, 0] += lowest.sum()
-    sums[4, 0] += len(events) - np.count_nonzero(labels[above])
+    sums[:2, 0] += len(scores) - len(above)
+    sums[2, 0] += lowest.sum()
+    sums[3, 0] += len(events) - np.count_nonzero(labels[above])
     if squares:
-        sums[5, 0] += lowest @ lowest
-    sums[6, 0] += lowest[events].sum()
+        sums[4, 0] += lowest @ lowest
+    sums[5, 0] += lowest[events].sum()
 
 
 def _add_cells(sums, bins, scores, labels, sample_weight, squares):
@@ -182,7 +278,7 @@ def _add_cells(sums, bins, scores, labels, sample_weight, squares):
     n_bins = sums.shape[1]
     weighted_score = scores if sample_weight is None else scores * sample_weight
     if squares:
-        sums[5] += np.bincount(bins, weights=weighted_score * scores, minlength=n_bins)
+        sums[4] += np.bincount(bins, weights=weighted_score * scores, minlength=n_bins)
     cell = bins
     cell *= 2
     cell += labels
@@ -190,14 +286,13 @@ def _add_cells(sums, bins, scores, labels, sample_weight, squares):
     def by_cell(values):
         return np.bincount(cell, weights=values, minlength=2 * n_bins).reshape(n_bins, 2)
 
-    weight = weight_squared = count = by_cell(None)
-    if sample_weight is not None:
-        weight, weight_squared = by_cell(sample_weight), by_cell(sample_weight**2)
+    count = by_cell(None)
+    weight = count if sample_weight is None else by_cell(sample_weight)
     score = by_cell(weighted_score)
-    for row, of_cell in enumerate((count, weight, weight_squared, score)):
+    for row, of_cell in enumerate((count, weight, score)):
         sums[row] += of_cell.sum(axis=1)
-    sums[4] += weight[:, 1]
-    sums[6] += score[:, 1]
+    sums[3] += weight[:, 1]
+    sums[5] += score[:, 1]
 
 
 def _add_runs(sums, scores, labels, edges, squares):
@@ -207,8 +302,58 @@ def _add_runs(sums, scores, labels, edges, squares):
     filled = count > 0
     starts = (ends - count)[filled]
     events = labels.astype(np.float64)
-    sums[:3] += count  # the rows, their weights and the squares of these
-    for row, values in ((3, scores), (4, events), (6, scores * events)):
+    sums[:2] += count  # the rows and their weights
+    for row, values in ((2, scores), (3, events), (5, scores * events)):
         sums[row, filled] += np.add.reduceat(values, starts)
     if squares:
-        sums[5, filled] += np.add.reduceat(scores * scores, starts)
+        sums[4, filled] += np.add.reduceat(scores * scores, starts)
+
+
+def _as_sums(values, name):
+    """Return a field of the statistics as float64 (int64 for `count`), finite."""
+    try:
+        array = np.asarray(values)
+        numbers = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers, found {values!r}.") from None
+    if name == "count":
+        if array.dtype.kind not in "iu":
+            raise ValueError(f"count must hold whole numbers, found {array.dtype}.")
+        return array.astype(np.int64)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must be finite, found {numbers[~np.isfinite(numbers)][0]}.")
+    return numbers
+
+
+def _check_edges(edges):
+    increase = edges.ndim == 1 and len(edges) > 1 and edges[0] <= edges[1] and np.all(np.diff(edges[1:]) > 0)
+    if not (increase and edges[0] >= 0 and edges[-1] <= 1):
+        raise ValueError(f"edges must be at least two increasing numbers in [0, 1], found {edges.tolist()}.")
+    return edges
+
+
+def _check_consistency(statistics):
+    """Raise unless some rows have these sums: each condition is that of a row in its bin, summed."""
+    w, ws, wy = statistics.weight, statistics.weighted_score, statistics.weighted_label
+    wss, wsy = statistics.weighted_score_squared, statistics.weighted_score_label
+    low, high = statistics.edges[:-1], statistics.edges[1:]
+    slack = _ROUNDING * w
+    least_square = np.divide(ws**2, w, out=np.zeros_like(w), where=w > 0)
+
+    def within(sums, lowest, highest):
+        return (lowest - slack <= sums) & (sums <= highest + slack)
+
+    conditions = {
+        "count must not be negative": statistics.count >= 0,
+        "weight must be positive exactly where count is": (w > 0) == (statistics.count > 0),
+        "weighted_score must be that of scores inside the bin": within(ws, low * w, high * w),
+        "weighted_label must lie between 0 and weight": within(wy, 0, w),
+        "weighted_score_squared must be at least weighted_score^2 / weight, and that of scores inside the bin": within(
+            wss, least_square, (low + high) * ws - low * high * w
+        ),
+        "weighted_score_label must be that of scores inside the bin": within(wsy, low * wy, high * wy)
+        & within(ws - wsy, low * (w - wy), high * (w - wy)),
+    }
+    for condition, holds in conditions.items():
+        if not holds.all():
+            raise ValueError(f"BinStatistics: {condition}, which bin {int(np.argmin(holds))} contradicts.")

@@ -51,6 +51,11 @@ def check_scored_labels(
     y_true, y_proba, *, multiclass="auto", sample_weight=None, pos_label=None, labels=None, drop=True
 ):
     """Validate the input of a metric; see `ScoredLabels`. With `drop=False` rows of weight zero are kept."""
+    if y_proba is None:
+        raise ValueError(
+            f"y_proba must have shape (n,) or (n, n_classes), found None (), beside a {type(y_true).__name__}. "
+            "This needs the score and the label of each row, of which a BinStatistics holds sums by bin only."
+        )
     scores, *top = checked_scores(
         y_proba,
         name="y_proba",

@@ -2,7 +2,7 @@
 
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils import _safe_indexing as safe_indexing
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, InvalidParameterError, StrOptions
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_method_params as check_method_params
@@ -12,6 +12,7 @@ __all__ = [
     "BaseScorer",
     "HasMethods",
     "Interval",
+    "InvalidParameterError",
     "StrOptions",
     "check_feature_names_in",
     "check_method_params",

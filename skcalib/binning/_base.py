@@ -1,17 +1,19 @@
 """Base of the binning strategies, and the one rule that assigns a score to a bin."""
 
 import math
-from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from skcalib._defaults import DefaultObjects
+from skcalib._input.scalars import check_int, invalid
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning._lookup import BinLookup
 
 # Cumulative weights are sums of floats: a cut counts as reached within this share of the total. Exact for counts.
 WEIGHT_TOLERANCE = 1e-12
+
+_MOST_BINS = 10**6
 
 
 class BaseBinning(DefaultObjects, BaseEstimator):
@@ -113,18 +115,16 @@ def assign_bins(scores, edges):
     return bins
 
 
-def resolve_n_bins(n_bins, n_rows, sample_weight=None):
-    """Return the number of bins that an `n_bins` parameter means for so many rows."""
+def resolve_n_bins(n_bins, n_rows, sample_weight=None, *, maximum=_MOST_BINS):
+    """Return the number of bins that an `n_bins` parameter means for so many rows; rows may always be as many bins."""
     n_rows = n_rows if sample_weight is None else max(1, round(float(np.sum(sample_weight))))
     if isinstance(n_bins, str):
         rules = {"sqrt": math.sqrt, "cube_root": math.cbrt}
         if n_bins not in rules:
-            raise ValueError(f"n_bins must be an int, 'sqrt', 'cube_root' or a callable, found {n_bins!r}.")
+            raise invalid("n_bins", "an int, 'sqrt', 'cube_root' or a callable", n_bins)
         return math.ceil(rules[n_bins](n_rows) - 1e-9)
     wanted = n_bins(n_rows) if callable(n_bins) else n_bins
-    if not isinstance(wanted, Integral) or isinstance(wanted, bool) or wanted < 1:
-        raise ValueError(f"n_bins must be (or return) an int of at least 1, found {wanted!r}.")
-    return int(wanted)
+    return check_int(wanted, "n_bins", maximum=max(maximum, n_rows))
 
 
 def edges_above(ordered, positions):

@@ -40,15 +40,15 @@ class EqualMass(BaseBinning):
         return True
 
     def _edges(self, scores, y, sample_weight):
-        n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight)
-        tolerance = 0.0 if sample_weight is None else WEIGHT_TOLERANCE
         if sample_weight is None:
             distinct = sorted_scores(scores)  # repetitions do no harm below
-            n_bins = min(n_bins, len(scores))  # more bins than rows are one a row
+            # More bins than rows are one a row, however many are asked for.
+            n_bins = min(resolve_n_bins(self.n_bins, len(scores), maximum=2**53), len(scores))
             cuts = -(-np.arange(1, n_bins) * len(scores) // n_bins) - 1
         else:
             distinct, cumulative = _cumulative_weight(scores, sample_weight)
-            reached = np.arange(1, n_bins) * (cumulative[-1] * (1 - tolerance))
+            n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight)
+            reached = np.arange(1, n_bins) * (cumulative[-1] * (1 - WEIGHT_TOLERANCE))
             cuts = np.searchsorted(cumulative * n_bins, reached, side="left")
         return edges_above(distinct, cuts)
 

@@ -1,10 +1,10 @@
 """Bins that lose the least information about the event."""
 
 import math
-from numbers import Real
 
 import numpy as np
 
+from skcalib._input.scalars import check_number
 from skcalib.binning._base import BaseBinning, edges_above, resolve_n_bins
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.binning._least_loss import least_loss_cuts
@@ -50,8 +50,8 @@ class InformationPreserving(BaseBinning):
         self.max_loss = max_loss
 
     def _edges(self, scores, y, sample_weight):
-        if self.max_loss is not None and not (isinstance(self.max_loss, Real) and self.max_loss > 0):
-            raise ValueError(f"max_loss must be a share of the entropy above 0, such as 1e-3, found {self.max_loss!r}.")
+        if self.max_loss is not None:
+            check_number(self.max_loss, "max_loss", above=0)
         as_many_as_needed = self.n_bins is None and self.max_loss is not None
         rule = _four_cube_roots if self.n_bins is None else self.n_bins
         n_bins = None if as_many_as_needed else resolve_n_bins(rule, len(scores), sample_weight)

@@ -1,9 +1,8 @@
 """Bins of another strategy, merged until each holds enough rows."""
 
-from numbers import Real
-
 import numpy as np
 
+from skcalib._input.scalars import check_number
 from skcalib.binning._base import WEIGHT_TOLERANCE, BaseBinning, assign_bins
 from skcalib.binning._check import check_binning
 from skcalib.binning._equal_width import EqualWidth
@@ -54,8 +53,7 @@ class MinimumMass(BaseBinning):
         return check_binning(self.base, EqualWidth())
 
     def _edges(self, scores, y, sample_weight):
-        if not isinstance(self.min_weight, Real) or not self.min_weight > 0:
-            raise ValueError(f"min_weight must be a positive number, found {self.min_weight!r}.")
+        check_number(self.min_weight, "min_weight", above=0, infinite=True)
         edges = np.asarray(self._base()._edges(scores, y, sample_weight), dtype=np.float64)
         mass = np.bincount(assign_bins(scores, edges), weights=sample_weight, minlength=len(edges) - 1)
         closed, held = [], 0.0

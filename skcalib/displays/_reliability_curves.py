@@ -9,14 +9,13 @@ from scipy.special import bdtrik
 from sklearn.utils import check_random_state
 
 from skcalib._bins.reductions import BinaryTask, binary_tasks, resolve_multiclass
-from skcalib._bins.statistics import BinStatistics
+from skcalib._bins.statistics import BinStatistics, bin_statistics
 from skcalib._input.labels import check_groups
+from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.weights import drop_zero_weight
-from skcalib._intervals import check_confidence_level
 from skcalib.binning import BaseBinning, EqualMass, MinimumMass, PoolAdjacentViolators, assign_bins, check_binning
 from skcalib.metrics import calibration_error, calibration_error_interval
-from skcalib.metrics._bootstrap import check_n_resamples
 
 __all__ = ["Band", "CurveOptions", "ReliabilityCurve", "diagram_numbers", "readable_limits"]
 
@@ -132,7 +131,7 @@ class CurveOptions(NamedTuple):
             )
         if not (metric is None or metric == "auto" or callable(metric)):
             raise ValueError(f'metric must be "auto", a function or None, found {metric!r}.')
-        check_n_resamples(n_resamples)
+        check_int(n_resamples, "n_resamples")
         # An error in bins that its own labels made would be biased; that of no bins in particular is the library's.
         error_binning = EqualMass(15) if binning is None or strategy.needs_labels else strategy
         # One seed for all curves: a panel's limits do not depend on which other panels there are.
@@ -196,7 +195,7 @@ def _reliability_curve(task, options, histogram_limits, model, panel=None):
         bars=bars,
         band=band,
         consistency=consistency,
-        histogram=BinStatistics.from_scores(
+        histogram=bin_statistics(
             task.scores, task.labels, np.linspace(*histogram_limits, _HISTOGRAM_BINS + 1), task.sample_weight
         ),
         error=_error_interval(task, options),

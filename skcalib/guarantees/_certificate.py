@@ -5,8 +5,8 @@ from math import ceil
 
 import numpy as np
 
-from skcalib._intervals import check_confidence_level
-from skcalib.guarantees._checks import check_integer, check_option, check_rows_per_bin, union_level
+from skcalib._input.scalars import check_confidence_level, check_option
+from skcalib.guarantees._checks import check_count, check_rows_per_bin, union_level
 from skcalib.guarantees._frequencies import check_frequencies, event_frequency_interval
 from skcalib.guarantees._uniform_mass import uniform_mass_epsilon
 
@@ -174,7 +174,7 @@ def uniform_mass_certificate(
         if inside.sum() != n_samples + 1 - len(inside):
             raise ValueError(
                 f"counts must be the rows strictly inside the {len(inside)} bins, {n_samples + 1 - len(inside)} of "
-                f"n_samples={n_samples}; got {inside.sum():g}. Ties between scores must be broken at random first."
+                f"n_samples={n_samples}; found {inside.sum():g}. Ties between scores must be broken at random first."
             )
     assumptions = (
         _ONE_MODEL,
@@ -261,7 +261,7 @@ def independent_bins_certificate(
     n_samples = int(problems[0][1].sum())
     for _, rows, _ in problems:
         if rows.sum() != n_samples:
-            raise ValueError(f"counts must sum to the same rows in every problem, got {rows.sum():g} and {n_samples}.")
+            raise ValueError(f"counts must sum to the same rows everywhere, found {rows.sum():g} and {n_samples}.")
         check_rows_per_bin(n_samples, len(rows))
     check_option(edges, "edges", tuple(_EDGES))
     assumptions = (_ONE_MODEL, _INDEPENDENT_ROWS, _EDGES[edges])
@@ -330,7 +330,7 @@ def _interval_certificate(problems, method, promise):
 
 
 def _level_per_problem(problems, promise):
-    n_candidates = check_integer(promise["n_candidates"], "n_candidates")
+    n_candidates = check_count(promise["n_candidates"], "n_candidates")
     return union_level(promise["confidence_level"], len(problems) * n_candidates)
 
 
@@ -383,7 +383,7 @@ def _check_problems(positives, counts, predictions):
         outside = ~((predicted >= 0.0) & (predicted <= 1.0))
         if outside.any():
             where = np.flatnonzero(outside)[0]
-            raise ValueError(f"predictions must lie in [0, 1], got {predicted[where]} in bin {where}.")
+            raise ValueError(f"predictions must lie in [0, 1], found {predicted[where]} in bin {where}.")
         problems.append((events, rows, predicted))
     if not problems:
         raise ValueError("counts is empty: a certificate needs at least one binary problem.")

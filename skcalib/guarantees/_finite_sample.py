@@ -6,8 +6,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import betabinom
 
-from skcalib._intervals import check_confidence_level
-from skcalib.guarantees._checks import check_integer, check_real, check_rows_per_bin
+from skcalib._input.scalars import check_confidence_level, check_number
+from skcalib.guarantees._checks import check_count, check_rows_per_bin
 
 
 def sample_split_epsilon(n_binning, n_estimation, n_bins, *, confidence_level=0.9):
@@ -68,7 +68,7 @@ def sample_split_epsilon(n_binning, n_estimation, n_bins, *, confidence_level=0.
     """
     miscoverage = 1.0 - check_confidence_level(confidence_level)
     n_binning, n_bins = check_rows_per_bin(n_binning, n_bins, name="n_binning")
-    n_estimation = check_integer(n_estimation, "n_estimation")
+    n_estimation = check_count(n_estimation, "n_estimation")
     spacings = n_binning // n_bins - 1
     rows = np.arange(n_estimation + 1)
     probability = betabinom.pmf(rows, n_estimation, spacings, n_binning + 1 - spacings)
@@ -132,9 +132,9 @@ def plugin_square_bound(n_samples, n_bins, calibration_error, *, confidence_leve
     >>> round(plugin_square_bound(1000, 10, 0.0), 4), round(plugin_square_bound(1000, 100, 0.0), 4)
     (0.0128, 0.0421)
     """
-    n_samples = check_integer(n_samples, "n_samples")
-    n_bins = check_integer(n_bins, "n_bins")
-    error = check_real(calibration_error, "calibration_error", low=0.0, high=1.0)
+    n_samples = check_count(n_samples, "n_samples")
+    n_bins = check_count(n_bins, "n_bins")
+    error = check_number(calibration_error, "calibration_error", at_least=0.0, at_most=1.0)
     t = log(5.0 / (1.0 - check_confidence_level(confidence_level)))
     noise = (n_bins + 2.0 * sqrt(n_bins * t) + 2.0 * t) / (4.0 * n_samples)
     return 2.0 * error * sqrt(2.0 * t / n_samples) + 4.0 * t / (3.0 * n_samples) + noise
@@ -199,7 +199,7 @@ def debiased_square_bound(n_samples, n_bins, calibration_error, *, confidence_le
     """
     tail = plugin_square_bound(n_samples, n_bins, calibration_error, confidence_level=confidence_level)
     n_samples, n_bins = int(n_samples), int(n_bins)
-    n_singletons = check_integer(n_singletons, "n_singletons", minimum=0)
+    n_singletons = check_count(n_singletons, "n_singletons", minimum=0)
     square = float(calibration_error) ** 2
     variance = square * (2.0 - square) / n_samples + n_bins / (4.0 * n_samples**2)
     chebyshev = sqrt(variance / (1.0 - confidence_level))
@@ -242,8 +242,8 @@ def binning_mse_bound(n_bins, *, balance=2.0):
     >>> binning_mse_bound(100)
     0.04
     """
-    n_bins = check_integer(n_bins, "n_bins")
-    return min(1.0, 2.0 * check_real(balance, "balance", low=1.0) / n_bins)
+    n_bins = check_count(n_bins, "n_bins")
+    return min(1.0, 2.0 * check_number(balance, "balance", at_least=1.0) / n_bins)
 
 
 def classwise_scaling_bound(
@@ -320,14 +320,15 @@ def classwise_scaling_bound(
     ...  for deviation in (0.0, 0.01, float("inf"))]
     [0.033, 0.053, 0.228]
     """
-    n_samples = check_integer(n_samples, "n_samples")
-    n_classes = check_integer(n_classes, "n_classes")
-    deviation = check_real(max_deviation, "max_deviation", low=0.0, finite=False)
-    slope = check_real(loss_lipschitz, "loss_lipschitz", low=0.0) * check_real(map_lipschitz, "map_lipschitz", low=0.0)
-    loss_range = check_real(loss_range, "loss_range", low=0.0)
-    low, high = (check_real(bound, "bounds") for bound in bounds)
+    n_samples = check_count(n_samples, "n_samples")
+    n_classes = check_count(n_classes, "n_classes")
+    deviation = check_number(max_deviation, "max_deviation", at_least=0.0, infinite=True)
+    slope = check_number(loss_lipschitz, "loss_lipschitz", at_least=0.0)
+    slope *= check_number(map_lipschitz, "map_lipschitz", at_least=0.0)
+    loss_range = check_number(loss_range, "loss_range", at_least=0.0)
+    low, high = (check_number(bound, "bounds") for bound in bounds)
     if not low <= high:
-        raise ValueError(f"bounds must be (lowest, highest), got {bounds!r}.")
+        raise ValueError(f"bounds must be (lowest, highest), found {bounds!r}.")
     log_failure = log(2.0 / (1.0 - check_confidence_level(confidence_level)))
     width = high - low
     log_points = log(2.0) * np.arange(40)
@@ -388,9 +389,9 @@ def classwise_temperature_bound(
     >>> round(classwise_temperature_bound(10_000, 10, 0.0, (0.5, 2.0), logit_range=5.0), 2)
     0.28
     """
-    logit_range = check_real(logit_range, "logit_range", low=0.0)
-    n_classes = check_integer(n_classes, "n_classes", minimum=2)
-    low, high = (check_real(bound, "bounds", low=0.0) for bound in bounds)
+    logit_range = check_number(logit_range, "logit_range", at_least=0.0)
+    n_classes = check_count(n_classes, "n_classes", minimum=2)
+    low, high = (check_number(bound, "bounds", at_least=0.0) for bound in bounds)
     return classwise_scaling_bound(
         n_samples,
         n_classes,

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from skcalib._intervals import binomial_interval, check_confidence_level
+from skcalib._input.scalars import check_confidence_level
+from skcalib._intervals import binomial_interval
 from skcalib.guarantees._checks import union_level
 
 
@@ -103,7 +104,7 @@ def check_frequencies(positives, counts):
     except (TypeError, ValueError) as error:
         raise ValueError(f"positives and counts must be arrays of numbers: {error}.") from None
     if positives.shape != counts.shape and positives.ndim and counts.ndim:
-        raise ValueError(f"positives and counts need one shape, got {positives.shape} and {counts.shape}.")
+        raise ValueError(f"positives and counts need one shape, found {positives.shape} and {counts.shape}.")
     positives, counts = np.broadcast_arrays(positives, counts)
     # sums of fractional weights may miss each other by rounding
     valid = np.isfinite(counts) & (counts >= 0.0) & (positives >= 0.0) & (positives <= counts * (1.0 + 1e-9))

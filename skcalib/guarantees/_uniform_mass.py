@@ -2,8 +2,8 @@
 
 from math import log, sqrt
 
-from skcalib._intervals import check_confidence_level
-from skcalib.guarantees._checks import check_integer, check_option, check_real, check_rows_per_bin
+from skcalib._input.scalars import check_confidence_level, check_number, check_option
+from skcalib.guarantees._checks import check_count, check_rows_per_bin
 
 _FINEST = 1e-12  # smallest tolerance worth asking for: it takes more than 1e24 rows
 
@@ -188,8 +188,8 @@ def max_n_bins(n_samples, epsilon, *, confidence_level=0.9, kind="conditional", 
     >>> max_n_bins(20_000, 0.05), conditional_epsilon(20_000, 17) <= 0.05 < conditional_epsilon(20_000, 18)
     (17, True)
     """
-    n_samples = check_integer(n_samples, "n_samples", minimum=2)
-    epsilon = check_real(epsilon, "epsilon", low=_FINEST)
+    n_samples = check_count(n_samples, "n_samples", minimum=2)
+    epsilon = check_number(epsilon, "epsilon", at_least=_FINEST)
 
     def tolerance(n_bins):
         return uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundary)
@@ -237,8 +237,8 @@ def min_n_samples(n_bins, epsilon, *, confidence_level=0.9, kind="conditional", 
     >>> min_n_samples(10, 0.1), min_n_samples(10, 0.1, kind="marginal")
     (2660, 1510)
     """
-    n_bins = check_integer(n_bins, "n_bins")
-    epsilon = check_real(epsilon, "epsilon", low=_FINEST)
+    n_bins = check_count(n_bins, "n_bins")
+    epsilon = check_number(epsilon, "epsilon", at_least=_FINEST)
 
     def suffices(n_samples):
         return uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundary) <= epsilon

@@ -1,6 +1,11 @@
 """Calibration metrics with honest statistics, and their scikit-learn scorers."""
 
-from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, neighborhood_calibration_error
+from skcalib._bins.statistics import BinStatistics
+from skcalib.metrics._bin_free import (
+    kolmogorov_smirnov_calibration_error,
+    kuiper_calibration_error,
+    neighborhood_calibration_error,
+)
 from skcalib.metrics._bootstrap import calibration_error_interval
 from skcalib.metrics._by_group import calibration_by_group
 from skcalib.metrics._curves import reliability_curve
@@ -16,6 +21,7 @@ from skcalib.metrics._tests import calibration_test
 from skcalib.metrics._validity import mean_validity_curve, validity_curve
 
 __all__ = [
+    "BinStatistics",
     "brier_decomposition",
     "calibration_by_group",
     "calibration_error",
@@ -28,6 +34,7 @@ __all__ = [
     "groupwise_calibration_error",
     "kde_calibration_error",
     "kolmogorov_smirnov_calibration_error",
+    "kuiper_calibration_error",
     "log_loss_decomposition",
     "maximum_calibration_error",
     "mean_validity_curve",

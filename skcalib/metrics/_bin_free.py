@@ -1,19 +1,23 @@
 """Calibration errors without bins: the cumulative difference and the neighbours in score."""
 
-from numbers import Integral
-
 import numpy as np
 
-from skcalib._input.scored_labels import check_scored_labels
+from skcalib._bins.reductions import check_rows_or_bins
+from skcalib._input.scalars import check_int
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.metrics._errors import check_norm, error_root, power_over_tasks
 
-__all__ = ["error_over_tasks", "kolmogorov_smirnov_calibration_error", "neighborhood_calibration_error"]
+__all__ = [
+    "error_over_tasks",
+    "kolmogorov_smirnov_calibration_error",
+    "kuiper_calibration_error",
+    "neighborhood_calibration_error",
+]
 
 
 def kolmogorov_smirnov_calibration_error(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     multiclass="auto",
     class_weight=None,
@@ -28,8 +32,9 @@ def kolmogorov_smirnov_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels.
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins with one distinct score each, in place of `y_true`, `y_proba` and all that
+        describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
@@ -66,7 +71,76 @@ def kolmogorov_smirnov_calibration_error(
     0.15
     """
     return error_over_tasks(
-        lambda task: _kolmogorov_smirnov(*task),
+        lambda task: _kolmogorov_smirnov(task.distinct_scores()),
+        1,
+        y_true,
+        y_proba,
+        multiclass=multiclass,
+        class_weight=class_weight,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
+
+
+def kuiper_calibration_error(
+    y_true,
+    y_proba=None,
+    *,
+    multiclass="auto",
+    class_weight=None,
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
+):
+    """Kuiper calibration error: the largest cumulative difference of labels and scores over any interval of scores.
+
+    ``max_{a, b} |sum of (y - s) over rows with a < s <= b| / n``: the range of the cumulative differences, of which
+    `kolmogorov_smirnov_calibration_error` is the largest absolute value. It is at least that error, at most twice it,
+    and a lower bound of the l1 error. Also known as ECCE-R and as the cutoff calibration error.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins with one distinct score each, in place of `y_true`, `y_proba` and all that
+        describes rows.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+        See `calibration_error`.
+    class_weight : array-like of shape (K,) or dict, default=None
+        See `calibration_error`.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The label that one column of scores is the probability of.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    error : float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        For input that has no answer.
+
+    References
+    ----------
+    Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu (2022), Metrics of calibration for probabilistic predictions.
+
+    Examples
+    --------
+    The differences y - s add up to -.2, .4, -.2 and .0 over four rows: from -.2 to .4.
+
+    >>> from skcalib.metrics import kuiper_calibration_error
+    >>> round(kuiper_calibration_error([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8]), 6)
+    0.15
+    """
+    return error_over_tasks(
+        lambda task: _kuiper(task.distinct_scores()),
         1,
         y_true,
         y_proba,
@@ -80,7 +154,7 @@ def kolmogorov_smirnov_calibration_error(
 
 def neighborhood_calibration_error(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     n_neighbors=None,
     norm=1,
@@ -104,7 +178,7 @@ def neighborhood_calibration_error(
         Probabilities in [0, 1].
     n_neighbors : int, default=None
         Least number of neighbours (total weight), between 1 and n; None means the square root of n, rounded up.
-    norm : float, default=1
+    norm : float or {"l1", "l2", "max"}, default=1
         p >= 1, or ``np.inf`` for the largest row.
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         See `calibration_error`.
@@ -141,7 +215,7 @@ def neighborhood_calibration_error(
     """
     norm = check_norm(norm)
     return error_over_tasks(
-        lambda task: _neighborhood_power(*task, norm, n_neighbors),
+        lambda task: _neighborhood_power(DistinctScores.from_rows(*task), norm, n_neighbors),
         norm,
         y_true,
         y_proba,
@@ -155,7 +229,7 @@ def neighborhood_calibration_error(
 
 def error_over_tasks(task_power, norm, y_true, y_proba, *, multiclass, class_weight, sample_weight, pos_label, labels):
     """Validate, sum the powers of the binary problems and take the root."""
-    data = check_scored_labels(
+    data = check_rows_or_bins(
         y_true,
         y_proba,
         sample_weight=sample_weight,
@@ -166,16 +240,22 @@ def error_over_tasks(task_power, norm, y_true, y_proba, *, multiclass, class_wei
     return error_root(power_over_tasks(data, task_power, norm, multiclass, class_weight), norm)
 
 
-def _kolmogorov_smirnov(scores, labels, sample_weight):
-    """Return max_s |sum over scores up to s of (y - s)| / n (Gupta et al., Eq. 5), a tied block as a whole."""
-    table = DistinctScores.from_rows(scores, labels, sample_weight)
-    expected = np.cumsum(np.diff(table.weight) * table.scores)
-    return np.abs(table.positives[1:] - expected).max() / table.weight[-1]
+def _cumulative_difference(table):
+    """Return the sums of w (y - s) over the k lowest distinct scores, k = 0, 1, ..., divided by the total weight."""
+    expected = np.append(0.0, np.cumsum(np.diff(table.weight) * table.scores))
+    return (table.positives - expected) / table.weight[-1]
 
 
-def _neighborhood_power(scores, labels, sample_weight, norm, n_neighbors):
+def _kolmogorov_smirnov(table):
+    return np.abs(_cumulative_difference(table)).max()  # Gupta et al., Eq. 5
+
+
+def _kuiper(table):
+    return np.ptp(_cumulative_difference(table))  # Arrieta-Ibarra et al., ECCE-R
+
+
+def _neighborhood_power(table, norm, n_neighbors):
     """Return the mean over rows of |s_i - mean label of the neighbours of s_i|^p (Roelofs et al., Eq. 2)."""
-    table = DistinctScores.from_rows(scores, labels, sample_weight)
     n_neighbors = _check_n_neighbors(n_neighbors, table.weight[-1])
     left, right = _nearest(table.scores.astype(np.float64), table.weight, n_neighbors)
     frequency = (table.positives[right] - table.positives[left]) / (table.weight[right] - table.weight[left])
@@ -186,9 +266,7 @@ def _neighborhood_power(scores, labels, sample_weight, norm, n_neighbors):
 def _check_n_neighbors(n_neighbors, n_rows):
     if n_neighbors is None:
         return min(np.ceil(np.sqrt(n_rows)), n_rows)  # weights may add up to less than 1
-    if not isinstance(n_neighbors, Integral) or isinstance(n_neighbors, bool) or not 1 <= n_neighbors <= n_rows:
-        raise ValueError(f"n_neighbors must be an int from 1 to the {n_rows:g} rows, found {n_neighbors!r}.")
-    return n_neighbors
+    return check_int(n_neighbors, "n_neighbors", maximum=n_rows)
 
 
 def _nearest(distinct, cumulative, n_neighbors):

@@ -1,7 +1,7 @@
 """Bootstrap intervals of calibration errors."""
 
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -10,37 +10,18 @@ from sklearn.utils import check_random_state
 
 from skcalib._bins.reductions import binary_tasks, resolve_multiclass
 from skcalib._input.labels import check_groups
+from skcalib._input.scalars import check_confidence_level, check_int, check_option, resolve_norm
 from skcalib._input.scored_labels import ScoredLabels, check_scored_labels
-from skcalib._intervals import check_confidence_level
-from skcalib.binning import BaseBinning, EqualMass, EqualWidth, MonotonicSweep, check_binning
-from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, neighborhood_calibration_error
-from skcalib.metrics._errors import (
-    calibration_error,
-    check_class_weight,
-    error_power,
-    error_root,
-    expected_calibration_error,
-    maximum_calibration_error,
-    over_classes,
-)
-from skcalib.metrics._groupwise import groupwise_calibration_error
+from skcalib.binning import BaseBinning, MonotonicSweep, check_binning
+from skcalib.metrics._errors import calibration_error, check_class_weight, error_power, error_root, over_classes
 from skcalib.metrics._resampling import cell_units, cluster_units, resampled_statistics, row_units
-from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
 from skcalib.metrics._sweep import sweep_calibration_error
+from skcalib.metrics._table import metric_of
 
-__all__ = ["IntervalEstimate", "calibration_error_interval", "check_n_resamples"]
+__all__ = ["IntervalEstimate", "calibration_error_interval"]
 
 _KINDS = ("auto", "corrected", "basic", "percentile")
 _BLOCK_COUNTS = 1 << 21  # counts of resampled units in memory at a time
-
-# Errors other than the binned ones whose interval is cut off at 0.
-_BIN_FREE = (
-    groupwise_calibration_error,
-    kde_calibration_error,
-    kolmogorov_smirnov_calibration_error,
-    neighborhood_calibration_error,
-    smooth_calibration_error,
-)
 
 
 class IntervalEstimate(NamedTuple):
@@ -157,9 +138,8 @@ def calibration_error_interval(
     (0.0, True)
     """
     confidence_level = check_confidence_level(confidence_level)
-    check_n_resamples(n_resamples)
-    if interval not in _KINDS:
-        raise ValueError(f"interval must be one of {', '.join(map(repr, _KINDS))}, found {interval!r}.")
+    check_int(n_resamples, "n_resamples")
+    check_option(interval, "interval", _KINDS)
     metric, params = _unwrapped(metric, metric_params)
     given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     given = {name: value for name, value in given.items() if value is not None}
@@ -179,14 +159,9 @@ def calibration_error_interval(
         delayed(weighted_metric)(sample_weight=weight) for weight in rows.resampled_weights(n_resamples, rng)
     )
     low, high = _limits(estimate, None, resamples, interval, confidence_level)
-    lowest = 0.0 if metric in _BIN_FREE else -np.inf
-    return IntervalEstimate(float(estimate), max(float(low), lowest), max(float(high), lowest))
-
-
-def check_n_resamples(n_resamples):
-    """Raise unless `n_resamples` is an int of at least 1."""
-    if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 1:
-        raise ValueError(f"n_resamples must be an int of at least 1, found {n_resamples!r}.")
+    row = metric_of(metric)
+    low, high = np.clip((low, high), *((-np.inf, np.inf) if row is None else row.limits))
+    return IntervalEstimate(float(estimate), float(low), float(high))
 
 
 class _Rows(NamedTuple):
@@ -237,10 +212,12 @@ class _BinnedError(NamedTuple):
     @classmethod
     def from_metric(cls, metric, params):
         """Return the binned error that a metric with parameters is, or None."""
-        if not any(metric is known for known in _BINNED) or params.get("method") == "label_binned":
+        row = metric_of(metric)
+        if row is None or row.binned is None or params.get("method") == "label_binned":
             return None
-        options = {**_BINNED[metric], **params}
-        default = _BINNED[metric]["binning"]
+        options = {**row.binned, **params}
+        options["norm"] = resolve_norm(options["norm"])
+        default = row.binned["binning"]
         if metric is sweep_calibration_error:
             options["binning"] = MonotonicSweep(options.pop("base", None))
         return cls(**{**options, "binning": check_binning(options["binning"], default)})
@@ -272,14 +249,6 @@ class _BinnedError(NamedTuple):
         if resolve_multiclass(self.multiclass, data) != "marginal":
             return powers[..., 0]
         return over_classes(powers, check_class_weight(self.class_weight, data.classes), self.norm)
-
-
-_BINNED = {
-    calibration_error: {"norm": 2, "binning": EqualMass(15), "method": "debiased"},
-    expected_calibration_error: {"norm": 1, "binning": EqualWidth(15), "method": "plugin"},
-    maximum_calibration_error: {"norm": np.inf, "binning": EqualWidth(15), "method": "plugin"},
-    sweep_calibration_error: {"norm": 1, "binning": MonotonicSweep(), "method": "plugin"},
-}
 
 
 def _unwrapped(metric, params):

@@ -1,21 +1,20 @@
 """Curves: what the bins say, as numbers."""
 
-from skcalib._bins.reductions import binary_tasks, resolve_multiclass
-from skcalib._input.scored_labels import check_scored_labels
+from skcalib._bins.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
 from skcalib.binning import EqualMass, check_binning
 
 __all__ = ["reliability_curve"]
 
 
 def reliability_curve(
-    y_true, y_proba, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None
+    y_true, y_proba=None, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None
 ):
     """Mean score and event frequency by bin: the numbers of a reliability diagram.
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels.
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all that describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
@@ -51,9 +50,10 @@ def reliability_curve(
     ([0.025, 0.224], [0.975, 1.0])
     """
     strategy = check_binning(binning, EqualMass(15))
-    data = check_scored_labels(
+    data = check_rows_or_bins(
         y_true,
         y_proba,
+        binning=binning,
         sample_weight=sample_weight,
         pos_label=pos_label,
         labels=labels,

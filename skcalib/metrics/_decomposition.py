@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from skcalib._bins.reductions import binary_tasks
-from skcalib._input.scored_labels import check_scored_labels
+from skcalib._bins.reductions import BinnedTask, binary_tasks, check_rows_or_bins
 from skcalib._rows.links import clip_probability
 from skcalib.binning import PoolAdjacentViolators, check_binning
 
@@ -37,7 +36,7 @@ class ScoreDecomposition(NamedTuple):
 
 
 def brier_decomposition(
-    y_true, y_proba, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None
+    y_true, y_proba=None, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None
 ):
     """Brier score as miscalibration - discrimination + uncertainty.
 
@@ -46,8 +45,8 @@ def brier_decomposition(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels.
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all that describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
@@ -89,7 +88,7 @@ def brier_decomposition(
 
 
 def log_loss_decomposition(
-    y_true, y_proba, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None
+    y_true, y_proba=None, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None
 ):
     """Log-loss as miscalibration - discrimination + uncertainty.
 
@@ -98,8 +97,8 @@ def log_loss_decomposition(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels.
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all that describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52].
     binning : BaseBinning, int or None, default=None
@@ -141,9 +140,10 @@ def log_loss_decomposition(
 
 def _decomposition(expected_score, y_true, y_proba, binning, multiclass, sample_weight, pos_label, labels):
     strategy = check_binning(binning, PoolAdjacentViolators())
-    data = check_scored_labels(
+    data = check_rows_or_bins(
         y_true,
         y_proba,
+        binning=binning,
         sample_weight=sample_weight,
         pos_label=pos_label,
         labels=labels,
@@ -157,7 +157,7 @@ def _parts(expected_score, task, strategy):
     bins = task.statistics(strategy)
     share, frequency = bins.share, bins.event_frequency
     base_rate = bins.weighted_label.sum() / bins.weight.sum()
-    if isinstance(strategy, PoolAdjacentViolators):
+    if isinstance(strategy, PoolAdjacentViolators) and not isinstance(task, BinnedTask):
         scores = expected_score(task.labels, task.scores.astype(np.float64))
         score = np.average(scores, weights=task.sample_weight)
     else:

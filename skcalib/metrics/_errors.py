@@ -1,12 +1,10 @@
 """Binned calibration errors: plugin, debiased, unbiased and label-binned, for any norm."""
 
-from numbers import Real
-
 import numpy as np
 from scipy.special import gamma, hyp1f1
 
-from skcalib._bins.reductions import binary_tasks, resolve_multiclass
-from skcalib._input.scored_labels import check_scored_labels
+from skcalib._bins.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
+from skcalib._input.scalars import check_option, resolve_norm
 from skcalib.binning import EqualMass, EqualWidth, assign_bins, check_binning
 
 __all__ = ["calibration_error", "check_norm", "expected_calibration_error", "maximum_calibration_error"]
@@ -20,7 +18,7 @@ _LARGE_NORM, _SMALLEST_POWER = 32, 1e-290
 
 def calibration_error(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     norm=2,
     binning=None,
@@ -40,12 +38,13 @@ def calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels.
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all that describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1]: of the positive class, or of each class in the sorted order of the labels.
-    norm : float, default=2
-        p >= 1, or ``np.inf`` for the largest bin (`method` "plugin" only).
+    norm : float or {"l1", "l2", "max"}, default=2
+        p >= 1, or ``np.inf`` for the largest bin (`method` "plugin" only). "l1", "l2" and "max" are 1, 2 and
+        ``np.inf``.
     binning : BaseBinning, int or None, default=None
         Strategy; an int means so many equal-mass bins, None ``EqualMass(15)``.
     method : {"debiased", "plugin", "unbiased", "label_binned"}, default="debiased"
@@ -103,25 +102,25 @@ def calibration_error(
     >>> round(calibration_error(y_true, y_proba, binning=2, squared=True), 6)
     -0.0525
     """
-    norm = check_norm(norm, method=method, squared=squared)
-    strategy = check_binning(binning, EqualMass(15))
-    data = check_scored_labels(
+    return _binned_error(
         y_true,
         y_proba,
+        EqualMass(15),
+        norm=norm,
+        binning=binning,
+        method=method,
+        class_weight=class_weight,
+        squared=squared,
+        multiclass=multiclass,
         sample_weight=sample_weight,
         pos_label=pos_label,
         labels=labels,
-        multiclass=multiclass,
     )
-    power = power_over_tasks(
-        data, lambda task: binned_power(task, strategy, norm, method), norm, multiclass, class_weight
-    )
-    return float(power) if squared else error_root(power, norm)
 
 
 def expected_calibration_error(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     norm=1,
     binning=None,
@@ -137,11 +136,11 @@ def expected_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels.
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all that describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
-    norm : float, default=1
+    norm : float or {"l1", "l2", "max"}, default=1
         p >= 1 or ``np.inf``.
     binning : BaseBinning, int or None, default=None
         Strategy; an int means so many equal-mass bins, None ``EqualWidth(15)``.
@@ -179,14 +178,15 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([1, 1, 0], [0.5, 0.5, 0.9], binning=EqualWidth(2)), 6)
     0.633333
     """
-    return calibration_error(
+    return _binned_error(
         y_true,
         y_proba,
+        EqualWidth(15),
         norm=norm,
-        binning=check_binning(binning, EqualWidth(15)),
+        binning=binning,
         method="plugin",
-        multiclass=multiclass,
         class_weight=class_weight,
+        multiclass=multiclass,
         sample_weight=sample_weight,
         pos_label=pos_label,
         labels=labels,
@@ -195,7 +195,7 @@ def expected_calibration_error(
 
 def maximum_calibration_error(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     binning=None,
     multiclass="auto",
@@ -210,8 +210,8 @@ def maximum_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels.
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all that describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
@@ -261,14 +261,23 @@ def maximum_calibration_error(
     )
 
 
+def _binned_error(y_true, y_proba, default, *, norm, binning, method, class_weight, squared=False, multiclass, **rows):
+    """Return a binned error, of rows or of bin statistics; see `calibration_error` for the arguments."""
+    norm = check_norm(norm, method=method, squared=squared)
+    strategy = check_binning(binning, default)
+    data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, **rows)
+    power = power_over_tasks(
+        data, lambda task: binned_power(task, strategy, norm, method), norm, multiclass, class_weight
+    )
+    return float(power) if squared else error_root(power, norm)
+
+
 def check_norm(norm, *, method="plugin", squared=False):
-    """Return a valid norm, or raise where it does not go with the method."""
-    if method not in _METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, _METHODS))}, found {method!r}.")
-    if not isinstance(norm, Real) or isinstance(norm, bool) or not norm >= 1:
-        raise ValueError(f"norm must be a number of at least 1 or np.inf, found {norm!r}.")
+    """Return the number that a norm is, or raise where it does not go with the method."""
+    check_option(method, "method", _METHODS)
+    norm = resolve_norm(norm)
     if norm == np.inf and method != "plugin":
-        raise ValueError(f'norm=np.inf has no {method} form: use method="plugin".')
+        raise ValueError(f'norm=np.inf ("max") has no {method} form: use method="plugin".')
     if norm != 2 and method == "unbiased":
         raise ValueError(f'method="unbiased" is defined for norm=2, found norm={norm!r}.')
     if norm != 2 and squared:

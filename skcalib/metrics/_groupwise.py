@@ -4,18 +4,17 @@ import numpy as np
 
 from skcalib._bins.reductions import resolve_multiclass
 from skcalib._input.labels import check_groups
+from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth, check_binning
 from skcalib.metrics._errors import binned_power, check_norm, error_root, power_over_tasks
 
 __all__ = ["groupwise_calibration_error"]
 
-_REDUCTIONS = ("max", "mean", "weighted", None)
-
 
 def groupwise_calibration_error(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     groups="predicted_class",
     reduce="max",
@@ -42,7 +41,7 @@ def groupwise_calibration_error(
     reduce : {"max", "mean", "weighted", None}, default="max"
         "max" is Max-ECE, "mean" Avg-ECE (each group counts alike), "weighted" weighs groups by their rows, None
         returns the error of each group. Groups without a row are left out.
-    norm : float, default=1
+    norm : float or {"l1", "l2", "max"}, default=1
         p >= 1 or ``np.inf``.
     binning : BaseBinning, int or None, default=None
         Strategy, applied to each group by itself; an int means so many equal-mass bins, None ``EqualWidth(15)``.
@@ -83,8 +82,7 @@ def groupwise_calibration_error(
     >>> groupwise_calibration_error(y_true, y_proba, groups=list("aaaabbbb"), reduce=None)
     {'a': 0.25, 'b': 0.25}
     """
-    if reduce not in _REDUCTIONS:
-        raise ValueError(f"reduce must be 'max', 'mean', 'weighted' or None, found {reduce!r}.")
+    check_option(reduce, "reduce", ("max", "mean", "weighted", None))
     norm = check_norm(norm, method=method)
     strategy = check_binning(binning, EqualWidth(15))
     data = check_scored_labels(

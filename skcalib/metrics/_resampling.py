@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 
-from skcalib._bins.statistics import BinStatistics
+from skcalib._bins.statistics import unchecked_statistics
 from skcalib.binning import assign_bins
 
 __all__ = ["Units", "cell_units", "cluster_units", "resampled_statistics", "row_units"]
@@ -80,11 +80,10 @@ def _task_sums(task, edges, units, values, counts, rng):
         variance = counts @ (units.score_variance[:, None] * design[:, :n_bins] ** 2)
         sums[:, 1] += np.sqrt(variance) * rng.standard_normal(variance.shape)
     weight, score, label, score_squared, score_label = np.moveaxis(sums, 1, 0)
-    return BinStatistics(
+    return unchecked_statistics(
         edges=edges,
         count=np.rint(weight).astype(np.int64),
         weight=weight,
-        weight_squared=weight,
         weighted_score=score,
         weighted_label=label,
         weighted_score_squared=score_squared,

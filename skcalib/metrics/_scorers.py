@@ -5,27 +5,9 @@ from inspect import signature
 import numpy as np
 
 from skcalib._input.sklearn_private import BaseScorer
-from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, neighborhood_calibration_error
-from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
-from skcalib.metrics._groupwise import groupwise_calibration_error
-from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
-from skcalib.metrics._sweep import sweep_calibration_error
+from skcalib.metrics._table import scorers
 
 __all__ = ["get_scorer", "get_scorer_names"]
-
-# name -> (metric, options); every metric here is an error: smaller is better.
-_SCORERS = {
-    "neg_calibration_error": (calibration_error, {}),
-    "neg_expected_calibration_error": (expected_calibration_error, {}),
-    "neg_groupwise_calibration_error": (groupwise_calibration_error, {}),
-    "neg_kde_calibration_error": (kde_calibration_error, {}),
-    "neg_kolmogorov_smirnov_calibration_error": (kolmogorov_smirnov_calibration_error, {}),
-    "neg_maximum_calibration_error": (maximum_calibration_error, {}),
-    "neg_neighborhood_calibration_error": (neighborhood_calibration_error, {}),
-    "neg_smooth_calibration_error": (smooth_calibration_error, {}),
-    "neg_squared_calibration_error": (calibration_error, {"squared": True}),
-    "neg_sweep_calibration_error": (sweep_calibration_error, {}),
-}
 
 
 def get_scorer_names():
@@ -42,7 +24,7 @@ def get_scorer_names():
     >>> "neg_expected_calibration_error" in get_scorer_names()
     True
     """
-    return sorted(_SCORERS)
+    return sorted(scorers())
 
 
 def get_scorer(name, **options):
@@ -82,9 +64,10 @@ def get_scorer(name, **options):
     >>> round(get_scorer("neg_expected_calibration_error")(GaussianNB().fit(X, y), X, y), 3)
     -0.056
     """
-    if name not in _SCORERS:
+    known_scorers = scorers()
+    if name not in known_scorers:
         raise ValueError(f"There is no scorer {name!r}. The names are {', '.join(get_scorer_names())}.")
-    metric, defaults = _SCORERS[name]
+    metric, defaults = known_scorers[name]
     known = sorted(set(signature(metric).parameters) - {"y_true", "y_proba", "sample_weight", "labels"})
     unknown = sorted(set(options) - set(known))
     if unknown:

@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 from scipy.special import ndtri
 
 from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib._intervals import check_confidence_level
 from skcalib._rows.links import expit, log_odds
 from skcalib.metrics._bootstrap import IntervalEstimate
 
@@ -32,7 +32,7 @@ class CalibrationSlopeIntercept(NamedTuple):
 
 def calibration_slope_intercept(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     confidence_level=0.9,
     multiclass="auto",

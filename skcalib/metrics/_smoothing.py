@@ -1,12 +1,11 @@
 """Calibration errors by kernel smoothing, on a grid with a cosine transform."""
 
-from numbers import Real
-
 import numpy as np
 from scipy.fft import dct
 from scipy.optimize import brentq
 from scipy.special import hyp0f1
 
+from skcalib._input.scalars import check_number
 from skcalib._rows.blocks import row_blocks
 from skcalib.metrics._bin_free import error_over_tasks
 from skcalib.metrics._errors import check_norm
@@ -21,7 +20,7 @@ _FINEST_GRID = 1 << 16
 
 def kde_calibration_error(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     norm=1,
     bandwidth=None,
@@ -43,7 +42,7 @@ def kde_calibration_error(
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
-    norm : float, default=1
+    norm : float or {"l1", "l2", "max"}, default=1
         p >= 1, finite.
     bandwidth : float, default=None
         Standard deviation of the kernel, whose half-width is three times that; None means the normal reference rule
@@ -91,8 +90,8 @@ def kde_calibration_error(
     norm = check_norm(norm)
     if norm == np.inf:
         raise ValueError("norm=np.inf has no kernel estimate: use a finite norm or maximum_calibration_error.")
-    if bandwidth is not None and not (isinstance(bandwidth, Real) and 0 < bandwidth < np.inf):
-        raise ValueError(f"bandwidth must be a positive number or None, found {bandwidth!r}.")
+    if bandwidth is not None:
+        check_number(bandwidth, "bandwidth", above=0)
     return error_over_tasks(
         lambda task: _kde_power(*task, norm, bandwidth),
         norm,
@@ -108,7 +107,7 @@ def kde_calibration_error(
 
 def smooth_calibration_error(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     multiclass="auto",
     class_weight=None,

@@ -8,7 +8,7 @@ __all__ = ["sweep_calibration_error"]
 
 def sweep_calibration_error(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     norm=1,
     base=None,
@@ -29,7 +29,7 @@ def sweep_calibration_error(
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
-    norm : float, default=1
+    norm : float or {"l1", "l2", "max"}, default=1
         p >= 1 or ``np.inf``.
     base : EqualMass or EqualWidth, default=None
         Where the bins are cut; None means ``EqualMass()``, which is recommended. Its `n_bins` is not used.

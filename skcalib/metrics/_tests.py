@@ -9,12 +9,12 @@ from scipy.stats import chi2, norm
 from sklearn.utils import check_random_state
 
 from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._input.scalars import check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import check_scores
 from skcalib.binning import EqualMass, check_binning
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.binning._sweep import EqualMassCuts, sweep
-from skcalib.metrics._bootstrap import check_n_resamples
 from skcalib.metrics._sweep import sweep_calibration_error
 
 __all__ = ["CalibrationTestResult", "calibration_test"]
@@ -131,7 +131,7 @@ def calibration_test(
     )
     marginal = resolve_multiclass(multiclass, data) == "marginal"
     if method == "resampling":
-        check_n_resamples(n_resamples)
+        check_int(n_resamples, "n_resamples")
         rng = check_random_state(random_state)
         if metric in (None, sweep_calibration_error) and not marginal:
             statistics = _sweep_statistics(*binary_tasks(data, multiclass), n_resamples, rng)

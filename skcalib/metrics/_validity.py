@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skcalib._bins.reductions import binary_tasks
-from skcalib._input.scored_labels import check_scored_labels
+from skcalib._bins.reductions import binary_tasks, check_rows_or_bins
+from skcalib._input.scalars import check_option
 from skcalib.binning import UniqueScores, check_binning
 
 __all__ = ["mean_validity_curve", "validity_curve"]
@@ -14,7 +14,7 @@ _ROUNDING = 1e-12
 
 def validity_curve(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     epsilons=None,
     binning=None,
@@ -28,8 +28,8 @@ def validity_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels.
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all that describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     epsilons : array-like of shape (n_epsilons,), default=None
@@ -82,15 +82,25 @@ def validity_curve(
     [0.0, 1.0]
     """
     strategy = check_binning(binning, UniqueScores())
-    if multiclass not in ("auto", "top_label"):
-        raise ValueError(f"multiclass must be 'auto' or 'top_label', found {multiclass!r}: a curve is of one event.")
-    data = check_scored_labels(y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+    check_option(multiclass, "multiclass", ("auto", "top_label"))  # a curve is of one event
+    data = check_rows_or_bins(
+        y_true,
+        y_proba,
+        binning=binning,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+        multiclass=multiclass,
+    )
     statistics = next(binary_tasks(data, multiclass)).statistics(strategy)
-    seen = statistics.weight > 0
-    gaps = np.abs(statistics.event_frequency - statistics.mean_score)[seen]
+    gaps = np.abs(statistics.event_frequency - statistics.mean_score)
+    order = np.argsort(np.where(statistics.weight > 0, gaps, np.inf))[: np.count_nonzero(statistics.weight)]
+    gaps, reached = gaps[order], np.append(0.0, np.cumsum(statistics.share[order]))
     epsilons = np.union1d(0.0, gaps) if epsilons is None else _check_epsilons(epsilons)
-    within = gaps <= epsilons[:, None] + _ROUNDING
-    return epsilons, within.all(axis=1).astype(np.float64) if conditional else within @ statistics.share[seen]
+    n_within = np.searchsorted(gaps, epsilons + _ROUNDING, side="right")
+    if conditional:
+        return epsilons, (n_within == len(gaps)).astype(np.float64)
+    return epsilons, np.minimum(reached / reached[-1], 1.0)[n_within]
 
 
 def mean_validity_curve(samples, *, epsilons, **options):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib._bins.statistics import BinStatistics
+from skcalib._bins.statistics import bin_statistics
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.sklearn_private import HasMethods
 from skcalib.binning import UniqueScores
@@ -184,7 +184,7 @@ class ScalingBinning(BinnedRecalibrator):
         # Step 3: the value of a bin is the mean of its output, not of the labels, on T3.
         same = value_rows[0] is edge_rows[0]
         scaled, labels, weight = scaled if same else self._scaled(value_rows[0]), *value_rows[1:]
-        statistics = BinStatistics.from_scores(scaled, labels, self.bin_edges_, weight, squares=False)
+        statistics = bin_statistics(scaled, labels, self.bin_edges_, weight, squares=False)
         self.bin_values_ = statistics.mean_score
         self.bin_counts_ = statistics.count
         self.n_bins_ = statistics.n_bins

@@ -7,6 +7,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
+from skcalib._input.scalars import check_int
 from skcalib.metrics._errors import check_norm
 from skcalib.simulation._curves import PowerCurve
 from skcalib.simulation._quadrature import ScoreLaw, expectation, supremum
@@ -122,7 +123,7 @@ class CalibrationModel:
         ValueError
             If `n` is not a positive int, or the curve leaves [0, 1].
         """
-        _check_count(n, "n")
+        check_int(n, "n")
         scores, y = self._sample(n, np.random.default_rng(_seed(random_state)))
         return scores, y.astype(np.int64)
 
@@ -180,8 +181,8 @@ class CalibrationModel:
         ValueError
             If a count is not a positive int, or a metric returns something that is not finite.
         """
-        _check_count(n, "n")
-        _check_count(n_simulations, "n_simulations")
+        check_int(n, "n")
+        check_int(n_simulations, "n_simulations")
         metrics = metric if isinstance(metric, dict) else {None: metric}
         seeds = np.random.SeedSequence(_seed(random_state)).spawn(n_simulations)
         size = -(-n_simulations // _BATCHES)
@@ -371,11 +372,6 @@ def _check_distribution(distribution):
         ) from None
     if not (low >= 0 and high <= 1):
         raise ValueError(f"score_distribution must have its support in [0, 1], found [{low:g}, {high:g}].")
-
-
-def _check_count(value, name):
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a positive int, found {value!r}.")
 
 
 def _seed(random_state):

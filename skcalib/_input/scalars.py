@@ -1,0 +1,69 @@
+"""Checks of single numbers and options: one error, one wording."""
+
+from math import inf, isinf, nan
+from numbers import Integral, Real
+
+from skcalib._input.sklearn_private import InvalidParameterError
+
+__all__ = ["check_confidence_level", "check_int", "check_number", "check_option", "invalid", "resolve_norm"]
+
+_LARGEST_INT = 2**53  # up to here every whole number is a float64, and fits the integers of NumPy
+_NORMS = {"l1": 1, "l2": 2, "max": inf}
+
+
+def invalid(name, wanted, value):
+    """Return the error for an argument that is not what it must be: both a ValueError and a TypeError."""
+    return InvalidParameterError(f"{name} must be {wanted}, found {value!r}.")
+
+
+def check_int(value, name, *, minimum=1, maximum=_LARGEST_INT):
+    """Return a whole number from `minimum` to `maximum` as an int."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < minimum:
+        raise invalid(name, f"an int of at least {minimum}", value)
+    if value > maximum:
+        raise invalid(name, f"an int of at most {maximum:,}", value)
+    return int(value)
+
+
+def check_number(value, name, *, at_least=-inf, at_most=inf, above=-inf, below=inf, infinite=False):
+    """Return a number within the bounds as a float; it must be finite unless `infinite`."""
+    number = _as_float(value)
+    strictly = (above < number or isinf(above)) and (number < below or isinf(below))
+    if not (at_least <= number <= at_most and strictly) or (isinf(number) and not infinite):
+        bounds = {"of at least": at_least, "above": above, "of at most": at_most, "below": below}
+        limits = " and ".join(f"{words} {bound:g}" for words, bound in bounds.items() if not isinf(bound))
+        raise invalid(name, f"a {'' if infinite else 'finite '}number {limits}".rstrip(), value)
+    return number
+
+
+def check_option(value, name, options):
+    """Return `value`, which must be one of `options`: strings, and None among them where that is one."""
+    if not (value is None or isinstance(value, str)) or value not in options:
+        raise invalid(name, f"one of {', '.join(map(repr, options))}", value)
+    return value
+
+
+def check_confidence_level(value):
+    """Return a confidence level, strictly between 0 and 1, as a float."""
+    if not 0 < _as_float(value) < 1:
+        raise invalid("confidence_level", "a number strictly between 0 and 1 (write 90 % as 0.9)", value)
+    return float(value)
+
+
+def resolve_norm(norm):
+    """Return the number p of an l_p norm: "l1", "l2" and "max" are 1, 2 and infinity."""
+    if isinstance(norm, str) and norm in _NORMS:
+        return _NORMS[norm]
+    if not _as_float(norm) >= 1:
+        raise invalid("norm", "a number of at least 1, np.inf, 'l1', 'l2' or 'max'", norm)
+    return norm
+
+
+def _as_float(value):
+    """Return a number as a float, NaN for what is none."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return nan
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf

@@ -1,0 +1,83 @@
+"""The table of calibration errors: scorers, intervals, tests and documentation read it. A new error needs a row."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib.binning import EqualMass, EqualWidth, MonotonicSweep
+from skcalib.metrics._bin_free import (
+    kolmogorov_smirnov_calibration_error,
+    kuiper_calibration_error,
+    neighborhood_calibration_error,
+)
+from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
+from skcalib.metrics._groupwise import groupwise_calibration_error
+from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
+from skcalib.metrics._sweep import sweep_calibration_error
+
+__all__ = ["METRICS", "Metric", "metric_of", "scorers"]
+
+
+class Metric(NamedTuple):
+    """A row of the table.
+
+    Parameters
+    ----------
+    function : callable
+        The error, ``function(y_true, y_proba, ...)``; smaller is better.
+    binned : dict or None, default=None
+        For an error that is a function of the sums of one set of bins a class: its `norm`, `binning` and `method`
+        where the caller names none.
+    limits : tuple of float, default=(0.0, 1.0)
+        The least and the largest value.
+    scorers : dict, default=None
+        Options of the function by the name of the scorer; None means ``neg_`` and the name of the function, without
+        options.
+    """
+
+    function: Callable
+    binned: dict | None = None
+    limits: tuple = (0.0, 1.0)
+    scorers: dict | None = None
+
+
+# "neg_l1_calibration_error" and the like stand beside the library's own names: they are scikit-learn's coming ones.
+_NORMS = {
+    "neg_calibration_error": {},
+    "neg_squared_calibration_error": {"squared": True},
+    "neg_l1_calibration_error": {"norm": "l1"},
+    "neg_l2_calibration_error": {"norm": "l2"},
+    "neg_l2_squared_calibration_error": {"norm": "l2", "squared": True},
+    "neg_max_calibration_error": {"norm": "max", "method": "plugin"},
+}
+
+METRICS = {
+    row.function.__name__: row
+    for row in (
+        Metric(calibration_error, {"norm": 2, "binning": EqualMass(15), "method": "debiased"}, scorers=_NORMS),
+        Metric(expected_calibration_error, {"norm": 1, "binning": EqualWidth(15), "method": "plugin"}),
+        Metric(groupwise_calibration_error),
+        Metric(kde_calibration_error),
+        Metric(kolmogorov_smirnov_calibration_error),
+        Metric(kuiper_calibration_error),
+        Metric(maximum_calibration_error, {"norm": np.inf, "binning": EqualWidth(15), "method": "plugin"}),
+        Metric(neighborhood_calibration_error),
+        Metric(smooth_calibration_error),
+        Metric(sweep_calibration_error, {"norm": 1, "binning": MonotonicSweep(), "method": "plugin"}),
+    )
+}
+
+
+def metric_of(function):
+    """Return the row of a function, None for one that is not of this library."""
+    return next((row for row in METRICS.values() if row.function is function), None)
+
+
+def scorers():
+    """Return (function, options) of every scorer by its name."""
+    return {
+        name: (row.function, options)
+        for key, row in METRICS.items()
+        for name, options in (row.scorers or {f"neg_{key}": {}}).items()
+    }

@@ -1,0 +1,67 @@
+"""The table of metrics: each calibration error has its row, its limits and its scorers."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skcalib
+from skcalib import metrics
+from skcalib.metrics._table import METRICS, metric_of, scorers
+
+ERRORS = [name for name in metrics.__all__ if name.endswith("calibration_error")]
+every_row = pytest.mark.parametrize("name", METRICS)
+
+
+def test_every_error_has_a_row():
+    assert ERRORS
+    assert set(ERRORS) == set(METRICS), "each exported error needs a row in skcalib/metrics/_table.py"
+    for name, row in METRICS.items():
+        assert row.function is getattr(metrics, name)
+        assert metric_of(row.function) is row
+    assert metric_of(lambda y_true, y_proba: 0.0) is None
+
+
+@every_row
+def test_the_interval_stays_inside_the_limits(name):
+    rng = np.random.default_rng(1)
+    scores = rng.random(60)
+    labels = rng.random(60) < scores
+    low, high = METRICS[name].limits
+    found = metrics.calibration_error_interval(
+        labels, scores, metric=METRICS[name].function, n_resamples=30, random_state=0
+    )
+    assert low <= found.low <= found.high <= high
+
+
+@every_row
+def test_a_binned_row_names_the_defaults_of_its_function(name):
+    row, rng = METRICS[name], np.random.default_rng(2)
+    if row.binned is None:
+        return
+    scores = rng.random(300)
+    labels = rng.random(300) < scores
+    options = {"norm": row.binned["norm"], "binning": row.binned["binning"], "method": row.binned["method"]}
+    assert row.function(labels, scores) == metrics.calibration_error(labels, scores, **options)
+
+
+def test_scorers_are_those_of_the_table():
+    assert set(scorers()) <= set(metrics.get_scorer_names())
+    for name, row in METRICS.items():
+        assert any(function is row.function for function, _ in scorers().values()), name
+
+
+def test_a_new_metric_is_one_file_one_export_one_row_and_its_test():
+    # The files that name an error without need for it would each be one more to touch for the next one.
+    package = Path(skcalib.__file__).parent
+    naming = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search(r"\bkuiper_calibration_error\b", path.read_text("utf-8"))
+    }
+    assert {name for name in naming if name.startswith("metrics/")} - {"metrics/_tests.py"} == {
+        "metrics/__init__.py",
+        "metrics/_bin_free.py",
+        "metrics/_table.py",
+    }
