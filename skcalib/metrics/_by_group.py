@@ -10,11 +10,11 @@ from skcalib._bins.reductions import BinaryTask, binary_tasks, resolve_multiclas
 from skcalib._bins.statistics import BinStatistics
 from skcalib._bins.tables import ResultTable
 from skcalib._input.labels import check_groups
+from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib._intervals import check_confidence_level
 from skcalib.binning import BaseBinning, EqualMass, FixedEdges, check_binning
 from skcalib.metrics._bias import bias_test, cells_of_statistics
-from skcalib.metrics._bootstrap import calibration_error_interval, check_n_resamples
+from skcalib.metrics._bootstrap import calibration_error_interval
 from skcalib.metrics._errors import check_norm, has_thin_bins
 from skcalib.metrics._groupwise import is_predicted_class, predicted_class, split_by_group
 
@@ -157,9 +157,8 @@ def calibration_by_group(
     """
     norm = check_norm(norm, method=method)
     confidence_level = check_confidence_level(confidence_level)
-    check_n_resamples(n_resamples)
-    if order not in _ORDERS:
-        raise ValueError(f"order must be one of {', '.join(map(repr, _ORDERS))}, found {order!r}.")
+    check_int(n_resamples, "n_resamples")
+    check_option(order, "order", _ORDERS)
     if multiclass == "marginal":
         raise ValueError(
             'multiclass="marginal" is one binary problem a class, but a group has one row in the table: use '

@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state
 from skcalib._bins.reductions import binary_tasks, resolve_multiclass
 from skcalib._bins.tables import ResultTable
 from skcalib._input.columns import table_columns
+from skcalib._input.scalars import check_int
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib.guarantees._checks import check_integer
 from skcalib.metrics._segment_columns import split_column
 
 __all__ = ["SegmentTable", "SegmentTestResult", "segment_calibration_test"]
@@ -156,9 +156,9 @@ def segment_calibration_test(
     >>> result.segments.segment[0], result.pvalue
     ('x1 = south', 0.001)
     """
-    max_depth, min_size = check_integer(max_depth, "max_depth"), check_integer(min_size, "min_size")
-    max_bins = check_integer(max_bins, "max_bins", minimum=2)
-    n_resamples = check_integer(n_resamples, "n_resamples")
+    max_depth, min_size = check_int(max_depth, "max_depth"), check_int(min_size, "min_size")
+    max_bins = check_int(max_bins, "max_bins", minimum=2)
+    n_resamples = check_int(n_resamples, "n_resamples")
     data = check_scored_labels(y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels)
     if resolve_multiclass(multiclass, data) == "marginal":
         raise ValueError('multiclass="marginal" is one test a class: use "top_label", or one class at a time.')
