@@ -127,11 +127,11 @@ def test_legend_error_is_the_metric_with_its_interval():
     metric = partial(expected_calibration_error, binning=EqualWidth(10))
     display = ReliabilityDisplay.from_predictions(y, scores, metric=metric, name="A", random_state=3)
     estimate = metric(y, scores)
-    legend = [text.get_text() for text in display.legend_.get_texts()]
-    assert legend[0].startswith("A, n = 2,000\nexpected calibration error\n" + f"{100 * estimate:.1f} % (")
+    title = display.ax_.get_title(loc="left")
+    assert title.startswith("A, n = 2,000\nexpected calibration error " + f"{100 * estimate:.1f} % (")
     bare = ReliabilityDisplay.from_predictions(y, scores, metric=None)
     assert bare.curves[0].error is None
-    assert bare.legend_.get_texts()[0].get_text() == "model, n = 2,000"
+    assert bare.ax_.get_title(loc="left") == "n = 2,000"
 
 
 def test_consistency_band_is_binomial():
@@ -258,7 +258,7 @@ def test_from_estimator_equals_from_predictions():
     shown = ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2], random_state=0)
     given = ReliabilityDisplay.from_predictions(y[1::2], proba[:, 1], pos_label="malignant", random_state=0)
     np.testing.assert_array_equal(shown.lines_[0].get_xydata(), given.lines_[0].get_xydata())
-    assert shown.legend_.get_texts()[0].get_text().startswith("GaussianNB, n = 284")
+    assert shown.ax_.get_title(loc="left").startswith("GaussianNB, n = 284")
     other = ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2], pos_label="benign", random_state=0)
     np.testing.assert_allclose(other.curves[0].histogram.weight, given.curves[0].histogram.weight[::-1], atol=2)
     several = ReliabilityDisplay.from_estimator(
@@ -267,14 +267,17 @@ def test_from_estimator_equals_from_predictions():
     assert [curve.model for curve in several.curves] == ["Bayes", "smooth"]
 
 
-def test_marginal_panels_are_the_classes_worst_first():
+def test_marginal_panels_are_the_classes_in_the_order_asked_for():
     X, y = load_iris(return_X_y=True)
     proba = GaussianNB().fit(X, y).predict_proba(X)
-    display = ReliabilityDisplay.from_predictions(y, proba, multiclass="marginal", random_state=0)
+    options = {"multiclass": "marginal", "random_state": 0}
+    display = ReliabilityDisplay.from_predictions(y, proba, **options)
+    assert [curve.panel for curve in display.curves] == ["0", "1", "2"]
+    display = ReliabilityDisplay.from_predictions(y, proba, order="error", **options)
     errors = {k: calibration_error(y == k, proba[:, k], squared=True) for k in range(3)}
     assert [curve.panel for curve in display.curves] == [str(k) for k in sorted(errors, key=errors.get, reverse=True)]
     assert display.ax_.shape == (3,)
-    assert display.ax_[0].get_title().startswith(f"class {display.curves[0].panel}\n50 of 150 rows")
+    assert display.ax_[0].get_title(loc="left").startswith(f"class {display.curves[0].panel}\nerror ")
     np.testing.assert_array_equal(
         display.curves[0].statistics.weighted_label.sum(), (y == int(display.curves[0].panel)).sum()
     )
@@ -288,7 +291,7 @@ def test_at_most_twelve_panels():
     y = rng.integers(20, size=2000)
     display = ReliabilityDisplay.from_predictions(y, proba, multiclass="marginal", n_resamples=20, random_state=0)
     assert len(display.curves) == 12
-    assert display.legend_.get_title().get_text() == "12 of 20 classes, the largest error first"
+    assert display.legend_.get_title().get_text() == "12 of 20 classes: those with the largest errors"
     _assert_tidy(display)
 
 
@@ -296,7 +299,7 @@ def test_groups_are_panels_also_those_with_one_class_or_row():
     y, scores = _scores(400)
     groups = np.repeat(["a", "b", "c"], [250, 149, 1])
     y[groups == "b"] = True
-    display = ReliabilityDisplay.from_predictions(y, scores, groups=groups, random_state=0)
+    display = ReliabilityDisplay.from_predictions(y, scores, groups=groups, order="error", random_state=0)
     assert [curve.panel for curve in display.curves] == ["b", "a", "c"]  # c has no error and comes last
     assert display.curves[-1].error is None
     part = reliability_curve(y[groups == "a"], scores[groups == "a"], binning=display.curves[1].statistics.n_bins)
@@ -305,7 +308,13 @@ def test_groups_are_panels_also_those_with_one_class_or_row():
         ReliabilityDisplay.from_predictions(y, scores, groups=groups, multiclass="marginal")
     weight = np.where(groups == "c", 0, 1)
     weighted = ReliabilityDisplay.from_predictions(y, scores, groups=groups, sample_weight=weight, random_state=0)
-    assert [curve.panel for curve in weighted.curves] == ["b", "a"]
+    assert [curve.panel for curve in weighted.curves] == ["a", "b"]
+    names = np.repeat(["z", "a", "m"], [100, 200, 100])
+    for order, expected in (("given", ["z", "a", "m"]), ("sorted", ["a", "m", "z"])):
+        display = ReliabilityDisplay.from_predictions(y, scores, groups=names, order=order, metric=None)
+        assert [curve.panel for curve in display.curves] == expected
+    with pytest.raises(ValueError, match='order must be "sorted", "given" or "error", found'):
+        ReliabilityDisplay.from_predictions(y, scores, groups=names, order="worst")
 
 
 def test_several_models_share_axes_and_differ_in_more_than_colour():
@@ -317,7 +326,7 @@ def test_several_models_share_axes_and_differ_in_more_than_colour():
     assert len(set(map(str, marks[:7]))) == len(set(inks[:7])) == 7
     assert len(set(map(str, zip(marks, inks, strict=True)))) == 9
     assert display.consistency_bands_ == []  # nine bands would hide each other
-    assert all(steps.get_fill() is False for steps in display.histograms_)
+    assert display.histogram_ax_ is None  # nor nine histograms
     _assert_tidy(display)
 
 
@@ -330,14 +339,16 @@ def test_display_on_top_of_another():
     assert second.reference_lines_ == first.reference_lines_
     assert second.lines_[0].get_color() != first.lines_[0].get_color()
     texts = [text.get_text() for text in second.legend_.get_texts()]
-    assert [text.split(",")[0] for text in texts[:2]] == ["A", "B"]
+    assert [text.split(":")[0] for text in texts[:2]] == ["A", "B"]
+    assert second.ax_.get_title(loc="left") == ""
     assert len(texts) == len(set(texts))
     assert len(second.figure_.legends) == 1
     _assert_tidy(second)
     _, axes = plt.subplots(1, 2, figsize=(12, 7), layout="constrained")
     for name in "ABC":
         display = ReliabilityDisplay.from_predictions(y, scores, name=name, random_state=0, ax=axes[1])
-    assert len(display.legend_.get_texts()) == 6  # three models, the diagonal, interval and band of the first
+    names = [text.get_text().split(":")[0] for text in display.legend_.get_texts()]
+    assert names == ["A", "B", "C", "perfect calibration", "90 % interval"]
     assert sum(ax.get_legend() is not None for ax in display.figure_.axes) == 1
 
 
@@ -345,12 +356,12 @@ def test_display_on_top_of_another():
 
 
 @pytest.mark.parametrize("histogram", [True, False])
-def test_axes_are_square_with_equal_limits(histogram):
+def test_axes_are_about_square_with_equal_limits(histogram):
     y, scores = _scores(300)
     display = ReliabilityDisplay.from_predictions(y, scores, random_state=0, histogram=histogram)
     display.figure_.canvas.draw()
     box = display.ax_.get_window_extent()
-    assert box.width == pytest.approx(box.height, abs=0.5)
+    assert box.width == pytest.approx(box.height, rel=0.12)
     assert display.ax_.get_xlim() == display.ax_.get_ylim() == pytest.approx((-0.02, 1.02))
     assert display.ax_.get_xlabel() or display.histogram_ax_.get_xlabel() == "Predicted probability"
     assert display.ax_.get_ylabel() == "Event frequency"
@@ -372,27 +383,34 @@ def test_rare_events_fill_the_axes():
     assert frequent.ax_.get_xlim()[0] > 0.8
 
 
-@pytest.mark.parametrize("size", [(3, 4.5), (6.4, 4.8), (10, 10)], ids=str)
-def test_legend_hides_nothing_in_a_figure_of_its_own(size):
+@pytest.mark.parametrize("size", [(2.2, 2.2), (3, 4.5), (10, 10)], ids=str)
+def test_the_users_size_of_a_figure_is_kept(size):
     y, scores = _scores(300)
     with plt.rc_context({"figure.figsize": size}):
-        display = ReliabilityDisplay.from_predictions(y, scores, random_state=0)
+        display = ReliabilityDisplay.from_predictions(y, scores, name="a model", random_state=0)
     assert tuple(display.figure_.get_size_inches()) == size
     _assert_tidy(display)
 
 
 @pytest.mark.parametrize("layout", ["constrained", None])
-def test_legend_hides_nothing_in_the_users_figure(layout):
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 2), (2, 3)])
+def test_a_diagram_fills_the_axes_that_are_given(n_rows, n_columns, layout):
     y, scores = _scores(300)
-    figure, axes = plt.subplots(2, 2, figsize=(10, 12), layout=layout)
-    display = ReliabilityDisplay.from_predictions(y, scores, random_state=0, ax=axes[0, 1])
-    assert display.ax_ is axes[0, 1]
+    figure, axes = plt.subplots(n_rows, n_columns, layout=layout)
+    place = axes.flat[1].get_position()
+    display = ReliabilityDisplay.from_predictions(y, scores, name="a model", random_state=0, ax=axes.flat[1])
+    assert display.ax_ is axes.flat[1]
     assert display.figure_ is figure
+    if layout is None:
+        upper, lower = display.ax_.get_position(), display.histogram_ax_.get_position()
+        assert (upper.x0, upper.x1, upper.y1, lower.y0) == pytest.approx((place.x0, place.x1, place.y1, place.y0))
+        assert upper.height > 0.7 * place.height
     figure.canvas.draw()
-    with_data = [ax for ax in figure.axes if ax.axison]
-    assert all(_overlap(display.legend_, ax) < 1 for ax in with_data)
-    place = axes[0, 0].get_window_extent()  # it stays in its row
-    assert display.legend_.get_window_extent().y0 > place.y0 - 0.06 * place.height
+    if display.legend_ is not None:  # inside, where no data are
+        box = display.legend_.get_window_extent()
+        assert _overlap(display.legend_, display.ax_) == pytest.approx(box.width * box.height, rel=1e-6)
+        points = display.ax_.transData.transform(display.lines_[0].get_xydata())
+        assert not box.count_contains(points)
 
 
 def test_panels_share_the_place_of_one_axes_or_take_many():

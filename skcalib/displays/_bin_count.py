@@ -8,19 +8,18 @@ from sklearn.model_selection import GridSearchCV, check_cv
 from skcalib._bins.reductions import binary_tasks, resolve_multiclass
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import UniqueScores
-from skcalib.displays._predictions import named_models, predicted_probabilities
+from skcalib.displays._frames import add_words, pair_frame, size_text
+from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import (
     CURVE,
     canonical_keywords,
     colors,
     count_axis,
     format_count,
-    legend_outside,
     mark,
     matplotlib_text,
     neutral,
     plural,
-    single_or_pair,
 )
 from skcalib.guarantees import conditional_epsilon, marginal_epsilon, max_n_bins
 from skcalib.model_selection import sharpest_within
@@ -61,7 +60,7 @@ class BinCountCurve(NamedTuple):
     chosen: int | None = None
 
 
-class BinCountDisplay:
+class BinCountDisplay(FromEstimator):
     """How many bins: promised tolerance, or error and sharpness on data, against the number of bins.
 
     `from_guarantee` draws the tolerance that uniform-mass binning promises before any data, for several sample sizes,
@@ -157,34 +156,6 @@ class BinCountDisplay:
         return cls(curves, limit=epsilon, caption=caption).plot(ax, **plot_options)
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, **options):
-        """Draw error and sharpness against the number of bins for the scores of a fitted classifier.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted, with `predict_proba`.
-        X : array-like of shape (n, n_features)
-            Rows that the classifier was not fitted on.
-        y : array-like of shape (n,)
-            Labels.
-        **options : dict
-            Options of `from_predictions`.
-
-        Returns
-        -------
-        display : BinCountDisplay
-            The drawn display.
-
-        Raises
-        ------
-        ValueError
-            If the estimator has no `predict_proba`, and for input that has no answer.
-        """
-        probabilities, classes = predicted_probabilities({"model": estimator}, X, None)
-        return cls.from_predictions(y, probabilities["model"], **{"labels": classes, **options})
-
-    @classmethod
     def from_predictions(
         cls,
         y_true,
@@ -276,7 +247,7 @@ class BinCountDisplay:
         """
         names = [curve.name for curve in self.curves]
         measured = self.curves[0].tolerance is None
-        frame = single_or_pair(ax, 2 if measured else 1)
+        frame = pair_frame(ax, 2 if measured else 1)
         palette = dict(zip(names, colors(len(names)), strict=True))
         self.lines_, self.bands_, self.chosen_, self.limit_line_ = [], [], [], None
         parts = [_error, _sharpness] if measured else [_tolerance]
@@ -293,7 +264,11 @@ class BinCountDisplay:
             self.limit_line_ = frame.axes[0].axhline(
                 self.limit, **{**keywords, "label": label, **canonical_keywords(limit_kw)}
             )
-        self.legend_ = legend_outside(frame, self.caption, canonical_keywords(legend_kw)) if legend else None
+        size_text(frame)
+        self.legend_ = None
+        if legend:
+            keys = {} if self.limit is None else {self.limit_line_.get_label(): self.limit_line_}
+            self.legend_ = add_words(frame, keys, note=self.caption, legend_kw=canonical_keywords(legend_kw))
         self.figure_ = frame.axes[0].figure
         self.ax_ = frame.axes if measured else frame.axes[0]
         return self

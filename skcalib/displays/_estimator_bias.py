@@ -7,19 +7,18 @@ import numpy as np
 from skcalib._bins.reductions import binary_tasks
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth
-from skcalib.displays._predictions import predicted_probabilities
+from skcalib.displays._frames import add_words, fitting, pair_frame, size_text
+from skcalib.displays._predictions import FromEstimator
 from skcalib.displays._style import (
     CURVE,
     canonical_keywords,
     colors,
     count_axis,
     format_count,
-    legend_outside,
     mark,
     matplotlib_text,
     neutral,
     short_count,
-    single_frame,
 )
 from skcalib.metrics import calibration_error
 from skcalib.simulation import CalibrationModel, fit_calibration_curve, fit_score_distribution
@@ -30,7 +29,7 @@ _N_SAMPLES = (200, 400, 800, 1600, 3200, 6400)
 _N_BINS = (2, 4, 8, 16, 32, 64)
 
 
-class EstimatorBiasDisplay:
+class EstimatorBiasDisplay(FromEstimator):
     """How far estimates of the calibration error are off on average, by estimator and number of rows.
 
     `from_model` simulates a `CalibrationModel`, whose true error is known; `from_predictions` and `from_estimator` fit
@@ -165,34 +164,6 @@ class EstimatorBiasDisplay:
         ).plot(ax, **plot_options)
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, **options):
-        """Simulate and draw the bias for a model fitted to the scores of a fitted classifier.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted, with `predict_proba`.
-        X : array-like of shape (n, n_features)
-            Rows that the classifier was not fitted on.
-        y : array-like of shape (n,)
-            Labels.
-        **options : dict
-            Options of `from_predictions`.
-
-        Returns
-        -------
-        display : EstimatorBiasDisplay
-            The drawn display.
-
-        Raises
-        ------
-        ValueError
-            If the estimator has no `predict_proba`, and for input that has no answer.
-        """
-        probabilities, classes = predicted_probabilities({"model": estimator}, X, None)
-        return cls.from_predictions(y, probabilities["model"], **{"labels": classes, **options})
-
-    @classmethod
     def from_predictions(cls, y_true, y_proba, *, multiclass="auto", pos_label=None, labels=None, **options):
         """Simulate and draw the bias for a model fitted to scores and labels.
 
@@ -263,16 +234,18 @@ class EstimatorBiasDisplay:
         """
         if kind not in ("heatmap", "lines"):
             raise ValueError(f'kind must be "heatmap" or "lines", found {kind!r}.')
-        frame = single_frame(ax)
+        frame = pair_frame(ax, 1)
         self.ax_, self.figure_ = frame.axes[0], frame.axes[0].figure
         self.mesh_, self.texts_, self.colorbar_, self.lines_, self.bands_, self.legend_ = None, [], None, [], [], None
         note = f"true error {100 * self.true_error:.2f} %, {format_count(self.n_simulations)} simulations"
+        size_text(frame)
         if kind == "heatmap":
             self._draw_heatmap(canonical_keywords(mesh_kw), {} if text_kw is None else text_kw)
-            self.ax_.set_title(note, fontsize="medium")
+            self.ax_.set_title(fitting([note, note.split(",")[0]], frame), fontsize=frame.size)
         else:
             self._draw_lines(canonical_keywords(line_kw), canonical_keywords(band_kw))
-            self.legend_ = legend_outside(frame, note, canonical_keywords(legend_kw)) if legend else None
+            if legend:
+                self.legend_ = add_words(frame, {}, note=note, legend_kw=canonical_keywords(legend_kw))
         return self
 
     def _draw_heatmap(self, mesh_kw, text_kw):

@@ -1,19 +1,62 @@
 """What displays draw from: the probabilities of one or several fitted models, by name."""
 
+from inspect import signature
+
 import numpy as np
 
-__all__ = ["named_models", "predicted_probabilities"]
+__all__ = ["FromEstimator", "named_models", "predicted_probabilities"]
+
+
+class FromEstimator:
+    """Mixin of the displays: `from_estimator` predicts and calls the display's `from_predictions`."""
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, *, name=None, **options):
+        """Draw the display for one or several fitted classifiers or recalibrators.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of classifiers by name
+            Fitted, with `predict_proba`. Only displays whose `from_predictions` takes a dict take several.
+        X : array-like of shape (n, n_features)
+            Rows that the classifier was not fitted on.
+        y : array-like of shape (n,)
+            Labels.
+        name : str, default=None
+            Name of the model in the picture; None means the name of its class.
+        **options : dict
+            Options of `from_predictions`.
+
+        Returns
+        -------
+        display : object
+            The drawn display, of the class that the method is called on.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `predict_proba`, and for labels that do not belong to it.
+        """
+        probabilities, classes = predicted_probabilities(estimator, X, name)
+        if not isinstance(estimator, dict):
+            ((name, probabilities),) = probabilities.items()
+            if "name" in signature(cls.from_predictions).parameters:
+                options = {"name": name, **options}
+        return cls.from_predictions(y, probabilities, **{"labels": classes, **options})
 
 
 def named_models(models, name):
-    """Return a dict of models, or of their probabilities, by name: `models` is one, or a dict of several."""
+    """Return a dict of models, or of their probabilities, by name.
+
+    `models` is one, or a dict of several by name. The name of one model may be None: the picture then shows none.
+    """
     if isinstance(models, dict):
         if not models:
             raise ValueError("There is no model to draw: the dict is empty.")
         if name is not None:
             raise ValueError(f"name={name!r} is for one model; the keys of a dict are the names of several.")
         return {str(key): model for key, model in models.items()}
-    return {"model" if name is None else str(name): models}
+    return {None if name is None else str(name): models}
 
 
 def predicted_probabilities(estimator, X, name):

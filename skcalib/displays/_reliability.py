@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from skcalib.displays._predictions import named_models, predicted_probabilities
-from skcalib.displays._reliability_curves import CurveOptions, diagram_numbers, readable_limits
+from skcalib.displays._frames import add_words, drop_long_labels, fitting, frame_of_panels, size_text
+from skcalib.displays._predictions import FromEstimator, named_models
+from skcalib.displays._reliability_curves import CurveOptions, diagram_numbers, readable_limits, statistics_numbers
 from skcalib.displays._reliability_panel import (
     HISTOGRAM_HEIGHT,
     draw_band,
@@ -11,21 +12,14 @@ from skcalib.displays._reliability_panel import (
     draw_consistency,
     draw_curve,
     draw_histogram,
+    draw_interval_band,
     draw_reference,
+    guard_points,
+    key_handles,
     n_curves,
     scale_histogram,
 )
-from skcalib.displays._style import (
-    canonical_keywords,
-    colors,
-    format_count,
-    grid_frame,
-    legend_outside,
-    mark,
-    matplotlib_text,
-    percent,
-    single_frame,
-)
+from skcalib.displays._style import canonical_keywords, colors, format_count, mark, matplotlib_text, percent
 
 __all__ = ["ReliabilityDisplay"]
 
@@ -39,15 +33,15 @@ _CLASS_NAMES = {
     "top_label": ("wrong", "right"),
     "marginal": ("other class", "this class"),
 }
-_LONGEST_NAME = 24  # letters of a class or group that fit above its panel
+_MOST_STRIPS = 4  # histograms below an overlay of several models; more models have none
 
 
-class ReliabilityDisplay:
+class ReliabilityDisplay(FromEstimator):
     """Reliability diagram: how often events happen that were predicted with probability s.
 
-    Draws for each model the event frequency of the bins against their mean score with intervals, a band around the
-    diagonal within which a calibrated model would stay, the histogram of the scores below, and the calibration error
-    with its interval in the legend. Make it with `from_estimator` or `from_predictions`; the numbers are stored, and
+    Draws the event frequency of each bin against its mean score with an interval, a band around the diagonal within
+    which a calibrated model would stay, and the histogram of the scores below. The title shows the calibration error
+    with its interval. Make it with `from_estimator`, `from_predictions` or `from_statistics`. The numbers are stored:
     `plot` draws them again without computing anything.
 
     Parameters
@@ -59,7 +53,7 @@ class ReliabilityDisplay:
     kind : {"binary", "top_label", "marginal"}
         What the event is, for the labels of the axes.
     error_name : str, default="error"
-        What the legend calls the error.
+        What the title calls the error.
     n_panels_left_out : int, default=0
         Classes or groups that are not shown.
 
@@ -70,11 +64,11 @@ class ReliabilityDisplay:
     figure_ : Figure
         The figure.
     histogram_ax_ : Axes or ndarray of Axes or None
-        The axes of the histograms.
+        The axes of the histograms: one a panel, or one a model where several models share the axes.
     lines_ : list of Line2D
         The curves, in the order of `curves`.
     intervals_ : list of ErrorbarContainer or PolyCollection
-        The intervals of the event frequencies.
+        The intervals of the event frequencies: bars, or bands where several models share the axes.
     consistency_bands_ : list of PolyCollection
         The bands around the diagonal.
     reference_lines_ : list of Line2D
@@ -87,7 +81,7 @@ class ReliabilityDisplay:
     See Also
     --------
     skcalib.metrics.reliability_curve : The bins as numbers.
-    skcalib.metrics.calibration_error_interval : The error in the legend.
+    skcalib.metrics.calibration_error_interval : The error in the title.
 
     References
     ----------
@@ -102,8 +96,8 @@ class ReliabilityDisplay:
     >>> y_proba = rng.random(500)
     >>> y_true = rng.random(500) < y_proba
     >>> display = ReliabilityDisplay.from_predictions(y_true, y_proba, name="calibrated", random_state=0)
-    >>> display.legend_.get_texts()[0].get_text().splitlines()
-    ['calibrated, n = 500', 'calibration error', '0.0 % (0.0 to ...)']
+    >>> display.ax_.get_title(loc="left").splitlines()
+    ['calibrated, n = 500', 'calibration error 0.0 % (0.0 to ...)']
     """
 
     def __init__(self, curves, *, confidence_level, kind="binary", error_name="error", n_panels_left_out=0):
@@ -114,36 +108,6 @@ class ReliabilityDisplay:
         self.n_panels_left_out = n_panels_left_out
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, name=None, **options):
-        """Draw the reliability diagram of one or several fitted classifiers.
-
-        Parameters
-        ----------
-        estimator : classifier or dict of classifiers by name
-            Fitted, with `predict_proba`.
-        X : array-like of shape (n, n_features)
-            Rows that the classifier was not fitted on.
-        y : array-like of shape (n,)
-            Labels.
-        name : str, default=None
-            Name in the legend; None is the name of the class.
-        **options : dict
-            Options of `from_predictions`.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            The drawn display.
-
-        Raises
-        ------
-        ValueError
-            If the estimator has no `predict_proba`, and for input that has no answer.
-        """
-        probabilities, classes = predicted_probabilities(estimator, X, name)
-        return cls.from_predictions(y, probabilities, **{"labels": classes, **options})
-
-    @classmethod
     def from_predictions(
         cls,
         y_true,
@@ -152,6 +116,7 @@ class ReliabilityDisplay:
         binning=None,
         multiclass="auto",
         groups=None,
+        order="sorted",
         interval="auto",
         confidence_level=0.9,
         n_resamples=1000,
@@ -178,9 +143,12 @@ class ReliabilityDisplay:
             merged until each holds 10 rows. `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
             "auto" is the positive class for one or two columns, "top_label" for more. "marginal" gives each class a
-            panel of its own, the one with the largest error first.
+            panel.
         groups : array-like of shape (n,), default=None
-            Groups of rows that get a panel each, the one with the largest error first.
+            Groups of rows. Each gets a panel.
+        order : {"sorted", "given", "error"}, default="sorted"
+            Order of the panels: by the name of the class or group, as the groups first occur in the rows, or the
+            largest error first.
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
             Bars for each bin, or a bootstrap band. "auto" is Clopper-Pearson, or the bootstrap for bins that depend on
             the labels, for which no other interval is valid (they are made anew on each resample).
@@ -189,10 +157,10 @@ class ReliabilityDisplay:
         n_resamples : int, default=1000
             Number of bootstrap resamples.
         metric : callable, "auto" or None, default="auto"
-            The error of the legend and of the panels' order. "auto" is `calibration_error`, in the bins given as
-            `binning` unless they depend on the labels. None leaves it out.
+            The error in the title, which also orders panels with ``order="error"``. "auto" is `calibration_error`, in
+            the bins given as `binning` unless they depend on the labels. None leaves it out.
         max_panels : int, default=12
-            Most classes or groups that are shown.
+            Most classes or groups that are shown. Of more, those with the largest errors are shown.
         sample_weight : array-like of shape (n,), default=None
             Weights, which count as repeated rows.
         pos_label : int, float, bool or str, default=None
@@ -200,12 +168,12 @@ class ReliabilityDisplay:
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         name : str, default=None
-            Name of the model in the legend.
+            Name of the model in the title.
         random_state : int, RandomState or None, default=None
             Seed of the resamples.
         ax : Axes or array of Axes, default=None
-            Where to draw; None makes a figure. One axes with several panels is divided. The axes of an earlier display
-            may be given, to draw on top of it.
+            Where to draw; None makes a figure. The picture fills the axes that are given. One axes is divided among
+            several panels. The axes of an earlier display may be given, to draw on top of it.
         **plot_options : dict
             Options of `plot`.
 
@@ -217,7 +185,7 @@ class ReliabilityDisplay:
         Raises
         ------
         ValueError
-            For input that has no answer, and for an interval that is not valid for the bins.
+            For labels and probabilities that do not fit together, and for an interval that is not valid for the bins.
         ImportError
             If matplotlib is missing.
         """
@@ -227,6 +195,7 @@ class ReliabilityDisplay:
             options=CurveOptions.checked(binning, interval, confidence_level, n_resamples, metric, random_state),
             multiclass=multiclass,
             groups=groups,
+            order=order,
             max_panels=max_panels,
             sample_weight=sample_weight,
             pos_label=pos_label,
@@ -234,10 +203,63 @@ class ReliabilityDisplay:
         )
         return cls(**numbers).plot(ax, **plot_options)
 
+    @classmethod
+    def from_statistics(
+        cls,
+        statistics,
+        *,
+        interval="auto",
+        confidence_level=0.9,
+        n_resamples=1000,
+        metric="auto",
+        name=None,
+        random_state=None,
+        ax=None,
+        **plot_options,
+    ):
+        """Draw the reliability diagram of sums per bin, such as those of a table.
+
+        Parameters
+        ----------
+        statistics : BinStatistics, or dict of such
+            Sums per bin; a dict draws several models, by name. The histogram has the same bins.
+        interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
+            Bars for each bin, or a bootstrap band. "auto" means Clopper-Pearson.
+        confidence_level : float, default=0.9
+            Level of the intervals and of the consistency band.
+        n_resamples : int, default=1000
+            Number of resamples.
+        metric : callable, "auto" or None, default="auto"
+            The error in the title, of the same bins. "auto" means `calibration_error`. None leaves it out.
+        name : str, default=None
+            Name of the model in the title.
+        random_state : int, RandomState or None, default=None
+            Seed of the resamples.
+        ax : Axes or array of Axes, default=None
+            Where to draw; None makes a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            The drawn display.
+
+        Raises
+        ------
+        TypeError
+            If `statistics` is something else.
+        ValueError
+            If the statistics hold no row.
+        """
+        options = CurveOptions.checked(None, interval, confidence_level, n_resamples, metric, random_state)
+        return cls(**statistics_numbers(named_models(statistics, name), options=options)).plot(ax, **plot_options)
+
     def plot(
         self,
         ax=None,
         *,
+        layout="overlay",
         histogram=True,
         split_histogram=False,
         histogram_scale="linear",
@@ -257,18 +279,21 @@ class ReliabilityDisplay:
         ----------
         ax : Axes or array of Axes, default=None
             Where to draw; None makes a figure.
+        layout : {"overlay", "columns"}, default="overlay"
+            Whether several models share the axes or stand side by side. In shared axes the intervals are light bands,
+            and each of at most four models has its own histogram.
         histogram : bool, default=True
-            Whether the scores' histogram is drawn below.
+            Whether the histogram of the scores is drawn below.
         split_histogram : bool, default=False
             Whether events are drawn upwards and the others downwards.
         histogram_scale : {"linear", "log"}, default="linear"
             Scale of the number of rows.
         consistency_band : bool, default=None
-            Whether the band around the diagonal is drawn; None draws it where there is one model.
+            Whether the band around the diagonal is drawn; None draws it where a panel has one curve.
         limits : "auto" or tuple of float, default="auto"
             Lowest and highest probability of both axes; "auto" is (0, 1), or less where more than half would be empty.
         legend : bool, default=True
-            Whether there is a legend.
+            Whether bands and intervals are explained. Names and errors are written in any case.
         line_kw, interval_kw, consistency_kw, reference_kw, histogram_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.errorbar` or `Axes.fill_between`, `Axes.fill_between`,
             `Axes.plot`, `Axes.stairs` and `legend`) that replace ours.
@@ -277,44 +302,51 @@ class ReliabilityDisplay:
         -------
         display : ReliabilityDisplay
             Itself, with the artists as attributes.
+
+        Raises
+        ------
+        ValueError
+            If an option is not one of those named.
         """
         if histogram_scale not in ("linear", "log"):
             raise ValueError(f'histogram_scale must be "linear" or "log", found {histogram_scale!r}.')
-        panels = list(dict.fromkeys(curve.panel for curve in self.curves))
-        height = HISTOGRAM_HEIGHT if histogram else None
-        if panels == [None]:
-            frame = single_frame(ax, height_below=height)
-        else:
-            frame = grid_frame(ax, len(panels), height_below=height)
-        styles, alone = self._styles(frame.axes[0])
+        panel_of, panels = self._panels(layout)
+        models = list(dict.fromkeys(curve.model for curve in self.curves))
+        per_panel = 1 if layout == "columns" else len(models)
+        frame = frame_of_panels(ax, len(panels), _strips(histogram, per_panel, len(panels)))
+        earlier = n_curves(frame.axes[0])
+        alone = earlier + per_panel == 1
+        styles = _styles(models, earlier)
         limits = self._limits(limits)
-        reference_kw = canonical_keywords(reference_kw)
-        self.reference_lines_ = [draw_reference(panel_axes, limits, reference_kw) for panel_axes in frame.axes]
+        self.reference_lines_ = [draw_reference(one, limits, canonical_keywords(reference_kw)) for one in frame.axes]
         self.lines_, self.intervals_, self.consistency_bands_, self.histograms_ = [], [], [], []
-        place = dict(zip(panels, frame.axes, strict=True))
         for curve in self.curves:
-            color, look = styles[curve.model]
+            place, (color, look) = frame.axes[panels.index(panel_of(curve))], styles[curve.model]
             if alone if consistency_band is None else consistency_band:
-                self._draw_consistency(
-                    place[curve.panel], curve, None if alone else color, canonical_keywords(consistency_kw)
-                )
-            self._draw_interval(place[curve.panel], curve, color, canonical_keywords(interval_kw))
-            label = self._line_label(curve)
-            self.lines_.append(draw_curve(place[curve.panel], curve, color, look, canonical_keywords(line_kw), label))
-        if histogram:
-            place = dict(zip(panels, frame.below, strict=True))
-            self._draw_histograms(
-                place, styles, alone, split_histogram, histogram_scale, canonical_keywords(histogram_kw)
-            )
-        self._name_axes(frame, panels)
-        self.legend_ = (
-            legend_outside(frame, self._legend_title(panels), canonical_keywords(legend_kw)) if legend else None
-        )
-        self.figure_ = frame.axes[0].figure
-        self.ax_, self.histogram_ax_ = frame.axes, np.array(frame.below, dtype=object)
-        if panels == [None]:
-            self.ax_, self.histogram_ax_ = frame.axes[0], frame.below[0] if histogram else None
+                keywords = canonical_keywords(consistency_kw)
+                self.consistency_bands_.append(draw_consistency(place, curve, None if alone else color, keywords))
+            self._draw_interval(place, curve, color, alone, canonical_keywords(interval_kw))
+            keywords = canonical_keywords(line_kw)
+            self.lines_.append(draw_curve(place, curve, color, look, keywords, self._line_label(curve)))
+        for curve in self.curves if frame.below else ():
+            strips = frame.strips[panels.index(panel_of(curve))]
+            strip = strips[models.index(curve.model) % len(strips)]
+            filled = alone or len(strips) > 1
+            drawn = {"split": split_histogram, "filled": filled, "stairs_kw": canonical_keywords(histogram_kw)}
+            self.histograms_ += draw_histogram(strip, curve, *styles[curve.model], **drawn)
+        self._finish(frame, panels, alone, histogram_scale, split_histogram, legend, canonical_keywords(legend_kw))
         return self
+
+    def _panels(self, layout):
+        """Return the panel of a curve as a function, and all panels."""
+        if layout not in ("overlay", "columns"):
+            raise ValueError(f'layout must be "overlay" or "columns", found {layout!r}.')
+        panels = list(dict.fromkeys(curve.panel for curve in self.curves))
+        if layout == "overlay":
+            return (lambda curve: curve.panel), panels
+        if panels != [None]:
+            raise ValueError('layout="columns" is for several models without groups or classes in panels.')
+        return (lambda curve: curve.model), [curve.model for curve in self.curves]
 
     def _limits(self, limits):
         if isinstance(limits, str) and limits == "auto":
@@ -324,90 +356,145 @@ class ReliabilityDisplay:
             raise ValueError(f'limits must be "auto" or two increasing probabilities, found {limits!r}.')
         return limits
 
-    def _draw_histograms(self, place, styles, alone, split, scale, stairs_kw):
-        for curve in self.curves:
-            steps = draw_histogram(
-                place[curve.panel],
-                curve,
-                *styles[curve.model],
-                split=split,
-                filled=alone,
-                stairs_kw=stairs_kw,
-                labels=_CLASS_NAMES[self.kind],
-            )
-            self.histograms_ += steps
-        for ax in place.values():
-            scale_histogram(ax, scale)
-
-    def _styles(self, ax):
-        """Return colour and mark by model, and whether there is one model only, earlier displays included."""
-        models = list(dict.fromkeys(curve.model for curve in self.curves))
-        earlier = n_curves(ax)
-        palette = colors(earlier + len(models))[earlier:]
-        marks = [mark(earlier + rank) for rank in range(len(models))]
-        return dict(zip(models, zip(palette, marks, strict=True), strict=True)), earlier + len(models) == 1
-
-    def _draw_consistency(self, ax, curve, color, keywords):
-        label = f"{self._level} consistency band" if curve is self.curves[0] else None
-        self.consistency_bands_.append(draw_consistency(ax, curve, color, keywords, label))
-
-    def _draw_interval(self, ax, curve, color, keywords):
-        label = f"{self._level} interval" if curve is self.curves[0] else None
+    def _draw_interval(self, ax, curve, color, alone, keywords):
         if curve.bars is not None:
-            self.intervals_.append(draw_bars(ax, curve, color, keywords, label))
+            draw = draw_bars if alone else draw_interval_band
+            self.intervals_.append(draw(ax, curve, color, keywords))
         elif curve.band is not None:
-            self.intervals_.append(draw_band(ax, curve, color, keywords, label))
+            self.intervals_.append(draw_band(ax, curve, color, keywords))
 
-    @property
-    def _level(self):
-        return f"{100 * self.confidence_level:g} %"
+    def _finish(self, frame, panels, alone, scale, split, legend, legend_kw):
+        """Name the axes and panels, and write title and legend."""
+        size_text(frame)
+        for strip in frame.below:
+            scale_histogram(strip, scale, size=frame.size)
+        self._name_axes(frame, panels)
+        is_single = panels == [None] and len(self.curves) == 1
+        keys = {}
+        if legend:
+            consistency = None
+            if self.consistency_bands_:
+                consistency = "outline" if any(curve.band is not None for curve in self.curves) else "fill"
+            keys = key_handles(
+                f"{100 * self.confidence_level:g} %",
+                bars=any(curve.bars is not None for curve in self.curves),
+                band=any(curve.band is not None for curve in self.curves),
+                consistency=consistency,
+                overlay=not alone,
+                split=_CLASS_NAMES[self.kind][::-1] if split and frame.below else None,
+            )
+        if not (is_single or frame.is_own or panels == [None]):  # panels in given axes speak for themselves
+            keys = {}
+        guard = [guard_points(curve) for curve in self.curves] if panels == [None] else []
+        words = {"caption": self._captions(self.curves[0]) if is_single else None, "note": self._note(panels)}
+        if len(panels) > 1 and len({curve.model for curve in self.curves}) < 2 and not keys and not words["note"]:
+            self.legend_ = None
+        else:
+            hides_models = len(panels) > 1 and (alone or panels == [curve.model for curve in self.curves])
+            self.legend_ = add_words(
+                frame, keys, guard=guard, legend_kw=legend_kw, with_curves=not hides_models, **words
+            )
+        drop_long_labels(frame)
+        self.figure_ = frame.figure
+        below = np.array(frame.below, dtype=object)
+        self.ax_, self.histogram_ax_ = frame.axes, below if frame.below else None
+        if panels == [None]:
+            self.ax_ = frame.axes[0]
+            if len(below) == 1:
+                self.histogram_ax_ = below[0]
 
     def _line_label(self, curve):
-        """Return the legend's words; in small multiples the numbers stand above the panels."""
-        if curve.panel is not None:
-            return matplotlib_text(curve.model)
-        if len(self.curves) > 1:
-            return matplotlib_text(curve.model) + ("" if curve.error is None else f": {_with_interval(curve.error)}")
-        lines = [f"{matplotlib_text(curve.model)}, n = {format_count(curve.statistics.total_weight)}"]
-        if curve.error is not None:
-            lines += [self.error_name, _with_interval(curve.error)]
-        return "\n".join(lines)
+        """Return the entry of a curve in the legend."""
+        name = "model" if curve.model is None else matplotlib_text(curve.model)
+        if curve.panel is not None or curve.error is None:
+            return name
+        return f"{name}: {_with_interval(curve.error)}"
 
-    def _legend_title(self, panels):
+    def _captions(self, curve):
+        """Return what is written about the only curve, in words for more and less room."""
+        name = "" if curve.model is None else matplotlib_text(curve.model)
+        size = f"n = {format_count(curve.statistics.total_weight)}"
+        first = ", ".join(filter(None, [name, size]))
+        if curve.error is None:
+            return [first, name or size]
+        error = _with_interval(curve.error)
+        lines = [(first, f"{self.error_name} {error}"), (first, f"error {error}"), (name or size, error)]
+        return ["\n".join(pair) for pair in lines]
+
+    def _note(self, panels):
+        """Return what the legend says above its entries."""
         if panels == [None] and len(self.curves) > 1:
             size = f"n = {format_count(self.curves[0].statistics.total_weight)}"
             return size if all(curve.error is None for curve in self.curves) else f"{self.error_name}, {size}"
         if not self.n_panels_left_out:
             return None
         parts = "classes" if self.kind == "marginal" else "groups"
-        return f"{len(panels)} of {len(panels) + self.n_panels_left_out} {parts}, the largest error first"
+        return f"{len(panels)} of {len(panels) + self.n_panels_left_out} {parts}: those with the largest errors"
 
     def _name_axes(self, frame, panels):
         """Name the axes, in a grid only those at its border, and the panels where there are several."""
         x_label, y_label = _AXIS_LABELS[self.kind]
+        titles = self._panel_titles(frame, panels)
+        last_row = (len(panels) - 1) // frame.n_columns
         for i, (upper, panel) in enumerate(zip(frame.axes, panels, strict=True)):
-            lowest = frame.below[i] if frame.below else upper
+            lowest = frame.strips[i][-1] if frame.strips[i] else upper
             if panel is not None:
-                upper.set_title(self._panel_title(panel), fontsize="small")
-            at_left, at_bottom = i % frame.n_columns == 0, i + frame.n_columns >= len(panels)
-            upper.set_ylabel(y_label if at_left else "")
+                upper.set_title(titles[i], fontsize=0.9 * frame.size, loc="left", pad=0.35 * frame.size)
+            at_left, at_bottom = i % frame.n_columns == 0, i // frame.n_columns == last_row
+            upper.set_ylabel(y_label if at_left else "", size=frame.size)
             upper.tick_params(labelleft=at_left)
-            if frame.below:
-                lowest.set_ylabel("Rows" if at_left else "")
-            lowest.set_xlabel(x_label if at_bottom else "")
+            if len(frame.strips[i]) == 1:
+                named = at_left and len(lowest.get_yticks()) > 0
+                lowest.set_ylabel("Rows" if named else "", size=frame.size)
+            for strip in frame.strips[i] if len(frame.strips[i]) > 1 else ():
+                strip.set_yticks([])
+                strip.tick_params(labelbottom=strip is lowest)
+            lowest.set_xlabel(x_label if at_bottom else "", size=frame.size)
 
-    def _panel_title(self, panel):
-        """Return the name of a panel with its number of rows and its errors, in the order of the models."""
-        curves = [curve for curve in self.curves if curve.panel == panel]
+    def _panel_titles(self, frame, panels):
+        """Return the titles of the panels, all in the longest words that fit."""
+        if panels == [None]:
+            return [None]
+        variants = list(zip(*(self._titles(panel) for panel in panels), strict=True))
+        size = 0.9 * frame.size
+        for titles in variants:
+            if all(fitting([title.split("\n")[1]], frame, size=size) in title for title in titles):
+                break
+        return [fitting([title], frame, size=size) for title in titles]
+
+    def _titles(self, panel):
+        """Return the name of a panel with its number of rows and its errors, in words for more and less room."""
+        curves = [curve for curve in self.curves if panel in (curve.panel, curve.model)]
         statistics = curves[0].statistics
-        size = f"n = {format_count(statistics.total_weight)}"
+        n_rows = format_count(statistics.total_weight)
+        sizes = [f"n = {n_rows}"]
         if self.kind == "marginal":
-            size = f"{format_count(statistics.weighted_label.sum())} of {format_count(statistics.total_weight)} rows"
-        errors = [percent(curve.error[0]) for curve in curves if curve.error is not None]
-        if self.kind == "marginal":
+            sizes.insert(0, f"{format_count(statistics.weighted_label.sum())} of {n_rows} rows")
             panel = f"class {panel}"
-        name = panel if len(panel) <= _LONGEST_NAME else panel[: _LONGEST_NAME - 1] + "…"
-        return "\n".join([matplotlib_text(name), size, *([f"error {', '.join(errors)} %"] if errors else [])])
+        name = matplotlib_text(panel)
+        if len(curves) == 1:
+            if curves[0].error is None:
+                return [f"{name}\n{sizes[0]}", *[f"{name}\n{sizes[-1]}"] * 3]
+            error = _with_interval(curves[0].error)
+            lines = [f"{sizes[0]}, error {error}", f"error {error}", error, f"{percent(curves[0].error[0])} %"]
+        else:
+            errors = ", ".join(percent(curve.error[0]) for curve in curves if curve.error is not None)
+            lines = [f"{size}, error {errors} %" if errors else size for size in (sizes[0], sizes[0], *[sizes[-1]] * 2)]
+        return [f"{name}\n{line}" for line in lines]
+
+
+def _strips(histogram, n_models, n_panels):
+    """Return the heights of the histograms below a panel."""
+    if not histogram or n_models > _MOST_STRIPS or (n_models > 1 and n_panels > 1):
+        return ()
+    return (HISTOGRAM_HEIGHT,) if n_models == 1 else (0.12,) * n_models
+
+
+def _styles(models, earlier):
+    """Return colour and mark by model, after those of `earlier` curves."""
+    palette = colors(earlier + len(models))[earlier:]
+    marks = [mark(earlier + rank) for rank in range(len(models))]
+    return dict(zip(models, zip(palette, marks, strict=True), strict=True))
 
 
 def _with_interval(error):

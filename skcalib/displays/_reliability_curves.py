@@ -17,7 +17,14 @@ from skcalib._input.weights import drop_zero_weight
 from skcalib.binning import BaseBinning, EqualMass, MinimumMass, PoolAdjacentViolators, assign_bins, check_binning
 from skcalib.metrics import calibration_error, calibration_error_interval
 
-__all__ = ["Band", "CurveOptions", "ReliabilityCurve", "diagram_numbers", "readable_limits"]
+__all__ = [
+    "Band",
+    "CurveOptions",
+    "ReliabilityCurve",
+    "diagram_numbers",
+    "readable_limits",
+    "statistics_numbers",
+]
 
 _HISTOGRAM_BINS = 40
 _COMPRESSED_BINS = 500  # rows that a refitted binning is resampled from are pooled to so many scores
@@ -64,7 +71,7 @@ class ReliabilityCurve:
 
     Parameters
     ----------
-    model : str
+    model : str or None
         Name of the model.
     panel : str or None
         Name of the class or group, where each has a panel of its own.
@@ -84,7 +91,7 @@ class ReliabilityCurve:
         Calibration error with its interval; None where the rows are too few for it.
     """
 
-    model: str
+    model: str | None
     panel: str | None
     statistics: BinStatistics
     is_step: bool
@@ -142,7 +149,7 @@ class CurveOptions(NamedTuple):
         return cls(strategy, interval, level, n_resamples, metric, error_binning, seed)
 
 
-def diagram_numbers(y_true, models, *, options, multiclass="auto", groups=None, max_panels=12, **given):
+def diagram_numbers(y_true, models, *, options, multiclass="auto", groups=None, order="sorted", max_panels=12, **given):
     """Return what `ReliabilityDisplay` is made of: its arguments.
 
     `models` holds probabilities by name and `given` is what `check_scored_labels` takes besides; for the other
@@ -152,9 +159,12 @@ def diagram_numbers(y_true, models, *, options, multiclass="auto", groups=None, 
         raise ValueError('groups and multiclass="marginal" exclude each other: both ask for a panel each.')
     if not max_panels >= 1:
         raise ValueError(f"max_panels must be at least 1, found {max_panels!r}.")
-    tasks, kind = _tasks(y_true, models, multiclass, groups, given)
-    panels = _worst_first(tasks, options)
-    shown = [(panel, model, task) for panel in panels[:max_panels] for model, task in tasks[panel].items()]
+    if order not in ("sorted", "given", "error"):
+        raise ValueError(f'order must be "sorted", "given" or "error", found {order!r}.')
+    tasks, kind = _tasks(y_true, models, multiclass, groups, order, given)
+    worst = _worst_first(tasks, options)[:max_panels] if order == "error" or len(tasks) > max_panels else list(tasks)
+    panels = worst if order == "error" else [panel for panel in tasks if panel in set(worst)]
+    shown = [(panel, model, task) for panel in panels for model, task in tasks[panel].items()]
     lowest, highest = min(task.scores.min() for *_, task in shown), max(task.scores.max() for *_, task in shown)
     limits = readable_limits(float(lowest), float(highest))
     return {
@@ -162,7 +172,45 @@ def diagram_numbers(y_true, models, *, options, multiclass="auto", groups=None, 
         "confidence_level": options.confidence_level,
         "kind": kind,
         "error_name": _error_name(options.metric),
-        "n_panels_left_out": max(0, len(panels) - max_panels),
+        "n_panels_left_out": len(tasks) - len(panels),
+    }
+
+
+def statistics_numbers(models, *, options):
+    """Return what `ReliabilityDisplay` is made of, from the `BinStatistics` of each model by name."""
+    curves = []
+    for model, statistics in models.items():
+        if not isinstance(statistics, BinStatistics):
+            raise TypeError(f"statistics must be BinStatistics, or a dict of them by name, found {statistics!r}.")
+        seen = statistics.weight > 0
+        if not seen.any():
+            raise ValueError("statistics hold no row: there is nothing to draw.")
+        mean = statistics.mean_score[seen]
+        score_range = _score_range(mean)
+        bars = band = None
+        if options.interval in _BINOMIAL_INTERVALS:
+            bars = statistics.interval(options.confidence_level, method=options.interval)
+        elif options.interval == "bootstrap":
+            band = _bootstrap_band(statistics, score_range, options)
+        consistency = _consistency_band(statistics, score_range, options.confidence_level)
+        error = None
+        if options.metric is not None:
+            metric = {} if options.metric == "auto" else {"metric": options.metric}
+            error = calibration_error_interval(statistics, **metric, **_resampling(options))
+        curves.append(ReliabilityCurve(model, None, statistics, False, bars, band, consistency, statistics, error))
+    return {
+        "curves": curves,
+        "confidence_level": options.confidence_level,
+        "kind": "binary",
+        "error_name": _error_name(options.metric),
+    }
+
+
+def _resampling(options):
+    return {
+        "confidence_level": options.confidence_level,
+        "n_resamples": options.n_resamples,
+        "random_state": options.seed,
     }
 
 
@@ -237,11 +285,7 @@ def _error_arguments(task, options):
 def _error_interval(task, options):
     if options.metric is None:
         return None
-    resampling = {
-        "confidence_level": options.confidence_level,
-        "n_resamples": options.n_resamples,
-        "random_state": options.seed,
-    }
+    resampling = _resampling(options)
     if options.metric != "auto":
         return calibration_error_interval(
             task.labels, task.scores, metric=options.metric, **resampling, **_row_arguments(task)
@@ -337,7 +381,7 @@ def _percentiles(values, confidence_level):
     return np.quantile(values, (tail, 1 - tail), axis=0)
 
 
-def _tasks(y_true, models, multiclass, groups, arguments):
+def _tasks(y_true, models, multiclass, groups, order, arguments):
     """Return the binary problems, by panel and model, and what kind of event they are about."""
     tasks = {}
     for model, y_proba in models.items():
@@ -347,7 +391,7 @@ def _tasks(y_true, models, multiclass, groups, arguments):
             names = [str(label) for label in data.classes.tolist()]
             parts = zip(names, binary_tasks(data, multiclass), strict=True)
         elif groups is not None:
-            parts = _by_group(next(binary_tasks(data, multiclass)), groups)
+            parts = _by_group(next(binary_tasks(data, multiclass)), groups, order)
         else:
             parts = [(None, next(binary_tasks(data, multiclass)))]
         for panel, task in parts:
@@ -355,9 +399,11 @@ def _tasks(y_true, models, multiclass, groups, arguments):
     return tasks, kind
 
 
-def _by_group(task, groups):
+def _by_group(task, groups, order):
     names, codes = check_groups(groups, len(task.scores))
-    for code, name in enumerate(names.tolist()):
+    present, first = np.unique(codes, return_index=True)
+    for code in present[np.argsort(first)] if order == "given" else present:
+        name = names[code]
         rows_of_group = codes == code
         weight = None if task.sample_weight is None else task.sample_weight[rows_of_group]
         if weight is None or weight.any():

@@ -11,14 +11,17 @@ __all__ = [
     "draw_consistency",
     "draw_curve",
     "draw_histogram",
+    "draw_interval_band",
     "draw_reference",
+    "guard_points",
+    "key_handles",
     "n_curves",
     "scale_histogram",
 ]
 
 # A mark by which a display drawn on top of another knows what is there.
 _REFERENCE = "skcalib-reference"
-HISTOGRAM_HEIGHT = 0.24  # in units of the diagram's side
+HISTOGRAM_HEIGHT = 0.25  # in units of the height of the diagram
 
 
 def n_curves(ax):
@@ -27,43 +30,53 @@ def n_curves(ax):
 
 
 def draw_reference(ax, limits, line_kw):
-    """Draw the diagonal unless it is there, make the axes a square, and return the line."""
+    """Draw the diagonal unless it is there, give both axes one range, and return the line."""
     for line in ax.lines:
         if line.get_gid() == _REFERENCE:
             low, high = ax.get_xlim()
             probability_axes(ax, (max(0, min(low, limits[0])), min(1, max(high, limits[1]))))
             return line
     probability_axes(ax, limits)
-    keywords = {"color": neutral(0.75), "linewidth": 1, "linestyle": (0, (1, 1.5)), "label": "perfect calibration"}
-    (line,) = ax.plot([0, 1], [0, 1], **{**keywords, "zorder": 1.5, "gid": _REFERENCE, **line_kw})
+    keywords = {"color": neutral(0.75), "linewidth": 1, "linestyle": (0, (1, 1.5)), "zorder": 1.5, "gid": _REFERENCE}
+    (line,) = ax.plot([0, 1], [0, 1], **{**keywords, **line_kw})
     return line
 
 
-def draw_consistency(ax, curve, color, fill_kw, label):
-    """Draw the band within which a calibrated model would stay and return it."""
-    keywords = {"facecolor": neutral(0.16), "linewidth": 0, "alpha": None} if color is None else {}
-    keywords = keywords or {"facecolor": color, "linewidth": 0, "alpha": 0.12}
+def draw_consistency(ax, curve, color, fill_kw):
+    """Draw the band within which a calibrated model would stay and return it: only its outline under another band."""
+    if curve.band is not None:
+        keywords = {"facecolor": "none", "edgecolor": neutral(0.5), "linewidth": 0.8, "linestyle": (0, (4, 2))}
+    elif color is None:
+        keywords = {"facecolor": neutral(0.16), "linewidth": 0}
+    else:
+        keywords = {"facecolor": color, "linewidth": 0, "alpha": 0.12}
     band = curve.consistency
-    return ax.fill_between(band.scores, band.low, band.high, **{**keywords, "zorder": 1, "label": label, **fill_kw})
+    return ax.fill_between(band.scores, band.low, band.high, **{**keywords, "zorder": 1, **fill_kw})
 
 
-def draw_bars(ax, curve, color, errorbar_kw, label):
-    """Draw each bin's interval and return the container."""
+def draw_bars(ax, curve, color, errorbar_kw):
+    """Draw the interval of each bin as a bar and return the container."""
     seen = curve.statistics.weight > 0
     low, high = (limit[seen] for limit in curve.bars)
     frequency = curve.statistics.event_frequency[seen]
     # A weighted frequency can leave its limits by rounding, and a length must not be negative.
     lengths = np.maximum(0, np.stack((frequency - low, high - frequency)))
-    keywords = {"fmt": "none", "ecolor": color, "elinewidth": 1, "capsize": 2.5, "capthick": 1, "zorder": 2}
-    return ax.errorbar(
-        curve.statistics.mean_score[seen], frequency, yerr=lengths, **{**keywords, "label": label, **errorbar_kw}
-    )
+    keywords = {"fmt": "none", "ecolor": color, "elinewidth": 1, "capsize": 2, "capthick": 1, "zorder": 2}
+    return ax.errorbar(curve.statistics.mean_score[seen], frequency, yerr=lengths, **{**keywords, **errorbar_kw})
 
 
-def draw_band(ax, curve, color, fill_kw, label):
+def draw_interval_band(ax, curve, color, fill_kw):
+    """Draw the intervals of the bins as one light band, for several curves in the same axes, and return it."""
+    seen = curve.statistics.weight > 0
+    low, high = (limit[seen] for limit in curve.bars)
+    keywords = {"facecolor": color, "alpha": 0.15, "linewidth": 0, "zorder": 1.8}
+    return ax.fill_between(curve.statistics.mean_score[seen], low, high, **{**keywords, **fill_kw})
+
+
+def draw_band(ax, curve, color, fill_kw):
     """Draw the bootstrap band and return it."""
     band = curve.band
-    keywords = {"facecolor": color, "alpha": 0.25, "linewidth": 0, "zorder": 1.8, "label": label}
+    keywords = {"facecolor": color, "alpha": 0.25, "linewidth": 0, "zorder": 1.8}
     return ax.fill_between(band.scores, band.low, band.high, **{**keywords, **fill_kw})
 
 
@@ -84,32 +97,69 @@ def draw_curve(ax, curve, color, mark, line_kw, label):
     return line
 
 
-def scale_histogram(ax, scale):
-    """Make room for numbers of rows, upwards and downwards, and write them short."""
+def guard_points(curve):
+    """Return points (m, 2) along the intervals of a curve, which no words may cover."""
+    statistics = curve.statistics
+    seen = statistics.weight > 0
+    mean, frequency = statistics.mean_score[seen], statistics.event_frequency[seen]
+    points = [np.column_stack((mean, frequency))]
+    if curve.bars is not None:
+        low, high = (limit[seen] for limit in curve.bars)
+        points += [np.column_stack((mean, low + share * (high - low))) for share in np.linspace(0, 1, 7)]
+    if curve.band is not None:
+        at = np.linspace(curve.band.scores[0], curve.band.scores[-1], 40)
+        points += [np.column_stack((at, np.interp(at, curve.band.scores, limit))) for limit in curve.band[1:]]
+    return np.concatenate(points)
+
+
+def key_handles(level, *, bars, band, consistency, overlay, split):
+    """Return what the legend explains once for all curves, in grey: labels and handles."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    grey = neutral(0.75)
+    keys = {"perfect calibration": Line2D([], [], color=grey, linewidth=1, linestyle=(0, (1, 1.5)))}
+    if consistency == "fill":
+        keys[f"{level} consistency band"] = Patch(facecolor=neutral(0.16))
+    elif consistency == "outline":
+        keys[f"{level} consistency band"] = Line2D([], [], color=neutral(0.5), linewidth=0.8, linestyle=(0, (4, 2)))
+    if bars and not overlay:
+        keys[f"{level} interval"] = Line2D([], [], color=grey, marker="|", markersize=8, linestyle="none")
+    elif bars or band:
+        keys[f"{level} interval"] = Patch(facecolor=neutral(0.3))
+    if split:
+        events, others = split
+        keys |= {events: Patch(facecolor=neutral(0.6)), others: Patch(facecolor="none", edgecolor=grey, hatch="////")}
+    return keys
+
+
+def scale_histogram(ax, scale, *, size):
+    """Make room for numbers of rows, upwards and downwards, and write few and short ones."""
     from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, MaxNLocator
 
     if scale == "log":
         ax.set_yscale("symlog", linthresh=1)  # defined for empty bins, and downwards
         ax.yaxis.set_major_locator(FixedLocator([0, *(sign * 10**k for k in range(1, 16, 2) for sign in (1, -1))]))
     else:
-        ax.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+        ax.yaxis.set_major_locator(MaxNLocator(2, integer=True))
     short = EngFormatter(sep="")
     ax.yaxis.set_major_formatter(FuncFormatter(lambda number, _: short(abs(number))))
+    height = ax.get_window_extent().height / ax.get_figure(root=True).dpi
+    if height < 2.2 * size / 72:  # no room for numbers above each other
+        ax.set_yticks([])
 
 
-def draw_histogram(ax, curve, color, mark, *, split, filled, stairs_kw, labels):
+def draw_histogram(ax, curve, color, mark, *, split, filled, stairs_kw):
     """Draw the histogram of the scores, events upwards and the rest downwards if split; return the steps."""
     statistics = curve.histogram
-    keywords = {"edgecolor": color, "linewidth": 1}
+    keywords = {"edgecolor": color, "linewidth": 0.8}
     keywords |= {"facecolor": color, "fill": True, "alpha": 0.75} if filled else {"fill": False, "linestyle": mark[0]}
     if not split:
         return [ax.stairs(statistics.weight, statistics.edges, **{**keywords, **stairs_kw})]
     events, others = statistics.weighted_label, statistics.weight - statistics.weighted_label
     pale = {"facecolor": "none", "hatch": "////", "alpha": 0.75} if filled else {}
-    downwards = {**keywords, **pale, **({"label": labels[0]} if filled else {})}
-    upwards = {**keywords, **({"label": labels[1]} if filled else {})}
     ax.axhline(0, color=neutral(0.75), linewidth=0.8)
     return [
-        ax.stairs(events, statistics.edges, **{**upwards, **stairs_kw}),
-        ax.stairs(-others, statistics.edges, **{**downwards, **stairs_kw}),
+        ax.stairs(events, statistics.edges, **{**keywords, **stairs_kw}),
+        ax.stairs(-others, statistics.edges, **{**keywords, **pale, **stairs_kw}),
     ]

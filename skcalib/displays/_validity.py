@@ -4,17 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib.displays._predictions import named_models, predicted_probabilities
+from skcalib.displays._frames import add_words, pair_frame, size_text
+from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import (
     CURVE,
     canonical_keywords,
     colors,
     format_count,
-    legend_outside,
     mark,
     matplotlib_text,
     neutral,
-    single_or_pair,
 )
 from skcalib.guarantees import conditional_epsilon, marginal_epsilon
 from skcalib.metrics import mean_validity_curve, validity_curve
@@ -52,7 +51,7 @@ class ValidityCurve(NamedTuple):
     n_repeats: int
 
 
-class ValidityDisplay:
+class ValidityDisplay(FromEstimator):
     """Validity plot: for each tolerance, the share of the rows whose forecast is within it of the event frequency.
 
     Suits binned models, whose forecasts take few values. Make it with `from_estimator`, `from_predictions`, or
@@ -107,36 +106,6 @@ class ValidityDisplay:
         self.curves = list(curves)
         self.guarantees = guarantees or {}
         self.guarantee_label = guarantee_label
-
-    @classmethod
-    def from_estimator(cls, estimator, X, y, *, name=None, **options):
-        """Draw the validity curves of one or several fitted classifiers or recalibrators.
-
-        Parameters
-        ----------
-        estimator : classifier or dict of classifiers by name
-            Fitted, with `predict_proba`.
-        X : array-like of shape (n, n_features)
-            Rows that it was not fitted on.
-        y : array-like of shape (n,)
-            Labels.
-        name : str, default=None
-            Name in the legend; None is the name of the class.
-        **options : dict
-            Options of `from_predictions`.
-
-        Returns
-        -------
-        display : ValidityDisplay
-            The drawn display.
-
-        Raises
-        ------
-        ValueError
-            If the estimator has no `predict_proba`, and for input that has no answer.
-        """
-        probabilities, classes = predicted_probabilities(estimator, X, name)
-        return cls.from_predictions(y, probabilities, **{"labels": classes, **options})
 
     @classmethod
     def from_predictions(cls, y_true, y_proba, *, kind="marginal", name=None, **options):
@@ -266,7 +235,7 @@ class ValidityDisplay:
         """
         kinds = list(dict.fromkeys(curve.kind for curve in self.curves))
         models = list(dict.fromkeys(curve.model for curve in self.curves))
-        frame = single_or_pair(ax, len(kinds))
+        frame = pair_frame(ax, len(kinds))
         place, palette = dict(zip(kinds, frame.axes, strict=True)), colors(len(models))
         self.lines_, self.bands_, self.guarantee_lines_ = [], [], []
         right = self._max_epsilon() if max_epsilon is None else max_epsilon
@@ -281,7 +250,11 @@ class ValidityDisplay:
             axes.set_ylabel("Validity" if len(kinds) > 1 else _TITLES[kind])
             if len(kinds) > 1:
                 axes.set_title(_TITLES[kind], fontsize="medium")
-        self.legend_ = legend_outside(frame, None, canonical_keywords(legend_kw)) if legend else None
+        size_text(frame)
+        self.legend_ = None
+        if legend:
+            keys = {line.get_label(): line for line in self.guarantee_lines_}
+            self.legend_ = add_words(frame, keys, legend_kw=canonical_keywords(legend_kw))
         self.figure_ = frame.axes[0].figure
         self.ax_ = frame.axes if len(kinds) > 1 else frame.axes[0]
         return self
@@ -300,7 +273,7 @@ class ValidityDisplay:
             "color": color,
             "linestyle": mark[0],
             "linewidth": 1.6,
-            "label": f"{matplotlib_text(curve.model)}\n{size}",
+            "label": size if curve.model is None else f"{matplotlib_text(curve.model)}, {size}",
             "gid": CURVE,
         }
         epsilons, validity = curve.epsilons, curve.validity

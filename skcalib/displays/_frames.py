@@ -1,0 +1,356 @@
+"""Where a picture is drawn: axes and the strips below them, the size of their text, titles and legends."""
+
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib.displays._style import CURVE, require_matplotlib
+
+__all__ = [
+    "BELOW",
+    "Frame",
+    "add_words",
+    "drop_long_labels",
+    "fitting",
+    "frame_of_panels",
+    "pair_frame",
+    "shortened",
+    "size_text",
+]
+
+# Marks on artists: a display that is drawn on top of another recognises what is there.
+BELOW, _LEGEND, _GUARD = "skcalib-below", "skcalib-legend", "skcalib-guard"
+_FULL_SIZE = 2.4  # inches: the side of a panel from which text has the user's size
+_SMALLEST = 0.58  # text is never smaller than this share of the user's size
+_LETTER = 0.56  # mean width of a letter in units of the font size
+_LEGEND_SHARE = 0.16  # of the height of a figure that a legend with explanations may take
+_PAD = 0.03  # inches around axes in figures of our own
+
+
+class Frame(NamedTuple):
+    """The axes of a picture.
+
+    `axes` has one entry a panel, and `strips` the list of axes below each panel. `is_own` says that the figure holds
+    nothing else and that its layout makes room for titles and a legend. `size` is the size of text in points and
+    `width` the width of a panel in inches.
+    """
+
+    axes: np.ndarray
+    strips: list
+    is_own: bool
+    n_columns: int
+    size: float
+    width: float
+
+    @property
+    def figure(self):
+        """The figure, or the part of one, that holds the axes."""
+        return self.axes[0].figure
+
+    @property
+    def below(self):
+        """All strips, panel by panel."""
+        return [strip for strips in self.strips for strip in strips]
+
+
+def frame_of_panels(ax, n_panels, strips=()):
+    """Return the frame of `n_panels` panels with strips below, whose heights are in units of a panel's height.
+
+    `ax` is None (a new figure), one axes (its place is used, and divided among several panels), or an array with one
+    axes a panel.
+    """
+    if ax is None:
+        return _new_frame(n_panels, strips)
+    given = np.ravel(np.asarray(ax, dtype=object))
+    if np.ndim(ax) == 0 and n_panels > 1:
+        return _divided_frame(ax, n_panels, strips)
+    if len(given) < n_panels:
+        raise ValueError(f"ax holds {len(given)} axes but there are {n_panels} panels.")
+    given = given[:n_panels]
+    is_own = len(given) == 1 and _fills_its_figure(given[0])
+    width, height = np.min([_inches(one) for one in given], axis=0)
+    below = [_below(one, strips) for one in given]
+    return Frame(given, below, is_own, 1, _text_size(width, height), width)
+
+
+def pair_frame(ax, n_panels):
+    """Return the frame of one panel, or of two side by side that are wider than high."""
+    if ax is not None:
+        return frame_of_panels(ax, n_panels)
+    plt = require_matplotlib()
+    width, height = plt.rcParams["figure.figsize"]
+    width = 0.8 * width * (1 if n_panels == 1 else 1.6)
+    _, axes = plt.subplots(1, n_panels, figsize=(width, 0.9 * height), layout="constrained", squeeze=False)
+    side = 0.8 * width / n_panels
+    return Frame(axes[0], [[] for _ in axes[0]], True, n_panels, _text_size(side, 0.7 * height), side)
+
+
+def _new_frame(n_panels, strips):
+    plt = require_matplotlib()
+    n_columns = _n_columns(n_panels)
+    n_rows = ceil(n_panels / n_columns)
+    width, height = given = plt.rcParams["figure.figsize"]
+    is_default = list(given) == list(plt.rcParamsDefault["figure.figsize"])
+    # One panel and what stands around it make a figure that is higher than wide; small multiples are smaller.
+    if n_panels > 1 or is_default:
+        width *= 0.72 if n_panels == 1 else 0.12 + 0.4 * n_columns
+    side = (width - 0.1 * given[0]) / n_columns
+    size = _text_size(side, side if n_panels > 1 or is_default else 0.7 * height)
+    line = 1.35 * size / 72
+    if n_panels > 1 or is_default:
+        height = n_rows * (side * (0.93 + sum(strips)) + 2.4 * line) + 4.2 * line
+    figure = plt.figure(figsize=(width, height), layout="constrained")
+    figure.get_layout_engine().set(w_pad=_PAD, h_pad=_PAD, hspace=0.02, wspace=0.03)
+    axes, below = _panels(figure, figure.add_gridspec(n_rows, n_columns), n_panels, strips)
+    return Frame(axes, below, True, n_columns, size, side)
+
+
+def _divided_frame(ax, n_panels, strips):
+    n_columns = _n_columns(n_panels)
+    n_rows = ceil(n_panels / n_columns)
+    width, height = _inches(ax)
+    width, height = width / n_columns, height / n_rows
+    size = _text_size(0.8 * width, 0.7 * height)
+    place = ax.get_subplotspec()
+    if place is None:
+        raise ValueError(f"ax must be one of a grid (plt.subplots) to be divided among {n_panels} panels.")
+    ax.set_axis_off()
+    line = 1.35 * size / 72
+    grid = place.subgridspec(
+        n_rows, n_columns, hspace=min(3.6 * line / (0.7 * height), 1), wspace=min(1.2 * line / width, 1)
+    )
+    axes, below = _panels(ax.figure, grid, n_panels, strips)
+    return Frame(axes, below, False, n_columns, size, 0.85 * width)
+
+
+def _panels(figure, grid, n_panels, strips):
+    """Return the axes of the panels and of the strips below each."""
+    axes, below = [], []
+    for row, column in (divmod(i, grid.ncols) for i in range(n_panels)):
+        parts = _parts(grid[row, column], strips)
+        axes.append(figure.add_subplot(parts[0]))
+        below.append([_strip(figure, part, axes[-1]) for part in parts[1:]])
+    return np.array(axes, dtype=object), below
+
+
+def _parts(place, strips):
+    if not strips:
+        return [place]
+    grid = place.subgridspec(1 + len(strips), 1, height_ratios=[1, *strips], hspace=0.04)
+    return [grid[i] for i in range(1 + len(strips))]
+
+
+def _strip(figure, place, upper):
+    strip = figure.add_subplot(place, sharex=upper, gid=BELOW)
+    upper.tick_params(labelbottom=False)
+    return strip
+
+
+def _below(ax, strips):
+    """Return strips below given axes, in their place: those of an earlier display if there are any."""
+    earlier = [other for other in ax.get_shared_x_axes().get_siblings(ax) if other.get_gid() == BELOW]
+    if earlier or not strips:
+        return sorted(earlier, key=lambda other: -other.get_position().y0)[: len(strips)]
+    place = ax.get_subplotspec()
+    if place is not None:
+        parts = _parts(place, strips)
+        ax.set_subplotspec(parts[0])
+        return [_strip(ax.figure, part, ax) for part in parts[1:]]
+    box = ax.get_position(original=True)
+    unit = box.height / (1.04 + 1.04 * sum(strips))
+    ax.set_position((box.x0, box.y1 - unit, box.width, unit))
+    below, top = [], box.y1 - unit
+    for strip in strips:
+        below.append(ax.figure.add_axes((box.x0, top - 1.04 * strip * unit, box.width, strip * unit), sharex=ax))
+        below[-1].set_gid(BELOW)
+        top -= 1.04 * strip * unit
+    ax.tick_params(labelbottom=False)
+    return below
+
+
+def _n_columns(n_panels):
+    """Return how many panels stand side by side: a full last row where there is one, at most four."""
+    if n_panels <= 4:
+        return 2 if n_panels == 4 else n_panels
+    return min((4, 3), key=lambda columns: (-n_panels % columns, -columns))
+
+
+def _fills_its_figure(ax):
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    figure = ax.figure
+    others = [one for one in figure.axes if one is not ax and one.get_gid() != BELOW]
+    return not others and isinstance(figure, Figure) and isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
+
+
+def _inches(ax):
+    """Return the width and the height of axes, with the strips below them."""
+    place = ax.get_subplotspec()
+    below = [one for one in ax.get_shared_x_axes().get_siblings(ax) if one.get_gid() == BELOW]
+    if place is not None and below:
+        place = place.get_topmost_subplotspec()
+    box = ax.get_position(original=True) if place is None else place.get_position(ax.figure)
+    figure = ax.figure.bbox
+    return box.width * figure.width / ax.figure.dpi, box.height * figure.height / ax.figure.dpi
+
+
+def _text_size(width, height):
+    plt = require_matplotlib()
+    share = min(width, 1.2 * height) / _FULL_SIZE
+    return plt.rcParams["font.size"] * float(np.clip(share, _SMALLEST, 1))
+
+
+def size_text(frame):
+    """Give the labels and ticks of all axes the frame's text size."""
+    for ax in [*frame.axes, *frame.below]:
+        ax.tick_params(labelsize=0.9 * frame.size, length=min(3.5, 0.35 * frame.size))
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.label.set_size(frame.size)
+            axis.labelpad = 0.3 * frame.size
+
+
+def drop_long_labels(frame):
+    """Remove the names of vertical axes that are longer than their axes once the layout is made."""
+    frame.figure.get_figure(root=True).draw_without_rendering()
+    for ax in [*frame.axes, *frame.below]:
+        if ax.yaxis.label.get_window_extent().height > 1.1 * ax.get_window_extent().height:
+            ax.set_ylabel("")
+
+
+def shortened(text, frame, *, width=None, size=None):
+    """Return each line of a text cut to what fits `width` inches (of a panel) at `size` points."""
+    width = frame.width if width is None else width
+    most = max(4, int(width / (_LETTER * (frame.size if size is None else size) / 72)))
+    return "\n".join(line if len(line) <= most else line[: most - 1] + "…" for line in text.split("\n"))
+
+
+def fitting(variants, frame, *, width=None, size=None):
+    """Return the first of several texts that fits `width` inches at `size` points; the last one is cut to fit."""
+    for text in variants:
+        if shortened(text, frame, width=width, size=size) == text:
+            return text
+    return shortened(variants[-1], frame, width=width, size=size)
+
+
+def add_words(frame, keys, *, caption=None, note=None, guard=(), with_curves=True, legend_kw=None):
+    """Write the caption of a single curve and the legend of everything else; return the legend or None.
+
+    In a figure of its own the caption is the title and the legend stands below the axes, where the layout makes room.
+    In given axes both go inside, where no data are; what does not fit there is left out, the explanations first.
+
+    Parameters
+    ----------
+    frame : Frame
+        The axes.
+    keys : dict
+        Labels and handles of what is explained once for all curves.
+    caption : list of str, default=None
+        Words about the only curve: the longest first, shorter ones for less room.
+    note : str, default=None
+        Title of the legend.
+    guard : sequence of ndarray of shape (m, 2)
+        Points in the coordinates of the first panel that a legend inside must not cover.
+    with_curves : bool, default=True
+        Whether the legend has an entry for each curve.
+    legend_kw : dict, default=None
+        The user's keywords.
+    """
+    legend_kw = {} if legend_kw is None else legend_kw
+    figure, first = frame.figure, frame.axes[0]
+    for earlier in [*figure.legends, *[one for one in first.get_children() if one.get_gid() == _LEGEND]]:
+        if earlier.get_gid() == _LEGEND:
+            earlier.remove()
+    curves = _curve_handles(frame.axes) if with_curves else {}
+    is_single = caption is not None and len(curves) == 1
+    labels = {**({} if is_single else curves), **keys}
+    options = {"frameon": False, "fontsize": 0.85 * frame.size, "title_fontsize": 0.85 * frame.size}
+    options |= {"handlelength": 1.6, "columnspacing": 1.2, "handletextpad": 0.5, "borderaxespad": 0.3, **legend_kw}
+    if frame.is_own:
+        if is_single:
+            size = 0.95 * frame.size
+            first.set_title(fitting(caption, frame, size=size), loc="left", fontsize=size)
+        elif caption is not None:  # no longer the only curve
+            first.set_title("", loc="left")
+        for shown in (labels, {label: labels[label] for label in labels if label not in keys}):
+            if shown or note:
+                legend = _legend_below(figure, shown, note, options, _LEGEND_SHARE if shown == labels else 1)
+                if legend is not None:
+                    return legend
+        return None
+    _set_guard(first, guard)
+    return _legend_inside(frame, labels, caption if is_single else note and [note], keys, options)
+
+
+def _curve_handles(axes):
+    handles = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            if handle.get_gid() == CURVE:
+                handles.setdefault(label, handle)
+    return handles
+
+
+def _legend_below(figure, labels, note, options, share):
+    """Return a legend below the axes, in as many columns as fit; None if it would take too much of the figure."""
+    for n_columns in range(len(labels) or 1, 0, -1):
+        given = {"loc": "outside lower center", "ncols": n_columns, "title": note, **options}
+        legend = figure.legend(labels.values(), labels.keys(), **given)
+        legend.set_gid(_LEGEND)
+        box = legend.get_window_extent()
+        if "ncols" in options or (box.width <= figure.bbox.width and box.height <= share * figure.bbox.height):
+            return legend
+        legend.remove()
+    return None
+
+
+def _set_guard(ax, guard):
+    """Put the points where no legend may stand on an invisible line, which matplotlib's "best" place avoids."""
+    for line in [line for line in ax.lines if line.get_gid() == _GUARD]:
+        guard = [line.get_xydata(), *guard]
+        line.remove()
+    if len(guard):
+        limits = ax.get_xlim(), ax.get_ylim()
+        points = np.concatenate(guard)
+        ax.plot(points[:, 0], points[:, 1], linestyle="none", visible=False, gid=_GUARD, label="_guard")
+        ax.set(xlim=limits[0], ylim=limits[1])
+
+
+def _legend_inside(frame, labels, titles, keys, options):
+    """Return a legend inside the first axes that covers no data: with all labels, or with fewer, or None."""
+    ax, size = frame.axes[0], 0.85 * frame.size
+    needed = {label: handle for label, handle in labels.items() if label not in keys}
+    title = None if titles is None else fitting(titles, frame, width=0.9 * frame.width, size=size)
+    if not labels and title is None:
+        return None
+    shorter = title if titles is None else shortened(titles[-1], frame, width=0.9 * frame.width, size=size)
+    for shown, words in dict.fromkeys([(True, title), (False, title), (False, shorter)]):
+        entries = labels if shown else needed
+        if not entries and words is None:
+            return None
+        given = {"loc": "best", "title": words, "alignment": "left", **options}
+        legend = ax.legend(entries.values(), entries.keys(), **given)
+        legend.set_gid(_LEGEND)
+        legend.set_zorder(5)
+        ax.get_figure(root=True).draw_without_rendering()
+        if not _covers_data(ax, legend):
+            return legend
+    if needed:
+        return legend
+    legend.remove()  # the words about a single curve stand as well above the axes
+    ax.set_title(shorter, loc="left", fontsize=size, pad=0.3 * size)
+    return None
+
+
+def _covers_data(ax, legend):
+    box, place = legend.get_window_extent(), ax.get_window_extent()
+    if box.width > place.width or box.height > 0.6 * place.height:
+        return True
+    for line in ax.lines:
+        path = line.get_transform().transform_path(line.get_path())
+        if line.get_gid() == CURVE and path.intersects_bbox(box, filled=False):
+            return True
+        if line.get_gid() == _GUARD and box.count_contains(path.vertices):
+            return True
+    return False
