@@ -213,7 +213,7 @@ def size_text(frame):
 
 def drop_long_labels(frame):
     """Remove the names of vertical axes that are longer than their axes once the layout is made."""
-    frame.figure.get_figure(root=True).draw_without_rendering()
+    frame.figure.figure.draw_without_rendering()
     for ax in [*frame.axes, *frame.below]:
         if ax.yaxis.label.get_window_extent().height > 1.1 * ax.get_window_extent().height:
             ax.set_ylabel("")
@@ -333,7 +333,7 @@ def _legend_inside(frame, labels, titles, keys, options):
         legend = ax.legend(entries.values(), entries.keys(), **given)
         legend.set_gid(_LEGEND)
         legend.set_zorder(5)
-        ax.get_figure(root=True).draw_without_rendering()
+        ax.figure.figure.draw_without_rendering()
         if not _covers_data(ax, legend):
             return legend
     if needed:

@@ -144,7 +144,7 @@ def scale_histogram(ax, scale, *, size):
         ax.yaxis.set_major_locator(MaxNLocator(2, integer=True))
     short = EngFormatter(sep="")
     ax.yaxis.set_major_formatter(FuncFormatter(lambda number, _: short(abs(number))))
-    height = ax.get_window_extent().height / ax.get_figure(root=True).dpi
+    height = ax.get_window_extent().height / ax.figure.figure.dpi
     if height < 2.2 * size / 72:  # no room for numbers above each other
         ax.set_yticks([])
 
