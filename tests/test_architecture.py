@@ -160,6 +160,13 @@ print("skcalib.metrics" in sys.modules, skcalib.metrics.__name__, skcalib.displa
         skcalib.metric  # noqa: B018
 
 
+def test_dir_shows_public_names_only():
+    submodules = set(dir(skcalib)) - set(skcalib.__all__)
+    assert submodules <= set(HOUSE)
+    assert {"metrics", "binning"} <= submodules
+    assert set(skcalib.__all__) <= set(dir(skcalib))
+
+
 def test_import_and_use_have_no_side_effects(tmp_path):
     code = """
 import os, warnings, numpy as np

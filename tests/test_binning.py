@@ -13,7 +13,10 @@ from skcalib.binning import (
     EqualMass,
     EqualWidth,
     FixedEdges,
+    InformationPreserving,
     MinimumMass,
+    MonotonicSweep,
+    PoolAdjacentViolators,
     UniqueScores,
     assign_bins,
     check_binning,
@@ -215,3 +218,47 @@ def test_support_of_log_odds():
     scores = np.array([-3.0, -1.0, 2.0, 5.0])
     assert EqualMass(2).bin_edges(scores, support=(-np.inf, np.inf)).tolist() == [-np.inf, 0.5, np.inf]
     assert MinimumMass(EqualMass(4), 2).bin_edges(scores, support=(-np.inf, np.inf)).tolist() == [-np.inf, 0.5, np.inf]
+
+
+# What users give to `bin_edges`
+
+STRATEGIES = [
+    EqualMass(3), EqualWidth(3), FixedEdges([0, 0.4, 1]), InformationPreserving(3), MinimumMass(min_weight=2),
+    MonotonicSweep(), PoolAdjacentViolators(), UniqueScores(),
+]  # fmt: skip
+every_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+
+
+@every_strategy
+def test_edges_of_lists_and_of_rows_without_weight(strategy):
+    scores, y = [0.1, 0.2, 0.35, 0.4, 0.6, 0.8], [0, 1, 0, 1, 0, 1]
+    expected = strategy.bin_edges(np.array(scores), np.array(y, dtype=bool))
+    np.testing.assert_array_equal(strategy.bin_edges(scores, y), expected)
+    np.testing.assert_array_equal(strategy.bin_edges(np.array(scores)[:, None], y), expected)
+    with_others = strategy.bin_edges([*scores, 0.05, 0.95], [*y, 1, 0], [1] * 6 + [0, 0])
+    np.testing.assert_allclose(with_others, expected)
+
+
+@every_strategy
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([0.1, np.nan], [0, 1]), ["scores", "NaN", "row 1"]),
+        (([0.1, 3.0], [0, 1]), ["scores", "[0, 1]", "row 1"]),
+        (([], []), ["scores", "empty"]),
+        ((["a", "b"], [0, 1]), ["scores", "numbers"]),
+        (([[0.1, 0.9]], [1]), ["scores", "one column", "2"]),
+        (([0.1, 0.9], [1]), ["y has 1 rows", "2"]),
+        (([0.1, 0.9], [1, 2]), ["y must be 0 and 1"]),
+        (([0.1, 0.9], [0, 1], [1]), ["sample_weight", "(2,)"]),
+        (([0.1, 0.9], [0, 1], [1, -1]), ["sample_weight", "row 1"]),
+    ],
+)
+def test_wrong_rows_are_named(strategy, arguments, words):
+    with refused(ValueError, *words):
+        strategy.bin_edges(*arguments)
+
+
+def test_log_odds_have_edges_on_their_own_support():
+    edges = EqualMass(2).bin_edges([-3.0, -1.0, 2.0, 5.0], support=(-np.inf, np.inf))
+    assert edges.tolist() == [-np.inf, 0.5, np.inf]

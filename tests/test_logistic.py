@@ -59,3 +59,17 @@ def test_separable_classes_end_at_a_finite_point_of_tiny_loss():
     coef = fit_logistic(features, (features[:, 0] > 0).astype(float))
     assert np.isfinite(coef).all()
     assert np.abs(np.maximum(0, 1 - np.sign(features @ coef) * np.sign(features[:, 0]))).max() == 0
+
+
+def test_an_offset_is_a_feature_whose_coefficient_is_one():
+    rng = np.random.default_rng(5)
+    offset, features = rng.standard_normal(2000), np.column_stack((np.ones(2000), rng.standard_normal(2000)))
+    targets = (rng.random(2000) < 1 / (1 + np.exp(-offset - features @ [0.3, -0.5]))).astype(float)
+    weights = rng.random(2000)
+
+    def loss(coef):
+        log_odds = offset + features @ coef
+        return weights @ (np.logaddexp(0, log_odds) - targets * log_odds)
+
+    expected = minimize(loss, [0, 0], options={"gtol": 1e-9}).x
+    np.testing.assert_allclose(fit_logistic(features, targets, weights, offset=offset), expected, atol=1e-6)

@@ -546,3 +546,10 @@ def test_the_largest_scores_are_those_of_the_rows_as_they_are_used(dtype, off, o
     np.testing.assert_allclose(data.scores.sum(axis=1, dtype=np.float64), 1, atol=2e-6)
     part = data.at(np.arange(5))
     assert [len(array) for array in part] == [5, 5, 5, 7, 5, 5]
+
+
+@everywhere
+def test_labels_of_the_other_byte_order(metric):
+    for dtype in (np.int32, np.int64, np.float64, np.int16):
+        swapped = Y.astype(np.dtype(dtype).newbyteorder())
+        _assert_same(metric(swapped, SCORES), metric(Y.astype(dtype), SCORES))

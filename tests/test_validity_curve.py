@@ -1,9 +1,11 @@
 """Validity curves against a plain loop, and their area against the calibration error."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from skcalib.binning import UniqueScores
+from skcalib.binning import EqualWidth, UniqueScores
 from skcalib.metrics import calibration_error, mean_validity_curve, validity_curve
 
 
@@ -69,3 +71,28 @@ def test_bad_input():
         mean_validity_curve([], epsilons=[0.1])
     with pytest.raises(ValueError, match="multiclass must be"):
         validity_curve([0, 1], [0.2, 0.8], multiclass="marginal")
+
+
+def test_memory_and_time_grow_with_the_rows():
+    # One entry for each pair of a tolerance and a score would be 75 GB here.
+    rng = np.random.default_rng(3)
+    s = rng.random(100_000)
+    y = rng.random(100_000) < s
+    tracemalloc.start()
+    epsilons, validity = validity_curve(y, s)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
+    assert len(epsilons) == 100_001
+    assert validity[-1] == 1
+    # every bin is one row: the share of rows with |y - s| <= epsilon
+    assert validity[50_000] == pytest.approx(np.mean(np.abs(y - s) <= epsilons[50_000] + 1e-12))
+
+
+def test_empty_bins_do_not_count():
+    epsilons, validity = validity_curve([0, 1], [0.25, 0.75], binning=EqualWidth(10))
+    np.testing.assert_allclose(epsilons, [0, 0.25])
+    assert validity.tolist() == [0, 1]
+    assert validity_curve([0, 1], [0.25, 0.75], binning=EqualWidth(10), epsilons=[0.05, 0.3], conditional=True)[
+        1
+    ].tolist() == [0, 1]

@@ -39,7 +39,7 @@ class BinaryTask(NamedTuple):
         scores, labels = self.scores, self.labels
         if self.sample_weight is None and strategy._sorts(len(scores)) and not in_order(scores):
             scores, labels = sorted_rows(scores, labels)
-        edges = strategy.bin_edges(scores, labels, self.sample_weight)
+        edges = strategy._edges_of(scores, labels, self.sample_weight)
         return bin_statistics(scores, labels, edges, self.sample_weight, squares=squares)
 
     def distinct_scores(self):

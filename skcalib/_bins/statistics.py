@@ -4,9 +4,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from skcalib._input.labels import check_label_vector, zero_one
-from skcalib._input.scores import check_scores
-from skcalib._input.weights import check_sample_weight, drop_zero_weight
+from skcalib._input.scored_labels import check_score_column
 from skcalib._intervals import binomial_interval
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order
@@ -109,18 +107,10 @@ class BinStatistics:
         ValueError
             For scores, labels, weights or edges that are not as described.
         """
-        if np.size(scores) == 0 == np.size(labels):  # an empty part
-            return bin_statistics(np.empty(0), np.empty(0, dtype=bool), _check_edges(_as_sums(edges, "edges")))
-        scores = check_scores(scores, name="scores")
-        if scores.shape[1] != 1:
-            raise ValueError(f"scores must be one column of probabilities, found {scores.shape[1]}.")
-        labels = check_label_vector(labels, len(scores), name="labels", scores_name="scores")
-        events = zero_one(labels)
-        if events is None:
-            raise ValueError("labels must be 0 and 1 or booleans: compare them with the positive label first.")
         edges = _check_edges(_as_sums(edges, "edges"))
-        weight = check_sample_weight(sample_weight, len(scores))
-        scores, events, weight = drop_zero_weight(weight, scores[:, 0], events)
+        if np.size(scores) == 0 == np.size(labels):  # an empty part
+            return bin_statistics(np.empty(0), np.empty(0, dtype=bool), edges)
+        scores, events, weight = check_score_column(scores, labels, sample_weight, labels_name="labels")
         return bin_statistics(scores, events, edges, weight)
 
     def merge(self, other):

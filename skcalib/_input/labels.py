@@ -157,6 +157,8 @@ def check_label_vector(y, n_samples, *, name, scores_name):
         raise ValueError(f"{name} should be a 1d array of labels, got an array of shape {y.shape} instead.")
     if len(y) != n_samples:
         raise ValueError(f"{name} has {len(y)} rows but {scores_name} has {n_samples}: their lengths must agree.")
+    if not y.dtype.isnative:
+        y = y.astype(y.dtype.newbyteorder("="))
     if y.dtype.kind == "S":
         raise ValueError(f"Unknown label type: {name} holds bytes such as {shown(y[:1])}. Decode them to strings.")
     if y.dtype.kind == "f" and not np.isfinite(y).all():

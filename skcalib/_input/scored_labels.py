@@ -5,11 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._input.labels import check_label_vector, encode_labels, shown, unique_labels, zero_one
-from skcalib._input.scores import checked_scores
+from skcalib._input.scores import check_scores, checked_scores
 from skcalib._input.weights import check_sample_weight
 
 __all__ = [
     "ScoredLabels",
+    "check_score_column",
     "check_scored_labels",
 ]
 
@@ -78,6 +79,23 @@ def check_scored_labels(
         classes, codes = encode_labels(y_true, scores.shape[1], labels, name="y_true", classes_name="labels")
     data = ScoredLabels(scores, codes, sample_weight, classes, *top)
     return data if sample_weight is None or not drop or sample_weight.min() > 0 else data.at(data.kept)
+
+
+def check_score_column(scores, labels, sample_weight, *, labels_name, input="probability"):
+    """Validate one column of `scores`, with labels 0 and 1 or None; return boolean labels, without weights of zero."""
+    scores = check_scores(scores, name="scores", input=input)
+    if scores.shape[1] != 1:
+        raise ValueError(f"scores must be one column, those of one event, found {scores.shape[1]} columns.")
+    scores = scores[:, 0]
+    if labels is not None:
+        labels = zero_one(check_label_vector(labels, len(scores), name=labels_name, scores_name="scores"))
+        if labels is None:
+            raise ValueError(f"{labels_name} must be 0 and 1 or booleans: compare them with the positive label first.")
+    weight = check_sample_weight(sample_weight, len(scores))
+    if weight is None or weight.min() > 0:
+        return scores, labels, weight
+    keep = weight > 0
+    return scores[keep], None if labels is None else labels[keep], weight[keep]
 
 
 def _positive_class(y_true, n_columns, pos_label, labels):

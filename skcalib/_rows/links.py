@@ -1,19 +1,16 @@
 """Between probabilities and log-odds: one clipping constant, the same everywhere."""
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit
 
 from skcalib._rows.blocks import row_blocks
 
 __all__ = [
     "PROBABILITY_CLIP",
     "clip_probability",
-    "expit",
     "log_odds",
     "log_probability",
-    "logsumexp",
     "row_softmax",
-    "softmax",
 ]
 
 # Probabilities are clipped to [2^-52, 1 - 2^-52] before they become log-odds, so that |log-odds| <= 36.04. Both ends:

@@ -17,7 +17,7 @@ _MAX_STEPS = 100
 _NO_ROOM = 1e-6
 
 
-def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=None, lower=None):
+def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=None, lower=None, offset=None):
     """Return the coefficients that minimise the weighted log-loss, plus an optional ridge.
 
     Parameters
@@ -36,6 +36,8 @@ def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=N
         diagonal.
     lower : ndarray of shape (d,), default=None
         Lower bounds of the coefficients, minus infinity for none; `start` must respect them.
+    offset : ndarray of shape (n,), default=None
+        What is added to the log-odds of each row, zero if not given.
 
     Returns
     -------
@@ -47,7 +49,7 @@ def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=N
     ridge = np.zeros_like(centre) if penalty is None else np.asarray(penalty, dtype=np.float64)
     ridge = np.diag(ridge) if ridge.ndim == 1 else ridge
     lower = np.full_like(centre, -np.inf) if lower is None else lower
-    loss = _PenalisedLogLoss(features, targets, sample_weight, centre, ridge)
+    loss = _PenalisedLogLoss(features, targets, sample_weight, centre, ridge, offset)
     return _minimised(loss, *_start(loss, lower), lower)
 
 
@@ -82,6 +84,7 @@ class _PenalisedLogLoss(NamedTuple):
     weight: np.ndarray | None
     centre: np.ndarray
     ridge: np.ndarray
+    offset: np.ndarray | None = None
 
     def of_sample(self, step):
         """Return the loss of every so many rows, with as much less of the ridge."""
@@ -91,6 +94,7 @@ class _PenalisedLogLoss(NamedTuple):
             targets=self.targets[rows],
             weight=None if self.weight is None else self.weight[rows],
             ridge=self.ridge / step,
+            offset=None if self.offset is None else self.offset[rows],
         )
 
     @property
@@ -105,7 +109,8 @@ class _PenalisedLogLoss(NamedTuple):
         for rows in row_blocks(len(self.targets), len(coef)):
             features = self.features(rows)
             weight = None if self.weight is None else self.weight[rows]
-            row_loss, residual, curvature = _row_derivatives(coef @ features, self.targets[rows])
+            log_odds = coef @ features if self.offset is None else coef @ features + self.offset[rows]
+            row_loss, residual, curvature = _row_derivatives(log_odds, self.targets[rows])
             loss += row_loss.sum() if weight is None else weight @ row_loss
             if weight is not None:
                 residual *= weight

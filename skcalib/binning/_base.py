@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator
 
 from skcalib._defaults import DefaultObjects
 from skcalib._input.scalars import check_int, invalid
+from skcalib._input.scored_labels import check_score_column
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning._lookup import BinLookup
 
@@ -48,12 +49,12 @@ class BaseBinning(DefaultObjects, BaseEstimator):
 
         Parameters
         ----------
-        scores : ndarray of shape (n,)
-            Scores.
-        y : ndarray of bool, shape (n,), optional
-            Whether the event happened; for strategies with `needs_labels`.
-        sample_weight : ndarray of shape (n,), optional
-            Positive weights, which count as repeated rows.
+        scores : array-like of shape (n,)
+            Scores, inside the support.
+        y : array-like of shape (n,), optional
+            Whether the event happened, 0 and 1 or booleans; for strategies with `needs_labels`.
+        sample_weight : array-like of shape (n,), optional
+            Weights, which count as repeated rows.
         support : tuple of float, default=(0.0, 1.0)
             The outer edges; (-inf, inf) for log-odds.
 
@@ -65,8 +66,14 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         Raises
         ------
         ValueError
-            If the strategy needs labels and there are none, or makes edges that do not increase.
+            For scores, labels or weights that are not as described, if the strategy needs labels and there are none,
+            and if it makes edges that do not increase.
         """
+        input = "probability" if tuple(support) == (0, 1) else "logit"
+        return self._edges_of(*check_score_column(scores, y, sample_weight, labels_name="y", input=input), support)
+
+    def _edges_of(self, scores, y=None, sample_weight=None, support=(0.0, 1.0)):
+        """Return what `bin_edges` does, for rows that are validated and have positive weights."""
         if self.needs_labels and y is None:
             raise ValueError(f"{type(self).__name__} places its edges by the labels: pass y.")
         edges = np.array(self._edges(scores, y, sample_weight), dtype=np.float64)

@@ -3,10 +3,11 @@
 from functools import singledispatchmethod
 
 import numpy as np
+from scipy.special import expit
 
 import skcalib.export._nodes as nodes
 from skcalib._input.scores import MAX_MAGNITUDE
-from skcalib._rows.links import PROBABILITY_CLIP, expit
+from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.export._maps import calibration_map
 from skcalib.export._sql_text import case, clamped, dialect_named, exponential, linear, number, piece_tree
 

@@ -3,13 +3,13 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import ndtri
+from scipy.special import expit, ndtri
 
 from skcalib._bins.reductions import binary_tasks, resolve_multiclass
 from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib._rows.links import expit, log_odds
+from skcalib._rows.links import log_odds
+from skcalib._solvers.logistic import fit_logistic
 from skcalib.metrics._bootstrap import IntervalEstimate
 
 __all__ = ["CalibrationSlopeIntercept", "calibration_slope_intercept"]
@@ -95,10 +95,9 @@ def calibration_slope_intercept(
     (task,) = binary_tasks(data, multiclass)
     logit = log_odds(task.scores)
     _check_estimable(logit, task.labels)
-    weight = np.ones(len(logit)) if task.sample_weight is None else task.sample_weight
-    ones = np.ones((len(logit), 1))
-    slope = _logistic_fit(np.column_stack((ones, logit)), np.zeros_like(logit), task.labels, weight, confidence_level)
-    intercept = _logistic_fit(ones, logit, task.labels, weight, confidence_level)
+    ones = np.ones_like(logit)
+    slope = _last_coefficient(np.column_stack((ones, logit)), None, task, confidence_level)
+    intercept = _last_coefficient(ones[:, None], logit, task, confidence_level)
     return CalibrationSlopeIntercept(slope, intercept)
 
 
@@ -112,23 +111,11 @@ def _check_estimable(logit, labels):
         raise ValueError("The scores separate the classes of y_true: the calibration slope would be infinite.")
 
 
-def _logistic_fit(design, offset, labels, weight, confidence_level):
+def _last_coefficient(features, offset, task, confidence_level):
     """Return the last coefficient of a logistic regression by maximum likelihood, with its Wald interval."""
-    share = weight / weight.sum()
-
-    def loss(coefficients):
-        logit = offset + design @ coefficients
-        return share @ (np.logaddexp(0, logit) - labels * logit)
-
-    def gradient(coefficients):
-        return design.T @ (share * (expit(offset + design @ coefficients) - labels))
-
-    def information(coefficients):
-        probability = expit(offset + design @ coefficients)
-        return design.T @ (design * (share * probability * (1 - probability))[:, None])
-
-    start = np.zeros(design.shape[1])
-    fit = minimize(loss, start, jac=gradient, hess=information, method="trust-exact", options={"gtol": 1e-10})
-    variance = np.linalg.inv(information(fit.x))[-1, -1] / weight.sum()
-    estimate, width = float(fit.x[-1]), float(ndtri((1 + confidence_level) / 2) * np.sqrt(variance))
-    return IntervalEstimate(estimate, estimate - width, estimate + width)
+    coef = fit_logistic(features, task.labels, task.sample_weight, offset=offset)
+    probability = expit(features @ coef + (0 if offset is None else offset))
+    weight = probability * (1 - probability) * (1 if task.sample_weight is None else task.sample_weight)
+    information = (features * weight[:, None]).T @ features
+    width = ndtri((1 + confidence_level) / 2) * np.sqrt(np.linalg.inv(information)[-1, -1])
+    return IntervalEstimate(*map(float, (coef[-1], coef[-1] - width, coef[-1] + width)))

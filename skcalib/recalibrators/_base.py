@@ -3,6 +3,7 @@
 import copy
 
 import numpy as np
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,15 +14,7 @@ from skcalib._input.scores import check_estimator_scores
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.links import (
-    PROBABILITY_CLIP,
-    clip_probability,
-    expit,
-    log_odds,
-    log_probability,
-    row_softmax,
-    softmax,
-)
+from skcalib._rows.links import PROBABILITY_CLIP, clip_probability, log_odds, log_probability, row_softmax
 from skcalib.recalibrators._clipping import clipped, fit_clipped
 
 

@@ -1,9 +1,10 @@
 """Beta calibration: the map between two beta densities."""
 
 import numpy as np
+from scipy.special import expit
 
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._rows.links import clip_probability, expit
+from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
 from skcalib.recalibrators._scaling import location_scale

@@ -1,8 +1,9 @@
 """Ensemble temperature scaling: a mixture of the tempered forecast, the forecast itself and the uniform one."""
 
 import numpy as np
+from scipy.special import softmax
 
-from skcalib._rows.links import log_probability, softmax
+from skcalib._rows.links import log_probability
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._temperature import TemperatureScaling
 

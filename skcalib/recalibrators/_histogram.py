@@ -3,10 +3,10 @@
 from numbers import Real
 
 import numpy as np
+from scipy.special import expit
 
 from skcalib._bins.statistics import bin_statistics
 from skcalib._input.sklearn_private import Interval
-from skcalib._rows.links import expit
 from skcalib.binning import EqualWidth, FixedEdges
 from skcalib.recalibrators._binned import BinnedRecalibrator, take_rows
 from skcalib.recalibrators._certified import CertifiedMixin, certify_independent_bins
@@ -101,7 +101,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         on_log_odds = self._scale == "given" and self.input == "logit"
         edge_rows, value_rows = self._split(scores, labels, sample_weight)
         support = (-np.inf, np.inf) if on_log_odds else (0.0, 1.0)
-        self.bin_edges_ = self._strategy().bin_edges(*edge_rows, support=support)
+        self.bin_edges_ = self._strategy()._edges_of(*edge_rows, support=support)
         statistics = bin_statistics(*value_rows[:2], self.bin_edges_, value_rows[2], squares=False)
         self.bin_values_ = self._bin_values(statistics, expit(self.bin_edges_) if on_log_odds else self.bin_edges_)
         self.bin_counts_, self.bin_positives_ = statistics.count, statistics.weighted_label

@@ -3,10 +3,10 @@
 from numbers import Real
 
 import numpy as np
+from scipy.special import logsumexp
 
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.links import logsumexp
 from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap, fit_softmax_regression
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT

@@ -3,9 +3,10 @@
 from numbers import Real
 
 import numpy as np
+from scipy.special import expit
 
 from skcalib._input.sklearn_private import Interval
-from skcalib._rows.links import clip_probability, expit
+from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap
 

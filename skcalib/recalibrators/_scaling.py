@@ -2,10 +2,11 @@
 
 import numpy as np
 from scipy.optimize import least_squares
+from scipy.special import expit
 
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.links import clip_probability, expit
+from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
 

@@ -180,7 +180,7 @@ class ScalingBinning(BinnedRecalibrator):
         self.scaler_.fit(*scale_rows)
         # Step 2: uniform-mass bins of its output on T2.
         scaled, *rest = self._scaled(edge_rows[0]), *edge_rows[1:]
-        self.bin_edges_ = self._strategy().bin_edges(scaled, *rest)
+        self.bin_edges_ = self._strategy()._edges_of(scaled, *rest)
         # Step 3: the value of a bin is the mean of its output, not of the labels, on T3.
         same = value_rows[0] is edge_rows[0]
         scaled, labels, weight = scaled if same else self._scaled(value_rows[0]), *value_rows[1:]

@@ -5,9 +5,10 @@ from operator import itemgetter
 
 import numpy as np
 from scipy.interpolate import BSpline, CubicSpline
+from scipy.special import expit
 
 from skcalib._input.sklearn_private import Interval
-from skcalib._rows.links import clip_probability, expit
+from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import fit_logistic
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.binning._sweep import EqualMassCuts

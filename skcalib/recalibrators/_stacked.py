@@ -4,10 +4,11 @@ from numbers import Integral, Real
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.special import softmax
 from sklearn.base import clone
 
 from skcalib._input.sklearn_private import Interval
-from skcalib._rows.links import clip_probability, softmax
+from skcalib._rows.links import clip_probability
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator
 from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling

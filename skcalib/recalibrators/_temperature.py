@@ -4,10 +4,11 @@ from numbers import Real
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.special import expit, softmax
 
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.links import clip_probability, expit, softmax
+from skcalib._rows.links import clip_probability
 from skcalib._solvers.newton import minimise_convex
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT

@@ -141,7 +141,7 @@ class VennAbers(BinaryRecalibrator):
 
 def _upper_edges(scores, sample_weight, n_groups):
     """Return for each score the upper edge of its equal-mass group, infinite for the last."""
-    edges = EqualMass(n_groups).bin_edges(scores, None, sample_weight, support=(-np.inf, np.inf))
+    edges = EqualMass(n_groups)._edges_of(scores, None, sample_weight, support=(-np.inf, np.inf))
     return edges[1:][assign_bins(scores, edges)]
 
 
