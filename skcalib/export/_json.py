@@ -1,0 +1,365 @@
+"""Fitted recalibrators as JSON and back: plain values only, so that reading executes nothing."""
+
+import inspect
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skcalib import binning, recalibrators
+from skcalib._rows.links import expit
+from skcalib.export._json_states import COMMON, STATES, fitted
+from skcalib.export._json_values import Defect, NotWritable, as_json, described, from_json
+from skcalib.recalibrators._stacked import Uncalibrated
+
+__all__ = ["SCHEMA", "from_dict", "to_dict"]
+
+SCHEMA = 1
+
+_PARTS = "estimators_"  # the fitted binary problems of K > 2 classes
+_TOLERANCE = 1e-9  # of probabilities and their sums
+
+
+def _public(module):
+    classes = {name: getattr(module, name) for name in module.__all__}
+    return {name: one for name, one in classes.items() if isinstance(one, type) and not name.startswith("Base")}
+
+
+_BINNINGS = _public(binning)
+_CLASSES = {
+    **_BINNINGS,
+    **{name: one for name, one in {**_public(recalibrators), "Uncalibrated": Uncalibrated}.items() if name in STATES},
+}
+
+
+def to_dict(recalibrator):
+    """Return a fitted recalibrator as plain values, which `json.dumps` writes and `from_dict` reads.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator
+        A fitted recalibrator of this package, with all that it is made of.
+
+    Returns
+    -------
+    document : dict
+        Dicts, lists, strings, numbers, booleans and None: the schema's version, the class by its public name, its
+        parameters and its fitted attributes. Numbers are exact, labels keep their type.
+
+    Raises
+    ------
+    ValueError
+        If the recalibrator is not fitted, or holds an object of another package's (or your own) class, a function or a
+        random generator: the message names it.
+
+    Examples
+    --------
+    >>> import json
+    >>> from skcalib import PlattScaling
+    >>> from skcalib.export import from_dict, to_dict
+    >>> platt = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], ["no", "no", "yes", "yes"])
+    >>> text = json.dumps(to_dict(platt))
+    >>> from_dict(json.loads(text)).predict([0.8]).tolist()
+    ['yes']
+    """
+    return {"schema": SCHEMA, **_Encoder().recalibrator(recalibrator)}
+
+
+def from_dict(mapping):
+    """Return the recalibrator that `to_dict` wrote.
+
+    Parameters
+    ----------
+    mapping : dict
+        What `to_dict` returned, or ``json.loads`` of it.
+
+    Returns
+    -------
+    recalibrator : recalibrator
+        The fitted recalibrator. Its probabilities are those of the one that was written, bit by bit.
+
+    Raises
+    ------
+    ValueError
+        For anything else: a newer schema, an unknown class, an attribute that is missing, unknown or impossible, or a
+        state whose probabilities are none. The message says where. No code from the document is executed, and no class
+        but this package's is made.
+
+    Examples
+    --------
+    >>> from skcalib import HistogramBinning
+    >>> from skcalib.export import from_dict, to_dict
+    >>> document = to_dict(HistogramBinning(binning=1).fit([0.1, 0.9], [0, 1]))
+    >>> document["schema"] = 1000
+    >>> from_dict(document)
+    Traceback (most recent call last):
+    ...
+    ValueError: The document has the schema 1000, and this version of skcalib reads schemas up to 1: update skcalib.
+    """
+    if not isinstance(mapping, Mapping):
+        raise ValueError(f"A document must be a dict, found {described(mapping)}. Parse a text with json.loads first.")
+    if "schema" not in mapping:
+        raise ValueError("The document has no key 'schema': it was not written by to_dict.")
+    schema = mapping["schema"]
+    if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
+        raise ValueError(f"schema must be a whole number from 1 on, found {schema!r:.60}.")
+    if schema not in _READERS:
+        raise ValueError(
+            f"The document has the schema {schema}, and this version of skcalib reads schemas up to {SCHEMA}: update "
+            "skcalib."
+        )
+    document = {key: value for key, value in mapping.items() if key != "schema"}
+    try:
+        return _READERS[schema](document)
+    except Defect as error:
+        raise ValueError(f"The document is not valid. {error}.") from None
+    except RecursionError:
+        raise ValueError("The document is not valid: it is nested too deeply.") from None
+
+
+class _Encoder:
+    """Writes recalibrators; one that occurs twice is written once and then referred to by its id."""
+
+    def __init__(self):
+        self.written = {}
+
+    def recalibrator(self, estimator):
+        name = type(estimator).__name__
+        if type(estimator) is not _CLASSES.get(name) or name not in STATES:
+            raise ValueError(
+                f"{name} cannot be written as JSON: only the recalibrators of this package are, and not classes "
+                "derived from them."
+            )
+        check_is_fitted(estimator)
+        return self._object(estimator, name)
+
+    def _object(self, estimator, where):
+        """Return an estimator of this package as JSON; `where` is how errors name it."""
+        if id(estimator) in self.written:
+            first = self.written[id(estimator)]
+            number = first.setdefault("id", sum("id" in other for other in self.written.values()) + 1)
+            return {"same": number}
+        written = self.written[id(estimator)] = {"class": type(estimator).__name__}
+        parameters = estimator.get_params(deep=False)
+        written["parameters"] = {name: self._value(value, where, name) for name, value in parameters.items()}
+        attributes = {name: value for name, value in vars(estimator).items() if name not in parameters}
+        if attributes:
+            written["fitted"] = self._fitted(estimator, attributes, where)
+        return written
+
+    def _fitted(self, estimator, attributes, where):
+        state = STATES[type(estimator).__name__]
+        for name, derive in state.derived.items():
+            if not _equal(derive(estimator), attributes.pop(name)):
+                raise ValueError(f"{where} cannot be written: its parameters changed since the fit. Fit again.")
+        own, parts = attributes, attributes.pop(_PARTS, None)
+        if parts is not None:  # the lists with one entry a class follow from them
+            own = {name: value for name, value in own.items() if name not in state.part}
+            parts = [{name: vars(part)[name] for name in state.part} for part in parts]
+        unknown = own.keys() - {*COMMON, *state.whole, *state.part}
+        if unknown:
+            raise ValueError(f"{where} cannot be written: nothing is known of its attribute {min(unknown)}.")
+        written = {name: self._value(value, where, name) for name, value in own.items()}
+        if parts is not None:
+            written[_PARTS] = [
+                {name: self._value(value, where, name) for name, value in part.items()} for part in parts
+            ]
+        return written
+
+    def _value(self, value, where, name):
+        def nested(inner):
+            if type(inner) is _CLASSES.get(type(inner).__name__):
+                return self._object(inner, f"{type(inner).__name__} in {where}.{name}")
+            raise NotWritable(described(inner))
+
+        try:
+            return as_json(value, nested)
+        except NotWritable as error:
+            raise ValueError(
+                f"{where} cannot be written as JSON: {name} holds {error}. Only plain values and classes of this "
+                "package are written."
+            ) from None
+
+
+class _Decoder:
+    """Reads recalibrators of schema 1. An object with an id is made where it, or a reference to it, is met first."""
+
+    def __init__(self, document):
+        self.written, self.made = {}, {}
+        self._find_ids(document)
+
+    @classmethod
+    def read(cls, document):
+        """Return the recalibrator that a whole document stands for."""
+        estimator = cls(document).object(document, str(document.get("class", "document")))
+        try:
+            return fitted(estimator)
+        except ValueError as error:
+            raise Defect(type(estimator).__name__, str(error)) from None
+
+    def object(self, data, where):
+        """Return the estimator that a dict stands for."""
+        match data:
+            case {"same": number, **others} if not others:
+                return self._same(number, where)
+        self._check_keys(data, {"class", "parameters"}, {"fitted", "id"}, where)
+        return self._same(data["id"], where) if "id" in data else self._object(data, where)
+
+    def _object(self, data, where):
+        estimator = self._unfitted(self._class(data["class"], where), data["parameters"], where)
+        if "fitted" in data:
+            self._restore(estimator, data["fitted"], where)
+        return estimator
+
+    def _same(self, number, where):
+        if not isinstance(number, int) or number not in self.written:
+            raise Defect(where, f"refers to the object {number!r:.60}, which the document does not hold")
+        if number not in self.made:
+            self.made[number] = None  # while it is made
+            self.made[number] = self._object(self.written[number], where)
+        if self.made[number] is None:
+            raise Defect(where, f"is inside the object {number}, and refers to it")
+        return self.made[number]
+
+    def _find_ids(self, data):
+        if isinstance(data, list):
+            for item in data:
+                self._find_ids(item)
+        elif isinstance(data, dict):
+            if "id" in data:
+                number = data["id"]
+                if isinstance(number, bool) or not isinstance(number, int) or number in self.written:
+                    raise Defect("id", f"must be a number of its own, found {number!r:.60}")
+                self.written[number] = data
+            for item in data.values():
+                self._find_ids(item)
+
+    def _class(self, name, where):
+        if not isinstance(name, str) or name not in _CLASSES:
+            raise Defect(f"{where}.class", f"must be a class of this package, found {name!r:.80}")
+        return _CLASSES[name]
+
+    def _unfitted(self, cls, parameters, where):
+        wanted = set(inspect.signature(cls).parameters)
+        self._check_keys(parameters, wanted, set(), f"{where}.parameters")
+        values = {name: from_json(value, f"{where}.{name}", self.object) for name, value in parameters.items()}
+        estimator = cls(**values)
+        if cls.__name__ in STATES:
+            _tried(estimator._validate_params, where)
+        return estimator
+
+    def _restore(self, estimator, written, where):
+        """Set the fitted attributes, each checked by itself, then all together, then by what they predict."""
+        name = type(estimator).__name__
+        if name not in STATES:
+            raise Defect(where, f"a {name} has no fitted attributes")
+        state, in_parts = STATES[name], isinstance(written, dict) and _PARTS in written
+        wanted = {"n_features_in_", "classes_", *state.whole, *([_PARTS] if in_parts else state.part)}
+        if getattr(estimator, "_works_on_log_odds", False):
+            wanted.add("clip_")
+        self._check_keys(written, wanted, {"feature_names_in_"}, where)
+        checks = {**COMMON, **state.whole, **state.part}
+        for attribute in [name for name in written if name != _PARTS]:
+            self._set(estimator, attribute, written[attribute], checks[attribute], where)
+        n_classes = len(estimator.classes_)
+        if "classes" in vars(estimator):
+            _tried(lambda: _check_same_labels(estimator), where)
+        if in_parts:
+            self._restore_parts(estimator, written[_PARTS], state, n_classes, where)
+        elif state.check:
+            _tried(lambda: state.check(estimator, n_classes), where)
+        for attribute, derive in state.derived.items():
+            setattr(estimator, attribute, derive(estimator))
+        _probe(estimator, where)
+
+    def _restore_parts(self, estimator, written, state, n_classes, where):
+        n_parts = 1 if estimator.multiclass == "top_label" else n_classes
+        if n_classes < 3 or not isinstance(written, list) or len(written) != n_parts:
+            raise Defect(f"{where}.{_PARTS}", f"must be a list of {n_parts} parts for {n_classes} classes")
+        parts = []
+        for i, attributes in enumerate(written):
+            place, part = f"{where}.{_PARTS}[{i}]", estimator._part()
+            self._check_keys(attributes, set(state.part), set(), place)
+            for name, value in attributes.items():
+                self._set(part, name, value, state.part[name], place)
+            if state.check:
+                _tried(lambda part=part: state.check(part, n_classes), place)
+            parts.append(part)
+        estimator.estimators_ = parts
+        estimator._collect_attributes()
+
+    def _set(self, estimator, name, data, check, where):
+        place = f"{where}.{name}"
+        value = from_json(data, place, self.object)
+        setattr(estimator, name, _tried(lambda: check(value), place))
+
+    def _check_keys(self, data, wanted, optional, where):
+        if not isinstance(data, dict):
+            raise Defect(where, f"must be a dict, found {described(data)}")
+        missing, unknown = wanted - data.keys(), data.keys() - wanted - optional
+        if missing:
+            raise Defect(where, f"has no {sorted(missing)[0]!r}")
+        if unknown:
+            raise Defect(where, f"has the unknown key {sorted(map(str, unknown))[0]!r:.80}")
+
+
+def _equal(one, other):
+    """Return whether two lists, or two dicts of parameters, are equal."""
+    if not isinstance(one, dict):
+        return one == other
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def _check_same_labels(estimator):
+    if estimator.classes is not None and not np.array_equal(np.asarray(estimator.classes), estimator.classes_):
+        raise ValueError(f"classes and classes_ differ: {estimator.classes!r} and {estimator.classes_.tolist()}")
+
+
+def _tried(function, where):
+    """Return what a function returns; whatever it raises is a defect of the document at this place."""
+    try:
+        return function()
+    except RecursionError:
+        raise
+    except Exception as error:
+        raise Defect(where, str(error).rstrip(".") or type(error).__name__) from None
+
+
+def _probe(fitted, where):
+    """Predict scores of all sizes: probabilities must come out."""
+    n_classes = len(fitted.classes_)
+    if isinstance(fitted, recalibrators.GroupwiseRecalibrator):
+        return  # its members were probed, and how a row finds its group takes no numbers
+    widths = (1, 2) if n_classes == 2 else (n_classes,)
+    if n_classes < 2 or fitted.n_features_in_ not in widths:
+        raise Defect(where, f"has {n_classes} classes and {fitted.n_features_in_} columns of scores")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        probabilities = _tried(lambda: fitted.predict_proba(_probe_scores(fitted)), where)
+    if probabilities.shape[1] != n_classes or not np.isfinite(probabilities).all():
+        raise Defect(where, "predicts what is no number, or not one for each class")
+    if probabilities.min() < -_TOLERANCE or probabilities.max() > 1 + _TOLERANCE:
+        raise Defect(where, "predicts probabilities outside [0, 1]")
+    if _sums_to_one(fitted) and np.abs(probabilities.sum(axis=1) - 1).max() > _TOLERANCE * n_classes:
+        raise Defect(where, "predicts probabilities that do not sum to 1")
+
+
+def _sums_to_one(fitted):
+    members = getattr(fitted, "recalibrators_", [])
+    return all(map(_sums_to_one, members)) and (len(fitted.classes_) == 2 or getattr(fitted, "normalize", True))
+
+
+def _probe_scores(fitted):
+    logits = np.concatenate(([-800, -40, 40, 800], np.linspace(-9, 9, 91)))
+    if fitted.n_features_in_ == 1:
+        return expit(logits) if fitted.input == "probability" else logits
+    columns = np.zeros((len(logits), fitted.n_features_in_))
+    columns[np.arange(len(logits)), np.arange(len(logits)) % fitted.n_features_in_] = logits
+    if fitted.input == "logit":
+        return columns
+    odds = np.exp(columns - columns.max(axis=1, keepdims=True))
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+_READERS = {1: _Decoder.read}

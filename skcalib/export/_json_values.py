@@ -1,0 +1,178 @@
+"""Plain values as JSON and back: numbers exactly, arrays with their type, and nothing that could run.
+
+JSON has no arrays of a type, no tuples, no infinities and no keys but strings. They are written as an object with one
+telling key: ``{"array": [...], "dtype": "float64"}``, ``{"tuple": [...]}``, ``{"pairs": [[key, value], ...]}`` and
+``{"number": "inf"}``. Inside an array infinities are the texts "inf" and "-inf".
+"""
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+__all__ = ["Defect", "NotWritable", "as_json", "described", "from_json"]
+
+_INFINITIES = {"inf": math.inf, "-inf": -math.inf}
+_DTYPES = {
+    **dict.fromkeys(("float64", "float32", "float16"), "number"),
+    **dict.fromkeys(("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"), "integer"),
+    "bool": "boolean",
+    "str": "string",
+    "object": "string",
+}
+
+
+class Defect(Exception):
+    """What is wrong in a document, and at which place."""
+
+    def __init__(self, where, problem):
+        super().__init__(f"{where}: {problem}")
+
+
+class NotWritable(Exception):
+    """A value that JSON must not hold."""
+
+
+def as_json(value, nested):
+    """Return a value as JSON; `nested` is asked for what this function does not know."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, np.generic):
+        return as_json(value.item(), nested)
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"number": _infinity(value)}
+    if isinstance(value, np.ndarray):
+        return _array_as_json(value)
+    if isinstance(value, list):
+        return [as_json(item, nested) for item in value]
+    if isinstance(value, tuple):
+        return {"tuple": [as_json(item, nested) for item in value]}
+    if isinstance(value, dict):
+        return {"pairs": [[as_json(key, nested), as_json(item, nested)] for key, item in value.items()]}
+    if type(value) is CubicSpline:
+        return {"knots": _array_as_json(value.x), "coefficients": _array_as_json(value.c)}
+    return nested(value)
+
+
+def described(value):
+    """Return what a value that cannot be written is, in words."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if callable(value) and hasattr(value, "__name__"):
+        return f"the function {value.__name__}"
+    return f"an object of the class {type(value).__name__}"
+
+
+def from_json(data, where, nested):
+    """Return the value of a piece of JSON; `nested` is asked for objects that this function does not know."""
+    if data is None or isinstance(data, bool | str | int):
+        return data
+    if isinstance(data, float):
+        if not math.isfinite(data):
+            raise Defect(where, f"must be a finite number, found {data!r}")
+        return data
+    if isinstance(data, list):
+        return [from_json(item, f"{where}[{i}]", nested) for i, item in enumerate(data)]
+    if not isinstance(data, dict):
+        raise Defect(where, f"must be JSON, found {described(data)}")
+    match data:
+        case {"number": text, **others} if not others:
+            if not isinstance(text, str) or text not in _INFINITIES:
+                raise Defect(where, f"must be the number 'inf' or '-inf', found {text!r}")
+            return _INFINITIES[text]
+        case {"array": items, "dtype": dtype, **others} if not others:
+            return _array_from_json(items, dtype, where)
+        case {"tuple": list(items), **others} if not others:
+            return tuple(from_json(items, where, nested))
+        case {"pairs": list(items), **others} if not others:
+            return _dict_from_json(items, where, nested)
+        case {"knots": dict(knots), "coefficients": dict(coefficients), **others} if not others:
+            return _spline(from_json(knots, where, nested), from_json(coefficients, where, nested), where)
+    return nested(data, where)
+
+
+def _infinity(value):
+    if math.isnan(value):
+        raise NotWritable("NaN")
+    return "inf" if value > 0 else "-inf"
+
+
+def _array_as_json(array):
+    name = "str" if array.dtype.kind == "U" else array.dtype.name
+    if name not in _DTYPES or (name == "object" and not all(isinstance(item, str) for item in array.flat)):
+        raise NotWritable(f"an array of the type {array.dtype}")
+    items = array.tolist()
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        items = _without_infinities(items)
+    return {"array": items, "dtype": name}
+
+
+def _without_infinities(items):
+    if isinstance(items, list):
+        return [_without_infinities(item) for item in items]
+    return items if math.isfinite(items) else _infinity(items)
+
+
+def _array_from_json(items, dtype, where):
+    if not isinstance(dtype, str) or dtype not in _DTYPES or not isinstance(items, list):
+        raise Defect(where, f"must be a list and one of the types {', '.join(_DTYPES)}, found the type {dtype!r}")
+    checked = [_item(item, _DTYPES[dtype], f"{where}[{i}]") for i, item in enumerate(items)]
+    if len({len(item) if isinstance(item, list) else -1 for item in checked}) > 1:
+        raise Defect(where, "must have rows of one length")
+    try:
+        array = np.array(checked, dtype=dtype)
+    except (OverflowError, ValueError, TypeError) as error:
+        raise Defect(where, f"is no array of the type {dtype}: {error}") from None
+    if dtype in ("float32", "float16") and not np.array_equal(array.astype(np.float64), np.array(checked, np.float64)):
+        raise Defect(where, f"holds numbers that the type {dtype} cannot hold")
+    return array
+
+
+def _item(item, kind, where):
+    """Return one item of an array, or a row of it, of the right kind."""
+    if isinstance(item, list):
+        if any(isinstance(inner, list) for inner in item):
+            raise Defect(where, "is nested too deeply")
+        return [_item(inner, kind, f"{where}[{i}]") for i, inner in enumerate(item)]
+    is_number = isinstance(item, Real) and not isinstance(item, bool)
+    fits = {
+        "number": (is_number and math.isfinite(item)) or (isinstance(item, str) and item in _INFINITIES),
+        "integer": is_number and isinstance(item, Integral),
+        "boolean": isinstance(item, bool),
+        "string": isinstance(item, str),
+    }
+    if not fits[kind]:
+        raise Defect(where, f"must be a {kind}, found {item!r:.60}")
+    return _INFINITIES[item] if kind == "number" and isinstance(item, str) else item
+
+
+def _dict_from_json(items, where, nested):
+    mapping = {}
+    for i, item in enumerate(items):
+        if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], str | bool | int | float):
+            raise Defect(f"{where}[{i}]", "must be a pair of a label and a value")
+        key = from_json(item[0], f"{where}[{i}]", nested)
+        if key in mapping:
+            raise Defect(f"{where}[{i}]", f"repeats the key {key!r}")
+        mapping[key] = from_json(item[1], f"{where}[{key!r}]", nested)
+    return mapping
+
+
+def _spline(knots, coefficients, where):
+    fits = (
+        isinstance(knots, np.ndarray)
+        and isinstance(coefficients, np.ndarray)
+        and knots.dtype == coefficients.dtype == np.float64
+        and knots.ndim == 1
+        and len(knots) > 1
+        and coefficients.shape == (4, len(knots) - 1)
+        and np.isfinite(knots).all()
+        and np.isfinite(coefficients).all()
+        and (np.diff(knots) > 0).all()
+    )
+    if not fits:
+        raise Defect(where, "must be a cubic spline: increasing knots and four coefficients between each two")
+    return CubicSpline.construct_fast(coefficients, knots, extrapolate=True)
