@@ -1,0 +1,387 @@
+"""Calibration maps as ONNX graphs: scores of any float type in, float64 inside, probabilities out."""
+
+import json
+from functools import singledispatchmethod
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import skcalib.export._nodes as nodes
+from skcalib._input.scores import MAX_MAGNITUDE
+from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib.export._maps import calibration_map
+
+__all__ = ["Graph", "graph_of", "to_onnx"]
+
+_OPSETS = (13, 17)  # the oldest that has these operators, and the one that is taken where none is asked for
+# How far a probability or a row's sum may be off by rounding: (refused beyond, left untouched within).
+_ROUNDING = {"float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
+
+
+def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
+    """Return a fitted recalibrator as an ONNX model.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator
+        A fitted recalibrator: any of this package but a `MulticalibratedRecalibrator` with rounds, a
+        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose groups are not the predicted
+        classes.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of the input and of the output. The graph computes in float64 either way.
+    target_opset : int, default=None
+        Version of ONNX's operators, at least 13; None means 17. Two graphs that `onnx.compose` joins need the same one.
+
+    Returns
+    -------
+    model : onnx.ModelProto
+        With the input ``scores``, of the width that `fit` was given, and the output ``calibrated``, one column a class.
+        Its property ``classes`` lists the labels as JSON.
+
+    Raises
+    ------
+    ImportError
+        If the package onnx is not installed: the extra is ``skcalib[onnx]``.
+    ValueError
+        If the recalibrator cannot be written as a graph, or an argument is wrong.
+
+    Notes
+    -----
+    A graph cannot raise an error: rows that `predict_proba` refuses (NaN, scores out of range, probabilities that do
+    not sum to 1) give NaN.
+
+    Examples
+    --------
+    >>> from skcalib import PlattScaling
+    >>> from skcalib.export import to_onnx
+    >>> model = to_onnx(PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 0, 1, 1]))  # doctest: +SKIP
+    >>> session = onnxruntime.InferenceSession(model.SerializeToString())  # doctest: +SKIP
+    >>> session.run(None, {"scores": np.float32([[0.25]])})  # doctest: +SKIP
+    """
+    onnx = import_onnx()
+    if dtype not in _ROUNDING:
+        raise ValueError(f"dtype must be 'float32' or 'float64', found {dtype!r}.")
+    opset = _check_opset(target_opset, onnx.defs.onnx_opset_version())
+    graph = graph_of(recalibrator, dtype, opset)
+    return _model(onnx, graph, dtype, opset)
+
+
+def import_onnx():
+    """Return the package onnx, which is optional."""
+    try:
+        import onnx
+        import onnx.helper
+        import onnx.numpy_helper
+    except ImportError:
+        raise ImportError("to_onnx needs the package onnx: pip install 'skcalib[onnx]'.") from None
+    return onnx
+
+
+def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated"):
+    """Return the `Graph` of a fitted recalibrator between an input and an output of these names."""
+    check_is_fitted(recalibrator)
+    inner = getattr(recalibrator, "pooled_recalibrator_", recalibrator)
+    as_map = calibration_map(recalibrator, n_columns=inner.n_features_in_)
+    if as_map.group_key is not None:
+        raise ValueError(
+            "GroupwiseRecalibrator with given groups has no form in ONNX: the graph takes scores alone. Write each one "
+            "of its recalibrators_."
+        )
+    graph = Graph(opset, scores, calibrated, as_map)
+    valid, graph.scores = _front(graph, as_map, *_ROUNDING[dtype])
+    output = graph.write(as_map.output)
+    if len(as_map.classes) == 2:
+        output = graph.add("Concat", graph.add("Sub", graph.constant(1.0), output), output, axis=1)
+    output = graph.add("Where", valid, output, graph.constant(np.nan))
+    graph.add("Cast", output, to=_type_number(dtype), output=calibrated)
+    return graph
+
+
+class Graph:
+    """The nodes and constants of a graph.
+
+    Attributes
+    ----------
+    nodes : list of (operator, inputs, output, attributes)
+        In the order in which they run.
+    constants : dict
+        From name to array.
+    """
+
+    def __init__(self, opset, name_in, name_out, as_map):
+        self.opset, self.name_in, self.name_out, self.as_map = opset, name_in, name_out, as_map
+        self.nodes, self.constants = [], {}
+        self.names, self.written = {}, {}
+        self.scores = name_in
+
+    def add(self, operator, *inputs, output=None, **attributes):
+        """Add a node and return the name of its output."""
+        output = output or f"{self.name_out}_{operator.lower()}_{len(self.nodes)}"
+        self.nodes.append((operator, list(inputs), output, attributes))
+        return output
+
+    def constant(self, value, dtype=np.float64):
+        """Return the name of a constant; equal ones are written once."""
+        array = np.asarray(value, dtype=dtype)
+        key = array.dtype.str, array.shape, array.tobytes()
+        if key not in self.names:
+            self.names[key] = f"{self.name_out}_constant_{len(self.names)}"
+            self.constants[self.names[key]] = array
+        return self.names[key]
+
+    def integer(self, value):
+        """Return the name of a constant of integers."""
+        return self.constant(value, np.int64)
+
+    def clip(self, x, low, high):
+        """Keep values in [low, high]."""
+        return self.add("Clip", x, self.constant(low), self.constant(high))
+
+    def row_sum(self, x):
+        """Add up each row."""
+        return self.add("ReduceSum", x, self.integer([1]), keepdims=1)
+
+    def row_extreme(self, operator, x):
+        """Apply ReduceMax or ReduceMin to each row."""
+        if self.opset < 18:
+            return self.add(operator, x, axes=[1], keepdims=1)
+        return self.add(operator, x, self.integer([1]), keepdims=1)
+
+    def all_of(self, condition):
+        """Return whether a condition holds in all columns of each row."""
+        numbers = self.add("Cast", condition, to=_type_number("float64"))
+        return self.add("Greater", self.row_extreme("ReduceMin", numbers), self.constant(0.5))
+
+    def shares(self, x, total, otherwise):
+        """Return x / total, and a number where the total is 0."""
+        positive = self.add("Greater", total, self.constant(0.0))
+        divisor = self.add("Where", positive, total, self.constant(1.0))
+        return self.add("Where", positive, self.add("Div", x, divisor), self.constant(otherwise))
+
+    def write(self, node):
+        """Return the name of a map's node, (n, width)."""
+        if id(node) not in self.written:
+            self.written[id(node)] = self._write(node), node  # the node is held, so that its id stays its own
+        return self.written[id(node)][0]
+
+    @singledispatchmethod
+    def _write(self, node):
+        raise TypeError(f"no ONNX for {type(node).__name__}")
+
+    @_write.register
+    def _(self, node: nodes.Scores):
+        return self.scores
+
+    @_write.register
+    def _(self, node: nodes.OneColumn):
+        return self.add("Gather", self.write(node.of), self.integer([node.index]), axis=1)
+
+    @_write.register
+    def _(self, node: nodes.Columns):
+        return self.add("Concat", *(self.write(part) for part in node.parts), axis=1)
+
+    @_write.register
+    def _(self, node: nodes.Clip):
+        return self.clip(self.write(node.of), node.low, node.high)
+
+    @_write.register
+    def _(self, node: nodes.Scaled):
+        if isinstance(node.of, nodes.Affine) and np.ndim(node.slope) == 0:
+            # A product with one number after a matrix product is fused by onnxruntime, which rounds it to float32.
+            inner = node.of
+            intercept = node.slope * inner.intercept + node.intercept
+            return self.write(nodes.Affine(inner.of, node.slope * inner.coef, intercept))
+        slope = np.broadcast_to(node.slope, node.width)
+        product = self.add("Mul", self.write(node.of), self.constant(slope))
+        return self.add("Add", product, self.constant(node.intercept)) if np.any(node.intercept) else product
+
+    @_write.register
+    def _(self, node: nodes.Affine):
+        product = self.add("MatMul", self.write(node.of), self.constant(node.coef.T))
+        return self.add("Add", product, self.constant(node.intercept))
+
+    @_write.register
+    def _(self, node: nodes.Log):
+        return self.add("Log", self.clip(self.write(node.of), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP))
+
+    @_write.register
+    def _(self, node: nodes.LogOdds):
+        inside = self.clip(self.write(node.of), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+        rest = self.add("Sub", self.constant(1.0), inside)
+        return self.add("Sub", self.add("Log", inside), self.add("Log", rest))
+
+    @_write.register
+    def _(self, node: nodes.LogSides):
+        z, zero = self.write(node.of), self.constant(0.0)
+        decay = self.add("Exp", self.add("Neg", self.add("Abs", z)))
+        softplus = self.add("Log", self.add("Add", decay, self.constant(1.0)))
+        below, above = self.add("Min", z, zero), self.add("Max", z, zero)
+        return self.add("Concat", self.add("Sub", below, softplus), self.add("Add", above, softplus), axis=1)
+
+    @_write.register
+    def _(self, node: nodes.Expit):
+        odds = self.add("Exp", self.add("Neg", self.write(node.of)))
+        one = self.constant(1.0)
+        probability = self.add("Div", one, self.add("Add", odds, one))
+        return self._clipped(probability, node.clip)
+
+    @_write.register
+    def _(self, node: nodes.Softmax):
+        return self._clipped(self.add("Softmax", self.write(node.of), axis=1), node.clip)
+
+    def _clipped(self, probability, clip):
+        return self.clip(probability, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) if clip else probability
+
+    @_write.register
+    def _(self, node: nodes.LogNormalized):
+        return self.add("LogSoftmax", self.write(node.of), axis=1)
+
+    @_write.register
+    def _(self, node: nodes.Centred):
+        x = self.write(node.of)
+        return self.add("Sub", x, self.add("Div", self.row_sum(x), self.constant(float(node.width))))
+
+    @_write.register
+    def _(self, node: nodes.Pieces):
+        x = self.write(node.of)
+        piece = self._piece(x, node.cuts)
+        degree = int(np.flatnonzero(node.coefficients.any(axis=0)).max(initial=0))
+        value = self._of_piece(node.coefficients[:, degree], piece)
+        if degree == 0:
+            return value
+        step = self.add("Sub", x, self._of_piece(node.origins, piece))
+        for power in reversed(range(degree)):
+            product = self.add("Mul", value, step)
+            value = self.add("Add", product, self._of_piece(node.coefficients[:, power], piece))
+        return value
+
+    def _piece(self, x, cuts):
+        """Return the number of cuts below each value, by bisection."""
+        n_steps = len(cuts).bit_length()
+        padded = self.constant(np.append(cuts, np.full(2**n_steps - 1 - len(cuts), np.inf)))
+        zeros = self.add("Cast", self.add("Greater", x, self.constant(np.inf)), to=_type_number("int64"))
+        piece = zeros
+        for step in (2**k for k in reversed(range(n_steps))):
+            probe = self.add("Gather", padded, self.add("Add", piece, self.integer(step - 1)))
+            above = self.add("Cast", self.add("Greater", x, probe), to=_type_number("int64"))
+            piece = self.add("Add", piece, self.add("Mul", above, self.integer(step)))
+        return piece
+
+    def _of_piece(self, values, piece):
+        return self.add("Gather", self.constant(values), piece)
+
+    @_write.register
+    def _(self, node: nodes.Normalized):
+        x = self.write(node.of)
+        return self.shares(x, self.row_sum(x), 1 / node.width)
+
+    @_write.register
+    def _(self, node: nodes.RowMax):
+        return self.row_extreme("ReduceMax", self.write(node.of))
+
+    @_write.register
+    def _(self, node: nodes.Spread):
+        x, confidence = self.write(node.of), self.write(node.confidence)
+        is_largest = self.add("Equal", self._largest(x), self.integer(np.arange(node.width)))
+        rest = self.add("Where", is_largest, self.constant(0.0), x)
+        shares = self.shares(rest, self.row_sum(rest), 1 / (node.width - 1))
+        others = self.add("Mul", shares, self.add("Sub", self.constant(1.0), confidence))
+        return self.add("Where", is_largest, confidence, others)
+
+    def _largest(self, x):
+        return self.add("ArgMax", x, axis=1, keepdims=1)
+
+    @_write.register
+    def _(self, node: nodes.Mixture):
+        terms = [
+            self.add("Mul", self.write(part), self.constant(weight))
+            for weight, part in zip(node.weights, node.parts, strict=True)
+        ]
+        total = terms[0]
+        for term in terms[1:]:
+            total = self.add("Add", total, term)
+        return self.add("Add", total, self.constant(node.constant)) if node.constant else total
+
+    @_write.register
+    def _(self, node: nodes.Choice):
+        key = self._key(node.key)
+        slopes = _slopes_of_cases(node)
+        if slopes is not None:
+            scaled = self.add("Mul", self.write(node.cases[0].of.of), self.add("Gather", self.constant(slopes), key))
+            return self._clipped(self.add("Softmax", scaled, axis=1), node.cases[0].clip)
+        chosen = self.write(node.cases[0])
+        for number, case in enumerate(node.cases[1:], start=1):
+            is_case = self.add("Equal", key, self.integer(number))
+            chosen = self.add("Where", is_case, self.write(case), chosen)
+        return chosen
+
+    def _key(self, key):
+        if isinstance(key, nodes.Largest):
+            return self._largest(self.write(key.of))
+        above = self.add("Greater", self.write(key.of), self.constant(key.threshold))
+        return self.add("Cast", above, to=_type_number("int64"))
+
+
+def _slopes_of_cases(choice):
+    """Return the slope of each case where the cases are the softmax of one node, scaled by different numbers."""
+    cases = choice.cases
+    if not all(isinstance(case, nodes.Softmax) and isinstance(case.of, nodes.Scaled) for case in cases):
+        return None
+    same = all(case.of.of is cases[0].of.of and case.clip == cases[0].clip for case in cases)
+    plain = all(np.ndim(case.of.slope) == 0 and not np.any(case.of.intercept) for case in cases)
+    return np.array([case.of.slope for case in cases]) if same and plain else None
+
+
+def _front(graph, as_map, refused, untouched):
+    """Return which rows are valid, and the scores as `predict_proba` takes them: in [0, 1], in rows that sum to 1."""
+    raw = graph.add("Cast", graph.name_in, to=_type_number("float64"))
+    if as_map.input == "logit":
+        size = graph.add("Abs", raw)
+        return graph.all_of(graph.add("LessOrEqual", size, graph.constant(MAX_MAGNITUDE))), raw
+    # As one condition, which NaN fails: |s - 1/2| <= 1/2 and rounding.
+    distance = graph.add("Abs", graph.add("Sub", raw, graph.constant(0.5)))
+    valid = graph.all_of(graph.add("LessOrEqual", distance, graph.constant(0.5 + refused)))
+    scores = graph.clip(raw, 0.0, 1.0)
+    if as_map.scores.width == 1:
+        return valid, scores
+    total = graph.row_sum(scores)
+    off = graph.add("Abs", graph.add("Sub", total, graph.constant(1.0)))
+    adds_up = graph.add("LessOrEqual", off, graph.constant(refused))
+    is_one = graph.add("LessOrEqual", off, graph.constant(untouched))
+    divisor = graph.add("Where", is_one, graph.constant(1.0), total)
+    return graph.add("And", valid, adds_up), graph.add("Div", scores, divisor)
+
+
+def _type_number(dtype):
+    """Return ONNX's number of a type (TensorProto.FLOAT, INT64 and DOUBLE), which has never changed."""
+    return {"float32": 1, "int64": 7, "float64": 11}[dtype]
+
+
+def _check_opset(target_opset, newest):
+    oldest, usual = _OPSETS
+    if target_opset is None:
+        return usual
+    if isinstance(target_opset, bool) or not isinstance(target_opset, int) or not oldest <= target_opset <= newest:
+        raise ValueError(f"target_opset must be an int from {oldest} to {newest}, found {target_opset!r}.")
+    return target_opset
+
+
+def _model(onnx, graph, dtype, opset):
+    helper, n_classes = onnx.helper, len(graph.as_map.classes)
+    protos = [
+        helper.make_node(operator, inputs, [output], name=output, **attributes)
+        for operator, inputs, output, attributes in graph.nodes
+    ]
+    constants = [onnx.numpy_helper.from_array(array, name) for name, array in graph.constants.items()]
+    number = _type_number(dtype)
+    scores = helper.make_tensor_value_info(graph.name_in, number, ["n", graph.as_map.scores.width])
+    calibrated = helper.make_tensor_value_info(graph.name_out, number, ["n", n_classes])
+    model = helper.make_model(
+        helper.make_graph(protos, "calibration", [scores], [calibrated], constants),
+        opset_imports=[helper.make_opsetid("", opset)],
+        ir_version=helper.find_min_ir_version_for([helper.make_opsetid("", opset)]),
+        producer_name="skcalib",
+    )
+    helper.set_model_props(model, {"classes": json.dumps(graph.as_map.classes.tolist())})
+    onnx.checker.check_model(model, full_check=True)
+    return model
