@@ -44,7 +44,8 @@ def test_the_corrected_interval_covers(power, n, record_property):
     for run in range(500):
         scores = rng.random(n)
         labels = rng.random(n) < scores**power
-        _, low, high = calibration_error_interval(labels, scores, binning=10, random_state=run)
+        options = {"binning": 10, "interval": "corrected", "random_state": run}
+        _, low, high = calibration_error_interval(labels, scores, **options)
         covered += low <= binned_error(EqualMass(10).bin_edges(scores), power) + 1e-12 <= high + 1e-12
         widths.append(high - low)
     record_property("mean width", float(np.mean(widths)))
@@ -59,7 +60,8 @@ def test_the_corrected_interval_needs_more_than_a_few_bins():
     for run in range(300):
         scores = rng.random(1500)
         labels = rng.random(1500) < scores**1.1
-        _, low, high = calibration_error_interval(labels, scores, binning=1, n_resamples=300, random_state=run)
+        options = {"binning": 1, "interval": "corrected", "n_resamples": 300, "random_state": run}
+        _, low, high = calibration_error_interval(labels, scores, **options)
         covered += low <= 1 / 2 - 1 / 2.1 <= high
     assert 0.6 <= covered / 300 <= 0.82
 
@@ -93,8 +95,8 @@ def test_the_interval_covers_clustered_rows():
         sign = np.repeat(rng.choice([-1, 1], 60), 25)
         labels = rng.random(1500) < scores**1.6 * (1 + 0.9 * sign * (1 - scores))
         truth = binned_error(EqualMass(10).bin_edges(scores), 1.6)
-        for kind, groups in (("clusters", cluster), ("rows", None)):
-            options = {"binning": 10, "groups": groups, "n_resamples": 300, "random_state": run}
+        for kind, clusters in (("clusters", cluster), ("rows", None)):
+            options = {"binning": 10, "clusters": clusters, "n_resamples": 300, "random_state": run}
             _, low, high = calibration_error_interval(labels, scores, **options)
             covered[kind] += low <= truth <= high
     print(covered)

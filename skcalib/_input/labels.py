@@ -23,10 +23,10 @@ __all__ = [
 ]
 
 
-def check_groups(groups, n_samples, *, scores_name="y_proba"):
+def check_groups(groups, n_samples, *, name="groups", scores_name="y_proba"):
     """Return the distinct groups, sorted, and the index of each row's group among them."""
-    groups = check_label_vector(groups, n_samples, name="groups", scores_name=scores_name)
-    return _sorted_labels(groups, "groups")
+    groups = check_label_vector(groups, n_samples, name=name, scores_name=scores_name)
+    return _sorted_labels(groups, name)
 
 
 def encode_labels(y, n_columns, classes, *, name, classes_name):

@@ -46,9 +46,10 @@ class MonotonicSweep(BaseBinning):
     @property
     def needs_unit_interval(self):
         """Whether the base strategy needs scores on [0, 1]."""
-        return self._cuts() is EqualWidthCuts
+        return self.cuts() is EqualWidthCuts
 
-    def _cuts(self):
+    def cuts(self):
+        """Return the class of the cuts that the sweep goes through."""
         base = EqualMass() if self.base is None else self.base
         for strategy, cuts in ((EqualMass, EqualMassCuts), (EqualWidth, EqualWidthCuts)):
             if isinstance(base, strategy):
@@ -59,7 +60,7 @@ class MonotonicSweep(BaseBinning):
         return True
 
     def _edges(self, scores, y, sample_weight):
-        cuts = self._cuts()
+        cuts = self.cuts()
         table = DistinctScores.from_rows(scores, y, sample_weight)
         n_bins, below = sweep(cuts(table))
         return np.linspace(0, 1, n_bins + 1) if cuts is EqualWidthCuts else edges_above(table.scores, below[1:-1] - 1)

@@ -6,12 +6,12 @@ from skcalib.metrics._bin_free import (
     kuiper_calibration_error,
     neighborhood_calibration_error,
 )
-from skcalib.metrics._bootstrap import calibration_error_interval
 from skcalib.metrics._by_group import calibration_by_group
 from skcalib.metrics._curves import reliability_curve
 from skcalib.metrics._decomposition import brier_decomposition, log_loss_decomposition
 from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
 from skcalib.metrics._groupwise import groupwise_calibration_error
+from skcalib.metrics._interval import calibration_error_interval
 from skcalib.metrics._scorers import get_scorer, get_scorer_names
 from skcalib.metrics._segments import segment_calibration_test
 from skcalib.metrics._slope import calibration_slope_intercept

@@ -8,9 +8,11 @@ from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.metrics._errors import check_norm, error_root, power_over_tasks
 
 __all__ = [
+    "check_n_neighbors",
     "error_over_tasks",
     "kolmogorov_smirnov_calibration_error",
     "kuiper_calibration_error",
+    "nearest",
     "neighborhood_calibration_error",
 ]
 
@@ -256,20 +258,21 @@ def _kuiper(table):
 
 def _neighborhood_power(table, norm, n_neighbors):
     """Return the mean over rows of |s_i - mean label of the neighbours of s_i|^p (Roelofs et al., Eq. 2)."""
-    n_neighbors = _check_n_neighbors(n_neighbors, table.weight[-1])
-    left, right = _nearest(table.scores.astype(np.float64), table.weight, n_neighbors)
+    n_neighbors = check_n_neighbors(n_neighbors, table.weight[-1])
+    left, right = nearest(table.scores.astype(np.float64), table.weight, n_neighbors)
     frequency = (table.positives[right] - table.positives[left]) / (table.weight[right] - table.weight[left])
     gap = np.abs(table.scores - frequency)
     return gap.max() if norm == np.inf else np.diff(table.weight) @ gap**norm / table.weight[-1]
 
 
-def _check_n_neighbors(n_neighbors, n_rows):
+def check_n_neighbors(n_neighbors, n_rows):
+    """Return the number of neighbours that `n_neighbors` means for so many rows."""
     if n_neighbors is None:
         return min(np.ceil(np.sqrt(n_rows)), n_rows)  # weights may add up to less than 1
     return check_int(n_neighbors, "n_neighbors", maximum=n_rows)
 
 
-def _nearest(distinct, cumulative, n_neighbors):
+def nearest(distinct, cumulative, n_neighbors):
     """Return for each distinct score the range [left, right) of those within the least distance that holds enough."""
     own = np.arange(len(distinct))
     # Narrowest window from each left end that is heavy enough: its right end, infinity where there is none.

@@ -12,11 +12,11 @@ from skcalib._bins.tables import ResultTable
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib.binning import BaseBinning, EqualMass, FixedEdges, check_binning
+from skcalib.binning import BaseBinning, EqualMass, check_binning
 from skcalib.metrics._bias import bias_test, cells_of_statistics
-from skcalib.metrics._bootstrap import calibration_error_interval
 from skcalib.metrics._errors import check_norm, has_thin_bins
 from skcalib.metrics._groupwise import is_predicted_class, predicted_class, split_by_group
+from skcalib.metrics._interval import calibration_error_interval
 
 __all__ = ["GroupCalibration", "calibration_by_group", "holm"]
 
@@ -224,20 +224,9 @@ class _Group(NamedTuple):
         if options["method"] in ("debiased", "unbiased") and has_thin_bins(self.statistics):
             return np.nan, np.nan, np.nan
         if self.task is None:
-            return _interval_of_statistics(self.statistics, options)
+            return calibration_error_interval(self.statistics, **options)
         scores, labels, weight = self.task
         return calibration_error_interval(labels, scores, sample_weight=weight, binning=self.binning, **options)
-
-
-def _interval_of_statistics(statistics, options):
-    """Return the error interval of bins: their mean scores, with the weights of events and of the others."""
-    filled = statistics.weight > 0
-    scores = np.tile(np.clip(statistics.mean_score[filled], 0, 1), 2)
-    events = statistics.weighted_label[filled]
-    weight = np.concatenate((events, np.maximum(statistics.weight[filled] - events, 0)))
-    labels = np.repeat([True, False], np.count_nonzero(filled))
-    bins = FixedEdges(statistics.edges)
-    return calibration_error_interval(labels, scores, sample_weight=weight, binning=bins, **options)
 
 
 def _rows_by_group(data, groups, multiclass, strategy):

@@ -1,7 +1,7 @@
 """Binned calibration errors: plugin, debiased, unbiased and label-binned, for any norm."""
 
 import numpy as np
-from scipy.special import gamma, hyp1f1
+from scipy.special import erf, gamma, hyp1f1
 
 from skcalib._bins.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
 from skcalib._input.scalars import check_option, resolve_norm
@@ -320,6 +320,10 @@ def absolute_moment(mean, variance, order):
     """Return E|N(mean, variance)|^order in closed form; ``|mean|^order`` where the variance is zero."""
     noisy = variance > 0
     variance = np.where(noisy, variance, 1.0)
+    if order == 1:
+        spread = np.sqrt(2 * variance)
+        folded = spread / np.sqrt(np.pi) * np.exp(-((mean / spread) ** 2)) + mean * erf(mean / spread)
+        return np.where(noisy, folded, np.abs(mean))
     with np.errstate(over="ignore", invalid="ignore"):  # see `error_root`
         moment = (
             (2 * variance) ** (order / 2)

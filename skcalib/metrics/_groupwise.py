@@ -9,7 +9,7 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth, check_binning
 from skcalib.metrics._errors import binned_power, check_norm, error_root, power_over_tasks
 
-__all__ = ["groupwise_calibration_error"]
+__all__ = ["group_codes", "groupwise_calibration_error", "reduced"]
 
 
 def groupwise_calibration_error(
@@ -95,7 +95,7 @@ def groupwise_calibration_error(
         drop=False,
     )
     resolve_multiclass(multiclass, data)
-    names, codes = predicted_class(data) if is_predicted_class(groups) else check_groups(groups, len(data.scores))
+    names, codes = group_codes(groups, data)
     errors, weights = {}, []
     for code, rows in split_by_group(data, codes):
         name, part = names[code : code + 1].tolist()[0], data.at(rows)
@@ -105,7 +105,19 @@ def groupwise_calibration_error(
             raise ValueError(f"groups: the error of group {name!r} has no answer. {error}") from error
         errors[name] = error_root(power, norm)
         weights.append(len(part.scores) if part.sample_weight is None else part.sample_weight.sum())
-    return _reduced(errors, weights, reduce)
+    return errors if reduce is None else float(reduced(np.array(list(errors.values())), weights, reduce))
+
+
+def group_codes(groups, data):
+    """Return the names of the groups and the code of each row's group."""
+    return predicted_class(data) if is_predicted_class(groups) else check_groups(groups, len(data.scores))
+
+
+def reduced(errors, weights, reduce):
+    """Return the largest, the mean or the weighted mean of the groups' errors (..., n_groups)."""
+    if reduce == "max":
+        return errors.max(axis=-1)
+    return np.average(errors, axis=-1, weights=weights if reduce == "weighted" else None)
 
 
 def is_predicted_class(groups):
@@ -128,12 +140,3 @@ def split_by_group(data, codes):
     order = kept[np.argsort(codes[kept], kind="stable")]
     present, starts = np.unique(codes[order], return_index=True)
     yield from zip(present, np.split(order, starts[1:]), strict=True)
-
-
-def _reduced(errors, weights, reduce):
-    if reduce is None:
-        return errors
-    values = list(errors.values())
-    if reduce == "max":
-        return max(values)
-    return float(np.average(values, weights=weights if reduce == "weighted" else None))

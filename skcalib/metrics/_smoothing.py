@@ -10,7 +10,15 @@ from skcalib._rows.blocks import row_blocks
 from skcalib.metrics._bin_free import error_over_tasks
 from skcalib.metrics._errors import check_norm
 
-__all__ = ["kde_calibration_error", "smooth_calibration_error"]
+__all__ = [
+    "kde_bandwidth",
+    "kde_calibration_error",
+    "kde_error_power",
+    "kde_kernel",
+    "smooth_calibration_error",
+    "smooth_fixed_point",
+    "trapezoid",
+]
 
 # Grid cells per unit of kernel width (half-width or standard deviation) that keep the rounding of scores to the grid
 # below 1e-3 of the width, and the finest grid.
@@ -167,7 +175,7 @@ def smooth_calibration_error(
     0.25
     """
     return error_over_tasks(
-        lambda task: _smooth_error(*task),
+        lambda task: smooth_fixed_point(*task),
         1,
         y_true,
         y_proba,
@@ -185,21 +193,39 @@ def _kde_power(scores, labels, sample_weight, norm, bandwidth):
     mean = weight @ scores
     if np.ptp(scores) == 0:
         return abs(weight @ labels - mean) ** norm
-    if bandwidth is None:
-        bandwidth = 1.06 * np.sqrt(weight @ (scores - mean) ** 2) * total ** (-1 / 5)
-    half_width = np.clip(3 * bandwidth, 8 / _FINEST_GRID, None)  # the triweight kernel's variance is 1/9
-    cells = int(np.clip(2 ** np.ceil(np.log2(_CELLS_PER_WIDTH / half_width)), 1 << 10, _FINEST_GRID))
-    wave = np.pi * half_width * np.arange(cells + 1)
-    kernel = hyp0f1(4.5, -(wave**2) / 4)  # characteristic function of the density 35/32 (1 - u^2)^3 on [-1, 1]
-    coefficients = _cosine_transform(scores, lambda rows: (weight[rows], weight[rows] * labels[rows]), cells)
+    kernel = kde_kernel(_reference_bandwidth(scores, weight, mean, total) if bandwidth is None else bandwidth)
+    coefficients = _cosine_transform(scores, lambda rows: (weight[rows], weight[rows] * labels[rows]), len(kernel) - 1)
     density, events = np.maximum(dct(coefficients * kernel, type=1), 0)
-    frequency = np.divide(events, density, out=np.zeros_like(density), where=density > 0)
-    gap = np.minimum(np.abs(frequency - np.linspace(0, 1, cells + 1)), 1)
-    return _trapezoid(gap**norm * density) / _trapezoid(density)
+    return kde_error_power(events, density, norm)
 
 
-def _smooth_error(scores, labels, sample_weight):
-    """Return the sigma at which smECE_sigma = sigma (Blasiok and Nakkiran, Definition 2)."""
+def kde_bandwidth(scores, sample_weight):
+    """Return the standard deviation of the kernel by the normal reference rule."""
+    total, weight = _shares(scores, sample_weight)
+    return _reference_bandwidth(scores, weight, weight @ scores, total)
+
+
+def _reference_bandwidth(scores, weight, mean, total):
+    return 1.06 * np.sqrt(weight @ (scores - mean) ** 2) * total ** (-1 / 5)
+
+
+def kde_kernel(bandwidth, coarsest=1 << 10, cells_per_width=_CELLS_PER_WIDTH):
+    """Return the factors of the cosine coefficients, one more than the grid has cells."""
+    half_width = np.clip(3 * bandwidth, 8 / _FINEST_GRID, None)  # the triweight kernel's variance is 1/9
+    cells = int(np.clip(2 ** np.ceil(np.log2(cells_per_width / half_width)), coarsest, _FINEST_GRID))
+    wave = np.pi * half_width * np.arange(cells + 1)
+    return hyp0f1(4.5, -(wave**2) / 4)  # characteristic function of the density 35/32 (1 - u^2)^3 on [-1, 1]
+
+
+def kde_error_power(events, density, norm):
+    """Return the power of the error of smoothed events, on a grid (..., cells + 1), and their density."""
+    frequency = np.divide(events, density, out=np.zeros_like(events), where=density > 0)
+    gap = np.minimum(np.abs(frequency - np.linspace(0, 1, density.shape[-1])), 1)
+    return trapezoid(gap**norm * density) / trapezoid(density)
+
+
+def smooth_fixed_point(scores, labels, sample_weight):
+    """Return the sigma at which smECE_sigma = sigma (Blasiok and Nakkiran, Definition 2); labels may be fractions."""
     total = len(scores) if sample_weight is None else sample_weight.sum()
 
     def residual(rows):
@@ -222,7 +248,7 @@ def _smooth_error(scores, labels, sample_weight):
 def _smoothed_residual(sigma, coefficients):
     """Return smECE_sigma: the integral over [0, 1] of the absolute residual smoothed by a reflected Gaussian."""
     wave = np.pi * sigma * np.arange(len(coefficients))
-    return _trapezoid(np.abs(dct(coefficients * np.exp(-(wave**2) / 2), type=1)))
+    return trapezoid(np.abs(dct(coefficients * np.exp(-(wave**2) / 2), type=1)))
 
 
 def _shares(scores, sample_weight):
@@ -256,6 +282,6 @@ def _cosine_transform(scores, masses, cells):
     return dct(grid, type=1) / 2
 
 
-def _trapezoid(values):
-    """Return the integral over [0, 1] of values on an even grid."""
-    return (values.sum() - (values[0] + values[-1]) / 2) / (len(values) - 1)
+def trapezoid(values):
+    """Return the integral over [0, 1] of values on an even grid (..., points)."""
+    return (values.sum(axis=-1) - (values[..., 0] + values[..., -1]) / 2) / (values.shape[-1] - 1)

@@ -1,0 +1,118 @@
+"""Event counts of cells, drawn for many event frequencies with the same random numbers."""
+
+from functools import cached_property
+
+import numpy as np
+from scipy.special import betainc, ndtri
+
+__all__ = ["CountDraws", "block_sizes"]
+
+_BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
+_KEPT = 1 << 23  # counts whose random numbers are kept in memory
+_MANY = 12  # expected events and non-events from which on a count is a rounded normal deviate
+
+
+class CountDraws:
+    """Draws of event frequencies; calling it with frequencies f yields blocks of shape (draws, m).
+
+    A cell's count has mean n f and variance n f (1 - f)(1 - r), r its `score_ratio`: at f = s that of labels drawn from
+    the scores themselves, which vary within a cell.
+
+    Parameters
+    ----------
+    cells : Cells
+        The cells, whose weights count rows.
+    n_draws : int
+        Number of draws.
+    rng : RandomState
+        Seeds the draws.
+    uniforms : ndarray of shape (n_draws, m), default=None
+        Uniform numbers that are dependent between cells; independent ones by default.
+    """
+
+    def __init__(self, cells, n_draws, rng, uniforms=None):
+        self.trials = np.maximum(np.rint(cells.weight), 1)
+        self.ratio = cells.score_ratio
+        seed = rng.randint(np.iinfo(np.int32).max)
+        sizes = block_sizes(n_draws, len(self.trials))
+        if uniforms is not None:
+            self._blocks = [_Block(block) for block in np.split(uniforms, np.cumsum(sizes)[:-1])]
+        else:
+            blocks = (_Block(_uniform(seed, k, (size, len(self.trials)))) for k, size in enumerate(sizes))
+            self._blocks = list(blocks) if n_draws * len(self.trials) <= _KEPT else None
+            self._seed, self._sizes = seed, sizes
+
+    def __call__(self, frequency, c=None):
+        """Yield blocks of event frequencies drawn for frequencies (m,)."""
+        if np.all(self.trials == 1):
+            never = 1 - frequency
+            yield from ((block.uniform > never).astype(np.float64) for block in self._uniforms())
+            return
+        for block in self._uniforms():
+            yield self._counts(block, frequency) / self.trials
+
+    def _uniforms(self):
+        if self._blocks is not None:
+            return self._blocks
+        shapes = ((size, len(self.trials)) for size in self._sizes)
+        return (_Block(_uniform(self._seed, k, shape)) for k, shape in enumerate(shapes))
+
+    def _counts(self, block, frequency):
+        expected = self.trials * np.minimum(frequency, 1 - frequency)
+        many, single = expected >= _MANY, self.trials == 1
+        if many.all():
+            return _normal_counts(block.normal, self.trials, frequency, self.ratio)
+        counts = np.empty(block.uniform.shape)
+        few = ~many & ~single
+        counts[:, single] = block.uniform[:, single] > 1 - frequency[single]
+        counts[:, many] = _normal_counts(block.normal[:, many], self.trials[many], frequency[many], self.ratio[many])
+        counts[:, few] = _inverted_counts(block.uniform[:, few], self.trials[few], frequency[few], self.ratio[few])
+        return counts
+
+
+class _Block:
+    """Uniform numbers (draws, m), and the normal deviates that belong to them where they are asked for."""
+
+    def __init__(self, uniform):
+        self.uniform = uniform
+
+    @cached_property
+    def normal(self):
+        return ndtri(self.uniform)
+
+
+def _uniform(seed, k, shape):
+    return np.random.default_rng([seed, k]).random(shape)
+
+
+def block_sizes(n_draws, n_cells):
+    size = max(1, _BLOCK // n_cells)
+    return [min(size, n_draws - start) for start in range(0, n_draws, size)]
+
+
+def _normal_counts(normal, n, f, ratio):
+    """Round normal deviates, corrected for skewness (Cornish and Fisher), to counts."""
+    skewness = (1 - 2 * f) * (1 - ratio) / 6
+    counts = normal * normal
+    counts *= skewness
+    counts += normal * np.sqrt(n * f * (1 - f) * (1 - ratio))
+    counts += n * f - skewness
+    return np.clip(np.rint(counts, out=counts), 0, n, out=counts)
+
+
+def _inverted_counts(uniform, n, f, ratio):
+    """Invert the distribution of counts: a binomial of real n' and f' with the wanted mean and variance."""
+    flipped = f > 0.5
+    rare = np.where(flipped, 1 - f, f)
+    rate = 1 - (1 - rare) * (1 - ratio)
+    trials = n * np.divide(rare, rate, out=np.zeros_like(rare), where=rate > 0)
+    uniform = np.where(flipped, 1 - uniform, uniform)
+    counts, k = np.zeros(uniform.shape), 0
+    while True:
+        left = trials - k
+        below = np.where(left > 0, betainc(np.where(left > 0, left, 1), k + 1, 1 - rate), 1)  # P(count <= k)
+        above = uniform > below
+        if not above.any():
+            return np.where(flipped, n - counts, counts)
+        counts += above
+        k += 1

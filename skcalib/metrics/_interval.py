@@ -1,0 +1,186 @@
+"""Confidence intervals of calibration errors."""
+
+from functools import partial
+from inspect import Parameter, signature
+from numbers import Real
+
+from sklearn.utils import check_random_state
+
+from skcalib._bins.reductions import check_rows_or_bins
+from skcalib._input.labels import check_groups
+from skcalib._input.scalars import check_confidence_level, check_int, check_option
+from skcalib.metrics._bootstrap import BootstrapOptions, IntervalEstimate, bootstrap_interval
+from skcalib.metrics._errors import calibration_error
+from skcalib.metrics._inversion import inverted_limits
+from skcalib.metrics._metric_hypotheses import Resampling, is_calibration_error, metric_hypotheses
+
+__all__ = ["calibration_error_interval", "unwrapped_metric"]
+
+_KINDS = ("auto", "inverted", "corrected", "basic", "percentile")
+
+
+def calibration_error_interval(
+    y_true,
+    y_proba=None,
+    *,
+    metric=None,
+    interval="auto",
+    clusters=None,
+    confidence_level=0.9,
+    n_resamples=1000,
+    stratify=False,
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
+    n_jobs=None,
+    random_state=None,
+    verbose=False,
+    **metric_params,
+):
+    """Confidence interval of a calibration error.
+
+    The interval excludes 0 exactly where `calibration_test` with the same metric rejects calibration at the level
+    ``(1 - confidence_level) / 2``, and it covers the error also for a calibrated model, a few bins and rare events.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba` and all that describes rows.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    metric : callable, default=None
+        A metric of this module, or any ``metric(y_true, y_proba, sample_weight=...)`` that returns a number; None means
+        `calibration_error`.
+    interval : {"auto", "inverted", "corrected", "basic", "percentile"}, default="auto"
+        "inverted" inverts a test, see Notes. The others are bootstraps; they fail where the error is small, the bins
+        are few or many, or events are rare, as the Notes say. "corrected" is for the debiased methods of
+        `calibration_error`, whose resamples centre on the plugin error. "basic" mirrors the resamples at the estimate.
+        "percentile" takes the resamples as they are. "auto" is "inverted" for the errors of this module and "basic"
+        for any other metric.
+    clusters : array-like of shape (n,), default=None
+        Rows that are not independent (patients, matches) have the same entry: their residuals change sign together,
+        or, in a bootstrap, they are resampled together.
+    confidence_level : float, default=0.9
+        Coverage, between 0 and 1.
+    n_resamples : int, default=1000
+        Number of draws or bootstrap resamples. With few draws an inverted interval is wide, and still covers.
+    stratify : bool, default=False
+        Bootstraps only: resample within each class of `y_true`, so that the class frequencies stay fixed.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows: a weight of 2 is two rows.
+    pos_label : int, float, bool or str, default=None
+        The label that one column of scores is the probability of.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+    n_jobs : int, default=None
+        Threads for a bootstrap of a metric that is computed anew on each resample.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
+    verbose : bool, default=False
+        Whether such a bootstrap shows its progress.
+    **metric_params : dict
+        Parameters of the metric, such as ``norm=1``, ``binning=10`` or, for `groupwise_calibration_error`, ``groups=``.
+
+    Returns
+    -------
+    interval : IntervalEstimate
+        Named tuple (estimate, low, high). The estimate is the metric. The interval is one for the error without the
+        noise of the labels: a plugin error, which holds that noise as well, may lie above it.
+
+    Raises
+    ------
+    ValueError
+        For invalid input, for `groups` of a metric that has none, for an interval that the metric does not have, and
+        for `stratify` where there is no bootstrap or together with `clusters`.
+    TypeError
+        If the metric does not return a number.
+
+    Notes
+    -----
+    Test inversion: for a number c >= 0 the event frequency of a score s is taken to be s + c d(s), d the deviation that
+    the labels show (for errors other than those of norm 2 without bias also this deviation smoothed, and with what is
+    within the noise shrunk). Labels are drawn from it and the metric is computed on them, with the scores and bins as
+    they are. The lower limit is the smallest error, and the upper limit the largest, at which a share of
+    ``(1 - confidence_level) / 2`` of the draws is as extreme as the observed value. Bins that depend on the labels are
+    taken as they are, except for those of the sweep, which are made anew for each draw.
+
+    In simulations at level .9 it covers in 86 to 97 % of samples, from one bin to fifty and from 100 rows to 10,000. A
+    plugin error of norm 1 whose whole deviation sits in one of 15 bins is covered in 82 %.
+
+    The bootstraps, in simulations at level .9: "corrected" covers 69 to 89 % with one to five bins, and is a point
+    where no event was seen. "basic" intervals of plugin errors exclude the true error 0 of a calibrated model in 20 to
+    75 % of samples. "percentile" doubles the bias of a plugin error.
+
+    References
+    ----------
+    Davison and Hinkley (1997), Bootstrap methods and their application, Sections 2.4 and 5.2. Kumar, Liang and Ma
+    (2019), Verified uncertainty calibration.
+
+    Examples
+    --------
+    A model that is calibrated: the interval of the debiased error reaches down to 0.
+
+    >>> import numpy as np
+    >>> from skcalib.metrics import calibration_error_interval
+    >>> rng = np.random.default_rng(0)
+    >>> y_proba = rng.random(500)
+    >>> y_true = rng.random(500) < y_proba
+    >>> result = calibration_error_interval(y_true, y_proba, binning=10, random_state=0)
+    >>> result.low, result.high < 0.1
+    (0.0, True)
+    """
+    confidence_level = check_confidence_level(confidence_level)
+    check_int(n_resamples, "n_resamples")
+    check_option(interval, "interval", _KINDS)
+    metric, params = unwrapped_metric(metric, metric_params)
+    kind = _resolved_kind(interval, metric, params)
+    _check_stratify(stratify, kind, clusters)
+    given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    given = {name: value for name, value in given.items() if value is not None}
+    estimate = metric(y_true, y_proba, **given, **params)
+    if not isinstance(estimate, Real):
+        raise TypeError(f"metric must return a number, found {type(estimate).__name__}.")
+    data = check_rows_or_bins(y_true, y_proba, **given, multiclass=params.get("multiclass", "auto"), drop=False)
+    cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
+    rng = check_random_state(random_state)
+    if kind != "inverted":
+        options = BootstrapOptions(confidence_level, n_resamples, cluster, stratify, rng, n_jobs, verbose)
+        return bootstrap_interval(metric, params, (y_true, y_proba), given, data, estimate, kind, options)
+    hypotheses = metric_hypotheses(metric, params, data, Resampling(n_resamples, rng, cluster))
+    return IntervalEstimate(float(estimate), *inverted_limits(hypotheses, (1 - confidence_level) / 2))
+
+
+def unwrapped_metric(metric, params):
+    """Return the function and the parameters of a metric that may be a partial of one."""
+    metric = calibration_error if metric is None else metric
+    while isinstance(metric, partial) and not metric.args:
+        metric, params = metric.func, {**metric.keywords, **params}
+    if not callable(metric):
+        raise TypeError(f"metric must be a function (y_true, y_proba) -> number, found {metric!r}.")
+    if "groups" in params and not _takes(metric, "groups"):
+        raise ValueError(
+            f"groups= are segments, and {getattr(metric, '__name__', 'this metric')} has none. Name rows that are not "
+            "independent with clusters=; for an error by segment use metric=groupwise_calibration_error."
+        )
+    return metric, params
+
+
+def _takes(metric, name):
+    parameters = signature(metric).parameters
+    return name in parameters or any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())
+
+
+def _resolved_kind(interval, metric, params):
+    known = is_calibration_error(metric)
+    if interval == "inverted" and not known:
+        raise ValueError(
+            'interval="inverted" is for the calibration errors of skcalib.metrics: use "basic" for another metric.'
+        )
+    return interval if interval != "auto" else "inverted" if known else "basic"
+
+
+def _check_stratify(stratify, kind, clusters):
+    if stratify and kind == "inverted":
+        raise ValueError('stratify=True is for a bootstrap: choose interval="corrected", "basic" or "percentile".')
+    if stratify and clusters is not None:
+        raise ValueError("stratify=True and clusters= exclude each other: a cluster may hold several classes.")

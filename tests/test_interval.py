@@ -1,0 +1,311 @@
+"""Intervals by test inversion: against plain loops, exact binomial limits, and the resampling test."""
+
+import math
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+from _catalog import refused
+from scipy.stats import binom
+from sklearn.metrics import brier_score_loss
+
+from skcalib._intervals import binomial_interval
+from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores
+from skcalib.metrics import (
+    calibration_error,
+    calibration_error_interval,
+    calibration_test,
+    expected_calibration_error,
+    groupwise_calibration_error,
+    kde_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+    maximum_calibration_error,
+    neighborhood_calibration_error,
+    smooth_calibration_error,
+    sweep_calibration_error,
+)
+
+METRICS = {
+    "l2": calibration_error,
+    "l1": partial(calibration_error, norm=1),
+    "l3": partial(calibration_error, norm=3, method="plugin"),
+    "unbiased": partial(calibration_error, method="unbiased"),
+    "label binned": partial(calibration_error, method="label_binned"),
+    "ECE": expected_calibration_error,
+    "maximum": maximum_calibration_error,
+    "sweep": sweep_calibration_error,
+    "sweep of equal width": partial(sweep_calibration_error, base=EqualWidth(), norm=2),
+    "KDE": kde_calibration_error,
+    "KS": kolmogorov_smirnov_calibration_error,
+    "neighborhood": neighborhood_calibration_error,
+    "smooth": smooth_calibration_error,
+    "by class": groupwise_calibration_error,
+    "by group": partial(groupwise_calibration_error, groups=np.arange(400) % 3, reduce="weighted"),
+}
+every_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+
+
+def sample(n=400, power=1.6, seed=0):
+    rng = np.random.default_rng(seed)
+    scores = rng.random(n)
+    return rng.random(n) < scores**power, scores
+
+
+@every_metric
+def test_every_metric(metric):
+    labels, scores = sample()
+    options = {"metric": metric, "n_resamples": 200, "random_state": 0}
+    found = calibration_error_interval(labels, scores, **options)
+    assert found.estimate == metric(labels, scores)
+    assert 0 <= found.low < found.high < 0.5
+    assert found == calibration_error_interval(labels, scores, interval="inverted", **options)
+    assert all(isinstance(value, float) for value in found)
+    calibrated = calibration_error_interval(*sample(power=1.0, seed=1), **options)
+    assert calibrated.low == 0 < calibrated.high
+
+
+@every_metric
+def test_clusters_widen(metric):
+    # Clusters of ten identical rows: as if there were a tenth of the rows, about sqrt(10) times as wide.
+    labels, scores = (np.repeat(part, 10) for part in sample(200, power=3))
+    metric = metric if "groups" not in getattr(metric, "keywords", {}) else groupwise_calibration_error
+    options = {"metric": metric, "n_resamples": 200, "random_state": 0}
+    rows = calibration_error_interval(labels, scores, **options)
+    clusters = calibration_error_interval(labels, scores, clusters=np.repeat(np.arange(200), 10), **options)
+    assert clusters.estimate == rows.estimate
+    assert clusters.high - clusters.low > 1.5 * (rows.high - rows.low)
+
+
+@pytest.mark.parametrize(("positives", "n", "score"), [(3, 40, 0.3), (0, 500, 0.002), (20, 20, 0.9), (70, 90, 0.5)])
+@pytest.mark.parametrize("metric", [calibration_error, maximum_calibration_error])
+def test_one_score_is_clopper_and_pearson(positives, n, score, metric):
+    labels = np.arange(n) < positives
+    found = calibration_error_interval(
+        labels, np.full(n, score), metric=metric, binning=1, labels=[0, 1], n_resamples=20_000, random_state=0
+    )
+    low, high = (float(limit[0]) for limit in binomial_interval([positives], [n], confidence_level=0.9))
+    inside = low <= score <= high
+    expected_low = 0 if inside else min(abs(low - score), abs(high - score))
+    expected_high = max(abs(low - score), abs(high - score))
+    assert found.low == pytest.approx(expected_low, abs=0.06 * (high - low))
+    assert found.high == pytest.approx(expected_high, abs=0.06 * (high - low))
+
+
+def test_no_event_is_not_a_point():
+    # A calibrated model with scores .002 and no event among 500: P(no event) = (1 - f)^500 = .05 at f = .006.
+    found = calibration_error_interval(
+        np.zeros(500), np.full(500, 0.002), labels=[0, 1], n_resamples=20_000, random_state=0
+    )
+    assert found.low == 0
+    assert found.high == pytest.approx(1 - 0.05 ** (1 / 500) - 0.002, rel=0.05)
+
+
+def plain_interval(labels, scores, edges, norm, n_draws, rng):
+    """Invert the test in plain loops: rows drawn one by one, a fine grid of c, the observed direction only."""
+    bins = np.searchsorted(edges[1:-1], scores, side="left")
+    n_bins = len(edges) - 1
+    count = np.bincount(bins, minlength=n_bins)
+    mean_score = np.bincount(bins, scores, n_bins) / count
+
+    def power(frequency):
+        square = (mean_score - frequency) ** 2 - frequency * (1 - frequency) / (count - 1)
+        return count @ square / len(scores)
+
+    def frequencies(events):
+        return np.bincount(bins, events, n_bins) / count
+
+    deviation = frequencies(labels) - mean_score
+    uniform = rng.random((n_draws, len(scores)))
+    observed = power(frequencies(labels))
+    values = {}
+    for c in np.linspace(0, 2, 81):
+        probability = np.clip(scores + c * deviation[bins], 0, 1)
+        drawn = np.array([power(frequencies(row < probability)) for row in uniform])
+        truth = math.sqrt(count @ (frequencies(probability) - mean_score) ** 2 / len(scores))
+        values[c] = truth, drawn
+    floor = max(observed, np.median(values[0][1]))
+    low = [truth for truth, drawn in values.values() if np.mean(drawn >= observed) >= 0.05]
+    high = [truth for truth, drawn in values.values() if np.mean(drawn <= floor) >= 0.05]
+    return (0 if np.mean(values[0][1] >= observed) >= 0.05 else low[0]), high[-1]
+
+
+@pytest.mark.parametrize("power", [1.3, 1.8])
+def test_search_equals_a_plain_grid(power):
+    labels, scores = sample(300, power)
+    edges = EqualMass(6).bin_edges(scores)
+    expected = plain_interval(labels, scores, edges, 2, 2000, np.random.default_rng(1))
+    found = calibration_error_interval(labels, scores, binning=FixedEdges(edges), n_resamples=4000, random_state=0)
+    assert found[1:] == pytest.approx(expected, abs=0.08 * (expected[1] - expected[0]))
+
+
+def test_limits_of_the_square_are_squares():
+    labels, scores = sample()
+    plain = calibration_error_interval(labels, scores, binning=10, random_state=0)
+    squared = calibration_error_interval(labels, scores, binning=10, squared=True, random_state=0)
+    assert squared[1:] == pytest.approx([limit**2 for limit in plain[1:]])
+
+
+def test_levels_are_nested():
+    labels, scores = sample()
+    limits = [
+        calibration_error_interval(labels, scores, binning=10, confidence_level=level, random_state=0)[1:]
+        for level in (0.5, 0.9, 0.99)
+    ]
+    lows, highs = zip(*limits, strict=True)
+    assert lows[0] > lows[1] > lows[2]
+    assert highs[0] < highs[1] < highs[2]
+
+
+@pytest.mark.parametrize("metric", [calibration_error, expected_calibration_error, smooth_calibration_error])
+def test_weights_are_repetitions(metric):
+    labels, scores = sample(300)
+    weights = np.random.default_rng(1).integers(0, 4, 300)
+    options = {"metric": metric, "n_resamples": 2000, "random_state": 0}
+    weighted = calibration_error_interval(labels, scores, sample_weight=weights, **options)
+    repeated = calibration_error_interval(np.repeat(labels, weights), np.repeat(scores, weights), **options)
+    assert weighted == pytest.approx(repeated, abs=0.04 * (repeated.high - repeated.low))
+
+
+@pytest.mark.parametrize("options", [{}, {"multiclass": "marginal"}, {"multiclass": "marginal", "norm": 1}])
+@pytest.mark.parametrize("metric", [calibration_error, sweep_calibration_error])
+def test_many_classes(metric, options):
+    rng = np.random.default_rng(2)
+    proba = rng.dirichlet(np.ones(3), 300)
+    labels = np.array(["a", "b", "c"])[[rng.choice(3, p=row**2 / (row**2).sum()) for row in proba]]
+    options = {"metric": metric, "n_resamples": 300, "random_state": 0, **options}
+    found = calibration_error_interval(labels, proba, **options)
+    assert 0 < found.low < found.estimate < found.high
+    clusters = calibration_error_interval(labels, proba, clusters=np.arange(300) // 3, **options)
+    assert 0 < clusters.low < clusters.high
+
+
+def test_marginal_error_of_two_classes_is_that_of_one():
+    # Both columns have the same deviations in mirrored bins: one sample and not two, also where they are drawn.
+    labels, scores = sample(300)
+    both = np.column_stack((1 - scores, scores))
+    edges = FixedEdges(np.linspace(0, 1, 7))
+    options = {"binning": edges, "n_resamples": 4000, "random_state": 0}
+    one = calibration_error_interval(labels, scores, **options)
+    marginal = calibration_error_interval(labels, both, multiclass="marginal", **options)
+    assert marginal == pytest.approx(one, abs=0.05 * (one.high - one.low))
+
+
+def test_classes_that_do_not_sum_to_one_are_drawn_by_themselves():
+    rng = np.random.default_rng(3)
+    proba = rng.random((300, 3))
+    found = calibration_error_interval(rng.integers(0, 3, 300), proba, multiclass="marginal", random_state=0)
+    assert 0 < found.low < found.high
+
+
+@pytest.mark.parametrize("name", ["l2", "ECE", "sweep", "KS", "smooth"])
+def test_zero_is_excluded_where_the_test_rejects(name):
+    agree = 0
+    for seed in range(40):
+        labels, scores = sample(200, power=1.2, seed=seed)
+        low = calibration_error_interval(labels, scores, metric=METRICS[name], n_resamples=199, random_state=seed).low
+        pvalue = calibration_test(labels, scores, metric=METRICS[name], n_resamples=199, random_state=seed).pvalue
+        agree += (low > 0) == (pvalue < 0.05)
+    assert agree >= 39
+
+
+def test_few_draws_are_honest():
+    # With fewer than twenty draws no value is among the most extreme 5 %: every error remains possible.
+    labels, scores = sample()
+    for n_resamples in (1, 10, 18):
+        found = calibration_error_interval(labels, scores, binning=5, n_resamples=n_resamples, random_state=0)
+        assert found.low == 0
+        assert found.high > 0.3
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores"),
+    [
+        ([1], [0.25]),
+        ([0], [0.0]),
+        ([1], [0.0]),
+        ([0, 1] * 5, [0.0, 1.0] * 5),
+        ([1] * 5, [0.25] * 5),
+        ([0] * 4, [0.5] * 4),
+    ],
+)
+@pytest.mark.parametrize(
+    "metric", [value for name, value in METRICS.items() if name not in ("by group", "l2", "l1", "unbiased")]
+)
+def test_few_rows_and_extreme_scores(metric, labels, scores):
+    found = calibration_error_interval(labels, scores, metric=metric, labels=[0, 1], n_resamples=50, random_state=0)
+    assert np.isfinite(found).all()
+    assert 0 <= found.low <= found.high <= 1
+
+
+def test_segments_are_not_clusters():
+    labels, scores = sample(300)
+    subject = np.arange(300) % 5
+    worst = calibration_error_interval(
+        labels, scores, metric=groupwise_calibration_error, groups=subject, binning=2, random_state=0
+    )
+    errors = groupwise_calibration_error(labels, scores, groups=subject, binning=2, reduce=None)
+    assert worst.estimate == max(errors.values())
+    with refused(ValueError, "groups=", "calibration_error", "clusters="):
+        calibration_error_interval(labels, scores, groups=subject)
+    with refused(ValueError, "groups=", "brier_score_loss", "clusters="):
+        calibration_error_interval(labels, scores, metric=brier_score_loss, groups=subject)
+
+
+def test_ten_thousand_rows_are_quick():
+    # 60 ms on a free machine; the cost does not grow with the rows beyond that of the error.
+    labels, scores = sample(10_000)
+    calibration_error_interval(labels, scores, random_state=0)
+    start = time.perf_counter()
+    calibration_error_interval(labels, scores, random_state=0)
+    assert time.perf_counter() - start < 0.2
+
+
+def test_bad_input():
+    labels, scores = sample(40)
+    call = partial(calibration_error_interval, labels, scores, binning=3)
+    for level in (0, 1, 90, -0.5, math.nan):
+        with refused(ValueError, "confidence_level", repr(level)):
+            call(confidence_level=level)
+    for n_resamples in (0, 1.5, True, "many"):
+        with refused(ValueError, "n_resamples", repr(n_resamples)):
+            call(n_resamples=n_resamples)
+    with refused(ValueError, "interval", "'bca'"):
+        call(interval="bca")
+    with refused(ValueError, "stratify", "corrected"):
+        call(stratify=True)
+    with refused(ValueError, "inverted", "basic"):
+        calibration_error_interval(labels, scores, metric=brier_score_loss, interval="inverted")
+    with refused(ValueError, "clusters", "39", "40"):
+        call(clusters=np.arange(39))
+    with refused(TypeError, "metric must return a number", "dict"):
+        calibration_error_interval(labels, scores, metric=partial(groupwise_calibration_error, reduce=None))
+    with refused(TypeError, "metric", "'ece'"):
+        calibration_error_interval(labels, scores, metric="ece")
+    with refused(ValueError, "fewer than two rows"):
+        calibration_error_interval([1], [0.25], labels=[0, 1])
+
+
+def test_counts_have_the_moments_of_rows():
+    # Rows drawn from their own scores: mean sum s, variance sum s (1 - s), also where scores vary within a bin.
+    from skcalib.metrics._count_draws import CountDraws
+    from skcalib.metrics._inversion import Cells
+
+    score, ratio, n = np.array([0.5, 0.02, 0.97, 0.4]), np.array([0.3, 0.1, 0.0, 0.5]), np.array([200.0, 40, 300, 7])
+    draws = CountDraws(Cells(n, score, score, ratio), 20_000, np.random.RandomState(0))
+    counts = np.concatenate(list(draws(score))) * n
+    assert counts == pytest.approx(np.rint(counts))
+    variance = n * score * (1 - score) * (1 - ratio)
+    assert counts.mean(axis=0) == pytest.approx(n * score, abs=4 * math.sqrt(variance.max() / 20_000))
+    assert counts.var(axis=0) == pytest.approx(variance, rel=0.08)
+    few = np.concatenate(list(CountDraws(Cells(n, score, score, 0 * ratio), 20_000, np.random.RandomState(0))(score)))
+    share = np.bincount(np.rint(few[:, 1] * 40).astype(int), minlength=6)[:6] / 20_000
+    assert share == pytest.approx(binom.pmf(np.arange(6), 40, 0.02), abs=0.012)
+
+
+def test_unique_scores_with_many_rows_keep_their_memory():
+    labels, scores = sample(5000)
+    found = calibration_error_interval(
+        labels, scores, binning=UniqueScores(), norm=1, method="plugin", n_resamples=50, random_state=0
+    )
+    assert np.isfinite(found).all()
