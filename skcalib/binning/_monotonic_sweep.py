@@ -46,21 +46,21 @@ class MonotonicSweep(BaseBinning):
     @property
     def needs_unit_interval(self):
         """Whether the base strategy needs scores on [0, 1]."""
-        return self.cuts() is EqualWidthCuts
-
-    def cuts(self):
-        """Return the class of the cuts that the sweep goes through."""
-        base = EqualMass() if self.base is None else self.base
-        for strategy, cuts in ((EqualMass, EqualMassCuts), (EqualWidth, EqualWidthCuts)):
-            if isinstance(base, strategy):
-                return cuts
-        raise TypeError(f"base of MonotonicSweep must be EqualMass() or EqualWidth(), found {self.base!r}.")
+        return cuts_of(self.base) is EqualWidthCuts
 
     def _sorts(self, n_rows):
         return True
 
     def _edges(self, scores, y, sample_weight):
-        cuts = self.cuts()
+        cuts = cuts_of(self.base)
         table = DistinctScores.from_rows(scores, y, sample_weight)
         n_bins, below = sweep(cuts(table))
         return np.linspace(0, 1, n_bins + 1) if cuts is EqualWidthCuts else edges_above(table.scores, below[1:-1] - 1)
+
+
+def cuts_of(base):
+    """Return the class of the cuts that a sweep with this base goes through."""
+    for strategy, cuts in ((EqualMass, EqualMassCuts), (EqualWidth, EqualWidthCuts)):
+        if isinstance(EqualMass() if base is None else base, strategy):
+            return cuts
+    raise TypeError(f"base of MonotonicSweep must be EqualMass() or EqualWidth(), found {base!r}.")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skcalib.binning import MonotonicSweep
 from skcalib.binning._distinct_scores import DistinctScores
+from skcalib.binning._monotonic_sweep import cuts_of
 from skcalib.binning._sweep import sweep
 
 __all__ = ["SweepPower"]
@@ -29,7 +29,7 @@ class SweepPower:
         self.weight, self.scores, self.norm = weight, scores, norm
         cumulative = np.append(weight[:1] * 0, np.cumsum(weight))
         self.table = DistinctScores(scores, cumulative, cumulative)
-        self.make_cuts = MonotonicSweep(base).cuts()
+        self.make_cuts = cuts_of(base)
         self.cuts = self.make_cuts(self.table)
         self.expected = np.append(0.0, np.cumsum(weight * scores))
 
