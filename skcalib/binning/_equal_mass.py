@@ -41,16 +41,25 @@ class EqualMass(BaseBinning):
 
     def _edges(self, scores, y, sample_weight):
         if sample_weight is None:
-            distinct = sorted_scores(scores)  # repetitions do no harm below
             # More bins than rows are one a row, however many are asked for.
-            n_bins = min(resolve_n_bins(self.n_bins, len(scores), maximum=2**53), len(scores))
-            cuts = -(-np.arange(1, n_bins) * len(scores) // n_bins) - 1
-        else:
-            distinct, cumulative = _cumulative_weight(scores, sample_weight)
-            n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight)
-            reached = np.arange(1, n_bins) * (cumulative[-1] * (1 - WEIGHT_TOLERANCE))
-            cuts = np.searchsorted(cumulative * n_bins, reached, side="left")
-        return edges_above(distinct, cuts)
+            n_bins = resolve_n_bins(self.n_bins, len(scores), maximum=2**53)
+            return edges_above(sorted_scores(scores), _ranks(len(scores), n_bins) - 1)  # repetitions do no harm
+        distinct, cumulative = _cumulative_weight(scores, sample_weight)
+        return edges_above(distinct, equal_mass_cuts(cumulative, resolve_n_bins(self.n_bins, len(scores), sample_weight)))
+
+
+def equal_mass_cuts(cumulative, n_bins):
+    """Return the positions of the cuts in cumulative weights: integers are numbers of rows, and compared exactly."""
+    if cumulative.dtype.kind == "i":
+        return np.searchsorted(cumulative, _ranks(int(cumulative[-1]), n_bins), side="left")
+    reached = np.arange(1, n_bins) * (cumulative[-1] * (1 - WEIGHT_TOLERANCE))
+    return np.searchsorted(cumulative * n_bins, reached, side="left")
+
+
+def _ranks(n_rows, n_bins):
+    """Return the rank of the last row of each bin but the last."""
+    n_bins = min(n_bins, n_rows)
+    return -(-np.arange(1, n_bins) * n_rows // n_bins)
 
 
 def _cumulative_weight(scores, sample_weight):

@@ -101,12 +101,16 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         on_log_odds = self._scale == "given" and self.input == "logit"
         edge_rows, value_rows = self._split(scores, labels, sample_weight)
         support = (-np.inf, np.inf) if on_log_odds else (0.0, 1.0)
-        self.bin_edges_ = self._strategy()._edges_of(*edge_rows, support=support)
-        statistics = bin_statistics(*value_rows[:2], self.bin_edges_, value_rows[2], squares=False)
-        self.bin_values_ = self._bin_values(statistics, expit(self.bin_edges_) if on_log_odds else self.bin_edges_)
+        edges = self._strategy()._edges_of(*edge_rows, support=support)
+        statistics = bin_statistics(*value_rows[:2], edges, value_rows[2], squares=False)
+        self._set_bins(statistics, weighted=sample_weight is not None, on_log_odds=on_log_odds)
+
+    def _set_bins(self, statistics, *, weighted, on_log_odds=False):
+        self.bin_edges_ = edges = statistics.edges
+        self.bin_values_ = self._bin_values(statistics, expit(edges) if on_log_odds else edges)
         self.bin_counts_, self.bin_positives_ = statistics.count, statistics.weighted_label
         self.n_bins_ = statistics.n_bins
-        self._weighted_ = sample_weight is not None
+        self._weighted_ = weighted
 
     def _issue_certificate(self, problems, **promise):
         strategy = self._strategy()

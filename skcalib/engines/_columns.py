@@ -1,0 +1,155 @@
+"""The columns of a prediction table as expressions: score, label, weight, segments, and which rows are valid."""
+
+from functools import cached_property
+
+import numpy as np
+
+from skcalib.engines._native import fetched, narwhals, wrapped
+
+__all__ = ["PredictionColumns", "check_names", "check_no_hidden_nan"]
+
+_REASONS = ("missing", "score", "label", "weight")
+_TYPES = ((bool | np.bool_, "is_boolean"), (str, "is_text"), (int | float | np.number, "is_numeric"))
+
+
+class PredictionColumns:
+    """Expressions on a frame: `score` and `weight` as float64, `label` as 0.0 or 1.0.
+
+    A missing value is NULL or NaN; a label that is neither event nor non-event is another number.
+    """
+
+    def __init__(self, frame, score, label, weight, by, on_invalid):
+        if on_invalid not in ("raise", "drop"):
+            raise ValueError(f"on_invalid must be 'raise' or 'drop', found {on_invalid!r}.")
+        self.frame, self.score, self.label, self.weight = frame, score, label, weight
+        self.by, self.on_invalid = by, on_invalid
+
+    @classmethod
+    def from_names(cls, data, *, label, score, weight, by, positive, on_invalid):
+        """Check names and types, and return the expressions."""
+        nw, frame = narwhals(), wrapped(data)
+        by = [] if by is None else [by] if isinstance(by, str) else list(by)
+        names = {"label": label, "score": score} | ({} if weight is None else {"weight": weight})
+        schema = check_names(frame, [*names.items(), *(("by", name) for name in by)])
+        for what in ("score", "weight"):
+            if what in names and not schema[names[what]].is_numeric():
+                raise ValueError(f"{what} must be a column of numbers, but {names[what]!r} is {schema[names[what]]}.")
+        return cls(
+            frame,
+            nw.col(score).cast(nw.Float64),
+            _event(schema[label], label, positive),
+            None if weight is None else nw.col(weight).cast(nw.Float64),
+            by,
+            on_invalid,
+        )
+
+    @cached_property
+    def rows(self):
+        """The rows that count, as a lazy frame of the columns `score`, `label`, `weight` and `by0`, `by1`, ..."""
+        valid = self._is_valid_score & self._is_valid_label
+        if self.weight is not None:
+            valid = valid & self._is_valid_weight & (self.weight > 0)
+        weight = [] if self.weight is None else [self.weight.alias("weight")]
+        keys = [self._key(name).alias(key) for name, key in zip(self.by, self.keys, strict=True)]
+        return self.frame.lazy().filter(valid).select(
+            self.score.alias("score"), self.label.alias("label"), *weight, *keys
+        )
+
+    @property
+    def keys(self):
+        """Names of the segment columns in `rows`."""
+        return [f"by{position}" for position in range(len(self.by))]
+
+    def check_rows(self, n_used):
+        """Refuse invalid rows, which are looked for only where fewer rows were used than there are."""
+        if self.on_invalid == "drop":
+            return
+        if n_used == int(fetched(self.frame.lazy().select(narwhals().len().alias("n")))["n"][0]):
+            return
+        counts = {name: count for name, count in self.invalid_rows().items() if count}
+        if counts:
+            shown = ", ".join(f"{count} ({name})" for name, count in counts.items())
+            raise ValueError(
+                f"The table has invalid rows: {shown}. See invalid_rows(); on_invalid='drop' leaves them out."
+            )
+
+    def invalid_rows(self):
+        """Return the number of invalid rows by reason."""
+        nw = narwhals()
+        reason = nw.lit(0)
+        if self.weight is not None:
+            reason = nw.when(~self._is_valid_weight).then(nw.lit(4)).otherwise(reason)
+        reason = nw.when(~self._is_valid_label).then(nw.lit(3)).otherwise(reason)
+        reason = nw.when(~self._is_valid_score).then(nw.lit(2)).otherwise(reason)
+        columns = [self.score, self.label] + ([] if self.weight is None else [self.weight])
+        missing = columns[0].is_null() | columns[0].is_nan()
+        for column in columns[1:]:
+            missing = missing | column.is_null() | column.is_nan()
+        reason = nw.when(missing).then(nw.lit(1)).otherwise(reason)
+        columns = [column.alias(f"value{i}") for i, column in enumerate(columns)]
+        frame = self.frame.lazy().select(reason.alias("reason"), *columns)
+        sums = [nw.col(f"value{i}").sum().alias(f"value{i}") for i in range(len(columns))]
+        result = fetched(frame.group_by("reason").agg(nw.len().alias("n"), *sums))
+        valid = result["reason"] == 0
+        check_no_hidden_nan(*(result[f"value{i}"][valid] for i in range(len(columns))))
+        counts = dict(zip(result["reason"].tolist(), result["n"].tolist(), strict=True))
+        return {name: counts.get(code, 0) for code, name in enumerate(_REASONS, start=1)}
+
+    @property
+    def _is_valid_score(self):
+        return (self.score >= 0) & (self.score <= 1)
+
+    @property
+    def _is_valid_label(self):
+        return (self.label == 0) | (self.label == 1)
+
+    @property
+    def _is_valid_weight(self):
+        return (self.weight >= 0) & (self.weight < float("inf"))
+
+    def _key(self, name):
+        """Return a segment column in which a missing value is NULL."""
+        nw = narwhals()
+        column = nw.col(name)
+        if self.frame.collect_schema()[name].is_float():
+            return nw.when(~column.is_nan()).then(column)
+        return column
+
+
+def check_names(frame, names):
+    """Return the schema of a frame that has all columns; `names` are pairs of what a column is for and its name."""
+    schema = frame.collect_schema()
+    for what, name in names:
+        if name not in schema:
+            shown = ", ".join(list(schema)[:12]) + ", ..." * (len(schema) > 12)
+            raise ValueError(f"{what}={name!r} is not a column of the table; its columns are {shown}.")
+    return schema
+
+
+def check_no_hidden_nan(*sums):
+    """Refuse a table whose engine does not find the NaN that it holds."""
+    if any(np.isnan(values).any() for values in sums):
+        raise ValueError(
+            "The table holds NaN that its engine does not find: DuckDB believes the metadata of Parquet files. Open "
+            "them with skcalib.engines.scan, or with read_parquet(..., can_have_nan = true)."
+        )
+
+
+def _event(dtype, name, positive):
+    """Return the label as 1.0 for the event and 0.0 for all else."""
+    nw = narwhals()
+    label = nw.col(name)
+    if positive is None:
+        if not (dtype.is_numeric() or dtype == nw.Boolean):
+            raise ValueError(
+                f"label must be 0 and 1 or booleans, but {name!r} is {dtype}: say with positive= which label is the "
+                "event."
+            )
+        return label.cast(nw.Float64)
+    kinds = {"is_boolean": dtype == nw.Boolean, "is_text": dtype in (nw.String, nw.Categorical, nw.Enum)}
+    kinds["is_numeric"] = dtype.is_numeric()
+    expected = next((kind for types, kind in _TYPES if isinstance(positive, types)), None)
+    if any(kinds.values()) and expected is not None and not kinds[expected]:
+        raise ValueError(f"positive={positive!r} is no value of the label column {name!r}, which is {dtype}.")
+    present = ~label.is_null() & ~label.is_nan() if dtype.is_float() else ~label.is_null()
+    return nw.when(present).then((label == nw.lit(positive)).cast(nw.Float64))

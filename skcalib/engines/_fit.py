@@ -1,0 +1,134 @@
+"""Recalibrators fitted to a table: from the cells of a histogram, or from one mean a cell and label."""
+
+import numpy as np
+from sklearn.base import clone
+
+from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores
+from skcalib.engines._histogram import ScoreHistogram
+from skcalib.engines._statistics import binned, check_strategy, equal_mass_cells
+from skcalib.engines._weighted import label_means, rows_of_cells
+from skcalib.recalibrators import (
+    BetaCalibration,
+    DirichletCalibration,
+    HistogramBinning,
+    IsotonicCalibration,
+    MatrixScaling,
+    PlattScaling,
+    QuadraticScaling,
+    SplineCalibration,
+    TemperatureScaling,
+    VectorScaling,
+)
+
+__all__ = ["fitted"]
+
+_BITS = 20
+
+
+def fitted(columns, recalibrator):
+    """Return fitted clones by segment (a dict; its keys are tuples)."""
+    fit = next((fit for kind, fit in _FITS.items() if type(recalibrator) is kind), None)
+    if fit is None:
+        raise ValueError(
+            f"{type(recalibrator).__name__} cannot be fitted to a table. What can: "
+            f"{', '.join(kind.__name__ for kind in _FITS)}. Others take the rows of weighted_scores()."
+        )
+    if recalibrator.input != "probability":
+        raise ValueError(
+            f"the scores of a table are probabilities: {type(recalibrator).__name__} needs input='probability', found "
+            f"{recalibrator.input!r}."
+        )
+    return fit(columns, recalibrator)
+
+
+def _isotonic(columns, recalibrator):
+    """Fit exactly: a cell in which the map cannot jump gives its ends, or with `centered` its mean."""
+    histogram = ScoreHistogram(columns)
+    histogram.refine(_may_hold_jump)
+    out = {}
+    for key, cells in histogram.by_segment().items():
+        score, parts = np.clip(cells.weighted_score / cells.weight, cells.low, cells.high), 1
+        if not recalibrator.centered:
+            score, parts = np.concatenate((cells.low, cells.high)), 2
+        rows = rows_of_cells(score, *(np.tile(sums / parts, parts) for sums in (cells.weight, cells.weighted_label)))
+        out[key] = _fit_rows(recalibrator, rows, key, columns)
+    return out
+
+
+def _may_hold_jump(cells):
+    """Return the cells in which the greatest convex minorant of the cumulative diagram may have a vertex.
+
+    Within a cell the diagram is lowest where all others come before its events: at the weight of the others. That point
+    lies above the minorant of the ends of all cells for most cells, and no other point of them is a vertex then.
+    """
+    weight = np.append(0.0, np.cumsum(cells.weight))
+    events = np.append(0.0, np.cumsum(cells.weighted_label))
+    vertices = _minorant(weight, events)
+    corner = weight[:-1] + cells.weight - cells.weighted_label
+    return events[:-1] <= np.interp(corner, weight[vertices], events[vertices]) + 1e-12 * weight[-1]
+
+
+def _minorant(weight, events):
+    """Return the positions of the vertices of the greatest convex minorant of points in order."""
+    from scipy.optimize import isotonic_regression
+
+    steps = np.diff(weight)
+    return isotonic_regression(np.diff(events) / steps, weights=steps).blocks
+
+
+def _histogram(columns, recalibrator):
+    """Fit unsplit bins exactly, from their statistics."""
+    if recalibrator.sample_split is not None:
+        raise ValueError(
+            "HistogramBinning with sample_split cannot be fitted to a table yet: use sample_split=None, or the rows of "
+            "weighted_scores()."
+        )
+    strategy = check_strategy(recalibrator._strategy())
+    out = {}
+    for key, statistics in binned(columns, strategy).items():
+        filled = statistics.weight > 0
+        rows = rows_of_cells(
+            statistics.mean_score[filled], statistics.weight[filled], statistics.weighted_label[filled]
+        )
+        out[key] = _fit_rows(recalibrator, rows, key, columns)
+        out[key]._set_bins(statistics, weighted=columns.weight is not None)
+    return out
+
+
+def _parametric(columns, recalibrator):
+    return {
+        key: _fit_rows(recalibrator, rows, key, columns) for key, rows in label_means(columns, _BITS).items()
+    }
+
+
+def _fit_rows(recalibrator, rows, key, columns):
+    """Return a clone fitted to weighted rows, its error with the segment."""
+    y_true, scores, weight = rows
+    if recalibrator.classes is not None:
+        y_true = np.asarray(recalibrator.classes)[y_true]
+    try:
+        return clone(recalibrator).fit(scores, y_true, sample_weight=weight)
+    except ValueError as error:
+        if not key:
+            raise
+        where = ", ".join(f"{name} = {value!r}" for name, value in zip(columns.by, key, strict=True))
+        raise ValueError(f"The segment {where} could not be fitted. {error}") from error
+
+
+_FITS = {
+    IsotonicCalibration: _isotonic,
+    HistogramBinning: _histogram,
+    **dict.fromkeys(
+        (
+            PlattScaling,
+            BetaCalibration,
+            QuadraticScaling,
+            TemperatureScaling,
+            VectorScaling,
+            MatrixScaling,
+            DirichletCalibration,
+            SplineCalibration,
+        ),
+        _parametric,
+    ),
+}

@@ -1,0 +1,216 @@
+"""A histogram of the scores that is split where a question needs it, down to distinct scores."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from skcalib.engines._cells import coarse_cell
+from skcalib.engines._columns import check_no_hidden_nan
+from skcalib.engines._native import beside, fetched, narwhals
+
+__all__ = ["Cells", "ScoreHistogram", "distinct_keys"]
+
+# Rows of split cells that are fetched as distinct scores; of more, a finer histogram comes first.
+_MOST_FETCHED = 2**22
+# Cells of one finer histogram, over all that are split, and of one cell.
+_MOST_CELLS, _MOST_PARTS = 2**21, 2**10
+_LARGEST_SCALE = 2.0**1000
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Sums over the rows of each cell, by segment and score. A cell whose least and greatest score agree is a score.
+
+    Parameters
+    ----------
+    segment : ndarray of int, shape (n_cells,)
+        Index of the segment.
+    low, high : ndarray of shape (n_cells,)
+        Least and greatest score.
+    number : ndarray of int, shape (n_cells,)
+        What the engine calls the cell.
+    parent : ndarray of int, shape (n_cells,)
+        The split that made it; -1 for those of the first histogram.
+    count, weight, weighted_score, weighted_label, weighted_score_squared, weighted_score_label : ndarray
+        See `BinStatistics`.
+    """
+
+    segment: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    number: np.ndarray
+    parent: np.ndarray
+    count: np.ndarray
+    weight: np.ndarray
+    weighted_score: np.ndarray
+    weighted_label: np.ndarray
+    weighted_score_squared: np.ndarray
+    weighted_score_label: np.ndarray
+
+    def at(self, index):
+        """Return the cells of an index."""
+        return Cells(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
+
+    def ordered(self):
+        """Return the cells by segment, then by score; where least and greatest agree the sums are made from them."""
+        cells = self.at(np.lexsort((self.low, self.segment)))
+        point = cells.low == cells.high
+        for name, factor, of in (
+            ("weighted_score", cells.low, cells.weight),
+            ("weighted_score_squared", cells.low**2, cells.weight),
+            ("weighted_score_label", cells.low, cells.weighted_label),
+        ):
+            getattr(cells, name)[point] = (factor * of)[point]
+        return cells
+
+    def joined(self, other):
+        """Return the cells of both, in order."""
+        both = (np.concatenate((getattr(self, field.name), getattr(other, field.name))) for field in fields(self))
+        return Cells(*both).ordered()
+
+
+class ScoreHistogram:
+    """The cells of a table's valid rows, by segment.
+
+    Parameters
+    ----------
+    columns : PredictionColumns
+        The table.
+    """
+
+    def __init__(self, columns):
+        nw, keys = narwhals(), columns.keys
+        self.weighted = columns.weight is not None
+        # What the engine knows the cells of the last histogram by: columns of `frame`.
+        self.frame, self.names = columns.rows.with_columns(coarse_cell().alias("cell")), [*keys, "cell"]
+        extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
+        sums = self._sums(self.frame, self.names, extent, list_names=keys)
+        columns.check_rows(int(sums["count"].sum()))
+        self.segments, codes = distinct_keys(sums, keys)
+        self.key_values = [list(values) for values in zip(*self.segments, strict=True)] if self.segments else []
+        parent = np.full(len(sums["count"]), -1)
+        self.cells = _cells(sums, codes, parent, sums["low"], sums["high"], sums["cell"])
+        check_no_hidden_nan(self.cells.weighted_score, self.cells.weight)
+
+    def by_segment(self):
+        """Return the cells of each segment, a dict whose keys are tuples."""
+        ends = np.searchsorted(self.cells.segment, np.arange(len(self.segments) + 1))
+        return {key: self.cells.at(slice(*ends[code : code + 2])) for code, key in enumerate(self.segments)}
+
+    @property
+    def n_rows(self):
+        """Number of valid rows."""
+        return int(self.cells.count.sum())
+
+    def refine(self, is_needed):
+        """Split cells until those that are still needed are distinct scores.
+
+        `is_needed(cells)` is given the cells of one segment and returns a mask. A cell that is not needed once must
+        not be needed later.
+        """
+        while True:
+            masks = [is_needed(cells) for cells in self.by_segment().values()]
+            split = np.concatenate([np.zeros(0, dtype=bool), *masks]) & (self.cells.low < self.cells.high)
+            if not split.any():
+                return
+            parents, kept = self.cells.at(split), self.cells.at(~split)
+            self.cells = kept.joined(self._parts(parents))
+
+    def _parts(self, parents):
+        """Return what the given cells hold: their distinct scores, or a finer histogram where these are too many."""
+        frame = self._joined(parents)
+        if parents.count.sum() <= _MOST_FETCHED:
+            columns = self._sums(frame, ["parent", "score"])
+            of = columns["parent"]
+            number = np.arange(len(of))
+            return _cells(columns, parents.segment[of], of, columns["score"], columns["score"], number)
+        nw = narwhals()
+        part = ((nw.col("score") - nw.col("start")) * nw.col("scale")).floor().cast(nw.Int32)
+        frame = frame.with_columns(part.alias("part")).drop("start", "scale")
+        extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
+        columns = self._sums(frame, ["parent", "part"], extent)
+        self.frame, self.names = frame, ["parent", "part"]
+        of = columns["parent"]
+        return _cells(columns, parents.segment[of], of, columns["low"], columns["high"], columns["part"])
+
+    def _joined(self, parents):
+        """Return the rows of the given cells, with the number of the cell, its least score and the scale of parts."""
+        n_parents = len(parents.low)
+        most = min(_MOST_PARTS, max(2, _MOST_CELLS // n_parents))
+        with np.errstate(over="ignore", divide="ignore"):
+            scale = np.exp2(np.floor(np.log2((most - 1) / (parents.high - parents.low))))
+        small = {
+            "parent": np.arange(n_parents),
+            "start": parents.low,
+            "scale": np.minimum(scale, _LARGEST_SCALE),
+        }
+        frame, names = self.frame, self.names
+        if names[0] == "parent":
+            frame, names = frame.rename({"parent": "grandparent"}), ["grandparent", *names[1:]]
+            keys = {"grandparent": parents.parent}
+        else:
+            keys = {
+                name: [values[segment] for segment in parents.segment.tolist()]
+                for name, values in zip(names[:-1], self.key_values, strict=True)
+            }
+            frame, keys = _without_null(frame, keys)
+        keys[names[-1]] = parents.number
+        joined = frame.join(beside(frame, keys | small), on=list(keys), how="inner")
+        kept = ["score", "label", *(["weight"] if self.weighted else []), *small]
+        return joined.select(*kept)
+
+    def _sums(self, frame, names, extent=(), list_names=()):
+        """Return the sums of a group-by as a dict of arrays."""
+        nw = narwhals()
+        weight, score, label = nw.col("weight"), nw.col("score"), nw.col("label")
+        by_score = "score" in names
+        products = {"weighted_label": weight * label if self.weighted else label}
+        if not by_score:
+            products["weighted_score"] = weight * score if self.weighted else score
+            products["weighted_score_squared"] = products["weighted_score"] * score
+            products["weighted_score_label"] = products["weighted_score"] * label
+        if self.weighted:
+            products["weights"] = weight
+        frame = frame.with_columns(**products)
+        sums = [nw.col(name).sum().alias(f"sum_{name}") for name in products]
+        columns = fetched(frame.group_by(names).agg(nw.len().alias("count"), *sums, *extent), list_names)
+        columns = {name.removeprefix("sum_"): values for name, values in columns.items()}
+        columns["weight"] = columns["weights"] if self.weighted else columns["count"].astype(np.float64)
+        if by_score:  # `ordered` makes them
+            unknown = dict.fromkeys(("weighted_score", "weighted_score_squared", "weighted_score_label"))
+            columns |= {name: np.zeros(len(columns["count"])) for name in unknown}
+        return columns
+
+
+def _cells(columns, segment, parent, low, high, number):
+    sums = {name: columns[name] for name in [field.name for field in fields(Cells)][6:]}
+    return Cells(segment, low, high, number, parent, count=columns["count"], **sums).ordered()
+
+
+def distinct_keys(columns, keys):
+    """Return the distinct values of the key columns, in order, and the index of each row's."""
+    rows = list(zip(*(columns[key] for key in keys), strict=True)) if keys else [()] * len(columns["count"])
+    distinct = set(rows)
+    try:
+        ordered = sorted(distinct, key=lambda values: [(value is None, value) for value in values])
+    except TypeError:  # NULL is compared with NULL, or values of several types
+        ordered = sorted(distinct, key=lambda values: [(value is None, str(value)) for value in values])
+    index = {values: code for code, values in enumerate(ordered)}
+    return ordered, np.array([index[values] for values in rows], dtype=np.int64)
+
+
+def _without_null(frame, keys):
+    """Replace NULL in key columns, of a frame and of the table to be joined to it: NULL is equal to nothing."""
+    nw, replaced = narwhals(), {}
+    for name, values in keys.items():
+        present = next((value for value in values if value is not None), None)
+        if not any(value is None for value in values):
+            replaced[name] = values
+            continue
+        is_null = nw.col(name).is_null().cast(nw.Int32)
+        frame = frame.with_columns(is_null.alias(f"{name}_null"))
+        replaced[f"{name}_null"] = np.array([int(value is None) for value in values])
+        if present is not None:
+            frame = frame.with_columns(nw.col(name).fill_null(nw.lit(present)))
+            replaced[name] = [present if value is None else value for value in values]
+    return frame, replaced

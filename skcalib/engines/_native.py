@@ -1,0 +1,84 @@
+"""What differs between engines: wrapping a table, fetching a small result, joining a small table."""
+
+from importlib import import_module
+
+import numpy as np
+
+__all__ = ["beside", "fetched", "narwhals", "wrapped"]
+
+
+def narwhals():
+    """Return the module of Narwhals whose interface is kept stable."""
+    try:
+        return import_module("narwhals.stable.v2")
+    except ImportError as error:
+        raise ImportError('skcalib.engines needs narwhals: pip install "skcalib[engine]".') from error
+
+
+def wrapped(data):
+    """Return any table that Narwhals knows as a Narwhals frame, lazy or eager as it comes."""
+    try:
+        return narwhals().from_native(data)
+    except TypeError:
+        hint = " Open a file with skcalib.engines.scan." if isinstance(data, str) else ""
+        raise TypeError(
+            f"data must be a table that Narwhals knows (DuckDB, Polars, pandas, pyarrow, Dask, Ibis, Spark), found "
+            f"{type(data).__name__}.{hint}"
+        ) from None
+
+
+def fetched(frame, keys=()):
+    """Return a small lazy frame as a dict: lists for the columns `keys`, arrays of float64 or int64 for the others."""
+    if frame.implementation.is_duckdb():  # NumPy is all that this takes
+        columns = narwhals().to_native(frame).fetchnumpy()
+        lists = {name: _python_values(columns[name]) for name in keys}
+    else:
+        collected = frame.collect()
+        columns = {name: collected[name].to_numpy() for name in collected.columns if name not in keys}
+        lists = {name: collected[name].to_list() for name in keys}
+    # A missing key may come as NaN, which is not equal to itself.
+    lists = {name: [None if value != value else value for value in values] for name, values in lists.items()}
+    return lists | {name: _numbers(values) for name, values in columns.items() if name not in keys}
+
+
+def _python_values(column):
+    if column.dtype.kind == "M":  # nanoseconds would become integers
+        column = column.astype("M8[us]")
+    return column.tolist()
+
+
+def _numbers(column):
+    column = np.ma.filled(column.astype(np.float64), np.nan) if np.ma.is_masked(column) else np.asarray(column)
+    return column.astype(np.int64 if column.dtype.kind in "biu" else np.float64, copy=False)
+
+
+def beside(frame, columns):
+    """Return a small table, a dict of arrays and lists, as a lazy frame of the same engine and connection."""
+    nw, native, engine = narwhals(), frame.to_native(), frame.implementation
+    plain = {name: values if isinstance(values, list) else values.tolist() for name, values in columns.items()}
+    if engine.is_duckdb():
+        return nw.from_native(_duckdb_table(native, columns))
+    if engine.is_ibis():
+        table = import_module("ibis").memtable(import_module("pyarrow").table(plain))
+    elif engine.is_dask():
+        table = import_module("dask.dataframe").from_pandas(import_module("pandas").DataFrame(plain), npartitions=1)
+    elif engine.is_spark_like():
+        session = native.sparkSession if hasattr(native, "sparkSession") else native.session
+        table = session.createDataFrame(list(zip(*plain.values(), strict=True)), list(plain))
+    else:
+        return nw.from_dict(plain, backend=engine).lazy()
+    return nw.from_native(table).lazy()
+
+
+def _duckdb_table(relation, columns):
+    """Return the table on the connection of a relation; columns that both have get the type that they have there."""
+    types = dict(zip(relation.columns, relation.types, strict=True))
+    # DuckDB finds this variable by its name.
+    skcalib_columns = {
+        name: np.array(values, dtype=object) if isinstance(values, list) else values for name, values in columns.items()
+    }
+    assert skcalib_columns
+    chosen = ", ".join(
+        f'CAST("{name}" AS {types[name]}) AS "{name}"' if name in types else f'"{name}"' for name in columns
+    )
+    return relation.query("skcalib_relation", f"SELECT {chosen} FROM skcalib_columns")

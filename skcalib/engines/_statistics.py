@@ -1,0 +1,135 @@
+"""Bin statistics of a table: edges from the cells of a histogram, sums from cells that no edge cuts."""
+
+from dataclasses import fields
+from numbers import Integral
+
+import numpy as np
+
+from skcalib._bins.statistics import BinStatistics
+from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores, assign_bins, check_binning
+from skcalib.binning._base import edges_above, resolve_n_bins
+from skcalib.binning._equal_mass import equal_mass_cuts
+from skcalib.engines._cells import half_width_bin
+from skcalib.engines._columns import check_no_hidden_nan
+from skcalib.engines._histogram import ScoreHistogram, distinct_keys
+from skcalib.engines._native import fetched, narwhals
+
+__all__ = ["binned", "check_strategy", "equal_mass_cells", "statistics_of"]
+
+_MOST_DISTINCT = 10**6
+_SUMS = [field.name for field in fields(BinStatistics) if field.name != "edges"]
+
+
+def check_strategy(binning):
+    """Return the strategy that a user gave, one of those that tables know."""
+    strategy = check_binning(binning)
+    if type(strategy) not in (EqualWidth, EqualMass, FixedEdges, UniqueScores):
+        raise ValueError(
+            f"binning must be EqualWidth, EqualMass, FixedEdges or UniqueScores for a table, found {strategy!r}. Other "
+            "strategies take the rows of weighted_scores()."
+        )
+    return strategy
+
+
+def binned(columns, strategy):
+    """Return bin statistics by segment (a dict; its keys are tuples)."""
+    if type(strategy) is EqualWidth and isinstance(strategy.n_bins, Integral):
+        return _equal_width(columns, resolve_n_bins(strategy.n_bins, 1))
+    histogram = ScoreHistogram(columns)
+    if type(strategy) is UniqueScores:
+        _check_few_scores(histogram)
+    histogram.refine(lambda cells: _is_cut(cells, strategy, histogram.weighted))
+    parts = histogram.by_segment().items()
+    return {key: statistics_of(cells, _edges(cells, strategy, histogram.weighted)) for key, cells in parts}
+
+
+def statistics_of(cells, edges):
+    """Return the bin statistics of cells that no edge cuts."""
+    bins = assign_bins(cells.high, edges)
+    sums = {name: np.bincount(bins, getattr(cells, name), len(edges) - 1) for name in _SUMS}
+    return BinStatistics(edges, **sums | {"count": sums["count"].astype(np.int64)})
+
+
+def equal_mass_cells(cells, n_bins, weighted):
+    """Return the positions of the cells that hold a cut of equal-mass bins."""
+    return equal_mass_cuts(np.cumsum(cells.weight if weighted else cells.count), n_bins)
+
+
+def _is_cut(cells, strategy, weighted):
+    """Return which cells must be split so that edges are exact and cut none."""
+    if type(strategy) is UniqueScores:
+        return np.ones(len(cells.low), dtype=bool)
+    if type(strategy) is EqualMass:
+        needed = np.zeros(len(cells.low), dtype=bool)
+        needed[equal_mass_cells(cells, _n_bins(cells, strategy, weighted), weighted)] = True
+        return needed
+    edges = _edges(cells, strategy, weighted)
+    return assign_bins(cells.low, edges) != assign_bins(cells.high, edges)
+
+
+def _edges(cells, strategy, weighted):
+    """Return the edges, once the cells that hold a cut are distinct scores."""
+    if type(strategy) is EqualWidth:
+        return EqualWidth(_n_bins(cells, strategy, weighted)).bin_edges(cells.low)
+    if type(strategy) is FixedEdges:
+        return strategy.bin_edges(cells.low)
+    cuts = np.arange(len(cells.low))
+    if type(strategy) is EqualMass:
+        cuts = equal_mass_cells(cells, _n_bins(cells, strategy, weighted), weighted)
+    scores = np.unique(np.append(cells.low, cells.high))
+    edges = edges_above(scores, np.searchsorted(scores, cells.low[cuts]))
+    edges[[0, -1]] = 0, 1
+    return edges
+
+
+def _n_bins(cells, strategy, weighted):
+    return resolve_n_bins(strategy.n_bins, int(cells.count.sum()), cells.weight if weighted else None)
+
+
+def _equal_width(columns, n_bins):
+    """Return the statistics under equal-width bins from a single group-by."""
+    nw, keys = narwhals(), columns.keys
+    frame = columns.rows.with_columns(half_width_bin(n_bins).alias("bin"))
+    weighted = columns.weight is not None
+    score = nw.col("weight") * nw.col("score") if weighted else nw.col("score")
+    frame = frame.with_columns(weighted_score=score).with_columns(squared=nw.col("weighted_score") * nw.col("score"))
+    sums = [nw.col(name).sum() for name in ("weighted_score", "squared", *(["weight"] if weighted else []))]
+    extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
+    halves = fetched(frame.group_by([*keys, "bin"]).agg(nw.len().alias("count"), *sums, *extent), keys)
+    columns.check_rows(int(halves["count"].sum()))
+    check_no_hidden_nan(halves["weighted_score"], halves.get("weight", 0))
+    weight = halves.get("weight", halves["count"])
+    segments, of = distinct_keys(halves, keys)
+    events = halves["bin"] % 2 == 1
+    point = halves["low"] == halves["high"]
+    for name, power in (("weighted_score", 1), ("squared", 2)):
+        halves[name] = np.where(point, weight * halves["low"] ** power, halves[name])
+    values = {
+        "count": halves["count"],
+        "weight": weight,
+        "weighted_score": halves["weighted_score"],
+        "weighted_label": weight * events,
+        "weighted_score_squared": halves["squared"],
+        "weighted_score_label": halves["weighted_score"] * events,
+    }
+    cell, shape = of * n_bins + halves["bin"] // 2, (len(segments), n_bins)
+    sums = {name: np.bincount(cell, of_cell, shape[0] * n_bins).reshape(shape) for name, of_cell in values.items()}
+    sums["count"] = sums["count"].astype(np.int64)
+    edges = EqualWidth(n_bins).bin_edges(np.zeros(1))
+    return {
+        key: BinStatistics(edges, **{name: sums[name][code] for name in _SUMS}) for code, key in enumerate(segments)
+    }
+
+
+def _check_few_scores(histogram):
+    """Refuse a table of too many distinct scores before they are fetched."""
+    if histogram.n_rows <= _MOST_DISTINCT:
+        return
+    nw, names = narwhals(), [*histogram.names[:-1], "score"]
+    distinct = histogram.frame.group_by(names).agg(nw.len().alias("n"))
+    n_distinct = int(fetched(distinct.select(nw.len().alias("n")))["n"][0])
+    if n_distinct > _MOST_DISTINCT:
+        raise ValueError(
+            f"UniqueScores makes {n_distinct} bins of this table, which is more than {_MOST_DISTINCT}. Use EqualMass, "
+            "or metrics without bins on weighted_scores()."
+        )

@@ -1,0 +1,185 @@
+"""A table of predictions: labels, scores, weights and segments, wherever they live."""
+
+from skcalib.engines._columns import PredictionColumns
+from skcalib.engines._cumulative import exact_cumulative_error
+from skcalib.engines._fit import fitted
+from skcalib.engines._statistics import binned, check_strategy
+from skcalib.engines._weighted import WeightedScores, pooled
+
+__all__ = ["PredictionTable", "WeightedScores"]
+
+_LEAST_BITS, _MOST_BITS = 8, 24
+
+
+class PredictionTable:
+    """Predictions of one event with their labels, in any table that Narwhals knows.
+
+    Lazy tables (DuckDB, Polars, Dask, Ibis, Spark) stay where they are: what is fetched is sums.
+
+    Parameters
+    ----------
+    data : native table
+        DuckDB relation (see `scan`), Polars frame, pandas frame, pyarrow table, Dask, Ibis or Spark frame.
+    label : str
+        Column of the labels.
+    score : str
+        Column of the probabilities of the event, in [0, 1].
+    weight : str, default=None
+        Column of weights, which count as repeated rows.
+    by : str or list of str, default=None
+        Columns of segments: results are then dicts by segment. NULL is a segment of its own, with the key None;
+        several columns give tuples.
+    positive : object, default=None
+        The label that is the event. None takes 0 and 1, or booleans.
+    on_invalid : {"raise", "drop"}, default="raise"
+        What to do with rows that have no valid score, label or weight: see `invalid_rows`.
+
+    Raises
+    ------
+    TypeError
+        If `data` is no table that Narwhals knows.
+    ValueError
+        For a column that is not there, or of a wrong type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skcalib.binning import EqualMass
+    >>> from skcalib.engines import PredictionTable
+    >>> from skcalib.metrics import calibration_error
+    >>> log = pd.DataFrame({"p": [0.2, 0.4, 0.8, 0.9], "clicked": [0, 1, 1, 1]})
+    >>> table = PredictionTable(log, label="clicked", score="p")
+    >>> statistics = table.bin_statistics(EqualMass(2))
+    >>> statistics.mean_score.round(3).tolist(), statistics.event_frequency.tolist()
+    ([0.3, 0.85], [0.5, 1.0])
+    """
+
+    def __init__(self, data, *, label, score, weight=None, by=None, positive=None, on_invalid="raise"):
+        self._by_is_one = isinstance(by, str)
+        self._columns = PredictionColumns.from_names(
+            data, label=label, score=score, weight=weight, by=by, positive=positive, on_invalid=on_invalid
+        )
+
+    def invalid_rows(self):
+        """Return how many rows cannot be used, by reason; a row counts once, for the first that holds.
+
+        Returns
+        -------
+        counts : dict of int
+            `missing`: NULL or NaN in score, label or weight. `score`: outside [0, 1]. `label`: neither event nor
+            non-event. `weight`: negative or infinite.
+        """
+        return self._columns.invalid_rows()
+
+    def bin_statistics(self, binning=None):
+        """Return the sums over bins, from which every binned metric follows.
+
+        Parameters
+        ----------
+        binning : EqualWidth, EqualMass, FixedEdges, UniqueScores, int or None, default=None
+            Strategy; an int means so many equal-mass bins, None ``EqualMass(15)``.
+
+        Returns
+        -------
+        statistics : BinStatistics or dict of BinStatistics
+            Edges and counts are exact; sums to rounding.
+
+        Raises
+        ------
+        ValueError
+            For other strategies, more than a million distinct scores with `UniqueScores`, invalid rows, and a table
+            without a valid row (with `by` the dict is empty).
+        """
+        return self._by_key(binned(self._columns, check_strategy(binning)))
+
+    def weighted_scores(self, bits=20):
+        """Return the table as few weighted rows, for metrics and plots that take `sample_weight`.
+
+        Rows of one cell get their mean score: cells are about 2^(4 - bits) wide in relative terms, near 1 relative to
+        1 - s. The sums of weights, events and scores are kept.
+
+        Parameters
+        ----------
+        bits : int, default=20
+            About 2^bits cells; 8 to 24.
+
+        Returns
+        -------
+        rows : WeightedScores or dict of WeightedScores
+            Named tuples (y_true, y_proba, sample_weight): at most two rows a cell.
+
+        Raises
+        ------
+        ValueError
+            For `bits` out of range, for invalid rows, and for a table without a valid row.
+        """
+        if isinstance(bits, bool) or not isinstance(bits, int) or not _LEAST_BITS <= bits <= _MOST_BITS:
+            raise ValueError(f"bits must be an int from {_LEAST_BITS} to {_MOST_BITS}, found {bits!r}.")
+        return self._by_key(pooled(self._columns, bits))
+
+    def kuiper(self):
+        """Return the Kuiper calibration error of all rows, exactly: see `skcalib.metrics.kuiper_calibration_error`.
+
+        Returns
+        -------
+        error : float or dict of float
+            In [0, 1].
+
+        Raises
+        ------
+        ValueError
+            For invalid rows, and for a table without a valid row.
+        """
+        from skcalib.metrics import kuiper_calibration_error
+
+        return self._by_key(exact_cumulative_error(self._columns, kuiper_calibration_error, two_sided=True))
+
+    def kolmogorov_smirnov(self):
+        """Return the Kolmogorov-Smirnov calibration error of all rows, exactly.
+
+        Returns
+        -------
+        error : float or dict of float
+            In [0, 1]; see `skcalib.metrics.kolmogorov_smirnov_calibration_error`.
+
+        Raises
+        ------
+        ValueError
+            For invalid rows, and for a table without a valid row.
+        """
+        from skcalib.metrics import kolmogorov_smirnov_calibration_error
+
+        metric = kolmogorov_smirnov_calibration_error
+        return self._by_key(exact_cumulative_error(self._columns, metric, two_sided=False))
+
+    def fit(self, recalibrator):
+        """Return a recalibrator fitted to the table.
+
+        Isotonic calibration and histogram binning are those of all rows to rounding. Parametric methods are fitted to
+        one mean score a (cell, label), some million rows at most, and differ by less than 1e-9 in probability.
+
+        Parameters
+        ----------
+        recalibrator : IsotonicCalibration, HistogramBinning or a parametric recalibrator
+            Not fitted, and not changed.
+
+        Returns
+        -------
+        fitted : object or dict of objects
+            A fitted clone; by segment with `by`.
+
+        Raises
+        ------
+        ValueError
+            For other recalibrators, for ``input="logit"``, for invalid rows, and for a table without a valid row.
+        """
+        return self._by_key(fitted(self._columns, recalibrator))
+
+    def _by_key(self, parts):
+        """Return the only part, or the parts by segment: a single value where `by` names one column."""
+        if not self._columns.by:
+            if not parts:
+                raise ValueError("The table has no valid row: see invalid_rows().")
+            return parts[()]
+        return {key[0]: part for key, part in parts.items()} if self._by_is_one else parts
