@@ -52,8 +52,9 @@ def half_width_bin(n_bins):
     """
     nw = narwhals()
     score = nw.col("score")
-    width = 1 / n_bins
-    guess = nw.min_horizontal((score * float(n_bins)).floor(), nw.lit(float(n_bins - 1)))
+    # Not the literal 1 / B: some databases take one for a decimal. Ibis makes integers of floors.
+    width = nw.lit(1.0).cast(nw.Float64) / nw.lit(float(n_bins))
+    guess = nw.min_horizontal((score * float(n_bins)).floor().cast(nw.Float64), nw.lit(float(n_bins - 1)))
     too_high = ((score <= guess * width) & (guess > 0)).cast(nw.Float64)
     too_low = ((score > (guess + 1.0) * width) & (guess < n_bins - 1)).cast(nw.Float64)
     return ((guess - too_high + too_low) * 2.0 + nw.col("label")).cast(nw.Int32)

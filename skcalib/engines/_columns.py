@@ -108,12 +108,12 @@ class PredictionColumns:
         return (self.weight >= 0) & (self.weight < float("inf"))
 
     def _key(self, name):
-        """Return a segment column in which a missing value is NULL."""
+        """Return a segment column in which a missing value is NULL, and categories are text."""
         nw = narwhals()
-        column = nw.col(name)
-        if self.frame.collect_schema()[name].is_float():
+        column, dtype = nw.col(name), self.frame.collect_schema()[name]
+        if dtype.is_float():
             return nw.when(~column.is_nan()).then(column)
-        return column
+        return column.cast(nw.String) if dtype in (nw.Categorical, nw.Enum) else column
 
 
 def check_names(frame, names):

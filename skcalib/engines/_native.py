@@ -53,32 +53,31 @@ def _numbers(column):
 
 
 def beside(frame, columns):
-    """Return a small table, a dict of arrays and lists, as a lazy frame of the same engine and connection."""
-    nw, native, engine = narwhals(), frame.to_native(), frame.implementation
-    plain = {name: values if isinstance(values, list) else values.tolist() for name, values in columns.items()}
+    """Return a small table, a dict of arrays and lists, as a lazy frame of the same engine and connection.
+
+    Columns that both have get the type that they have in `frame`.
+    """
+    nw, schema = narwhals(), frame.collect_schema()
+    table = nw.from_native(_native_table(frame, columns)).lazy()
+    return table.with_columns(*(nw.col(name).cast(schema[name]) for name in columns if name in schema))
+
+
+def _native_table(frame, columns):
+    native, engine = frame.to_native(), frame.implementation
     if engine.is_duckdb():
-        return nw.from_native(_duckdb_table(native, columns))
+        skcalib_columns = {name: _array(values) for name, values in columns.items()}
+        assert skcalib_columns  # DuckDB finds it by its name
+        return native.query("skcalib_relation", "SELECT * FROM skcalib_columns")
+    plain = {name: values if isinstance(values, list) else values.tolist() for name, values in columns.items()}
     if engine.is_ibis():
-        table = import_module("ibis").memtable(import_module("pyarrow").table(plain))
-    elif engine.is_dask():
-        table = import_module("dask.dataframe").from_pandas(import_module("pandas").DataFrame(plain), npartitions=1)
-    elif engine.is_spark_like():
+        return import_module("ibis").memtable(import_module("pyarrow").table(plain))
+    if engine.is_dask():
+        return import_module("dask.dataframe").from_pandas(import_module("pandas").DataFrame(plain), npartitions=1)
+    if engine.is_spark_like():
         session = native.sparkSession if hasattr(native, "sparkSession") else native.session
-        table = session.createDataFrame(list(zip(*plain.values(), strict=True)), list(plain))
-    else:
-        return nw.from_dict(plain, backend=engine).lazy()
-    return nw.from_native(table).lazy()
+        return session.createDataFrame(list(zip(*plain.values(), strict=True)), list(plain))
+    return narwhals().from_dict(plain, backend=engine).to_native()
 
 
-def _duckdb_table(relation, columns):
-    """Return the table on the connection of a relation; columns that both have get the type that they have there."""
-    types = dict(zip(relation.columns, relation.types, strict=True))
-    # DuckDB finds this variable by its name.
-    skcalib_columns = {
-        name: np.array(values, dtype=object) if isinstance(values, list) else values for name, values in columns.items()
-    }
-    assert skcalib_columns
-    chosen = ", ".join(
-        f'CAST("{name}" AS {types[name]}) AS "{name}"' if name in types else f'"{name}"' for name in columns
-    )
-    return relation.query("skcalib_relation", f"SELECT {chosen} FROM skcalib_columns")
+def _array(values):
+    return np.array(values, dtype=object) if isinstance(values, list) else values

@@ -46,7 +46,7 @@ def binned(columns, strategy):
 def statistics_of(cells, edges):
     """Return the bin statistics of cells that no edge cuts."""
     bins = assign_bins(cells.high, edges)
-    sums = {name: np.bincount(bins, getattr(cells, name), len(edges) - 1) for name in _SUMS}
+    sums = {name: np.bincount(bins, getattr(cells, name, cells.weight), len(edges) - 1) for name in _SUMS}
     return BinStatistics(edges, **sums | {"count": sums["count"].astype(np.int64)})
 
 
@@ -107,6 +107,7 @@ def _equal_width(columns, n_bins):
     values = {
         "count": halves["count"],
         "weight": weight,
+        "weight_squared": weight,
         "weighted_score": halves["weighted_score"],
         "weighted_label": weight * events,
         "weighted_score_squared": halves["squared"],
