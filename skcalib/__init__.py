@@ -52,7 +52,7 @@ __all__ = [
     "__version__",
 ]
 
-_SUBMODULES = ("binning", "displays", "export", "guarantees", "metrics", "model_selection", "simulation")
+_SUBMODULES = ("binning", "displays", "engines", "export", "guarantees", "metrics", "model_selection", "simulation")
 
 
 def __getattr__(name):

@@ -3,10 +3,18 @@
 import numpy as np
 import pytest
 from _engine_tables import every_engine, every_local_engine, native
+from sklearn.base import clone
 
-from skcalib import IsotonicCalibration, PlattScaling
+from skcalib import (
+    BetaCalibration,
+    HistogramBinning,
+    IsotonicCalibration,
+    PlattScaling,
+    TemperatureScaling,
+    UniformMassBinning,
+)
 from skcalib._bins.statistics import BinStatistics
-from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores
+from skcalib.binning import EqualMass, EqualWidth, FixedEdges, MonotonicSweep, UniqueScores
 from skcalib.metrics import calibration_error, kolmogorov_smirnov_calibration_error
 
 pytest.importorskip("narwhals")
@@ -85,3 +93,246 @@ def test_bin_statistics_are_those_of_numpy(engine, weight):
             wanted = expected(binning, columns["p"][own], columns["y"][own], None if weight is None else weights[own])
             assert_same(statistics, wanted)
         assert list(by_kind) == sorted(shapes())
+
+
+def damaged():
+    """Return columns in which every kind of invalid row occurs, and what they are counted as."""
+    score = [0.5, None, float("nan"), -0.1, 1.5, 0.2, 0.2, 0.2, 0.2, float("inf"), 0.9, None, 0.3]
+    label = [1.0, 1.0, 0.0, 1.0, 0.0, None, 2.0, 0.0, 1.0, 1.0, float("nan"), None, 0.0]
+    weight = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, -1.0, float("inf"), None, float("nan"), 1.0, 2.0]
+    return {"p": score, "y": label, "w": weight}
+
+
+@every_engine
+def test_invalid_rows_are_counted_and_reported(engine):
+    data = native(engine, **damaged())
+    table = PredictionTable(data, label="y", score="p", weight="w")
+    assert table.invalid_rows() == {"missing": 6, "score": 2, "label": 1, "weight": 2}
+    with pytest.raises(ValueError, match=r"invalid rows: 6 \(missing\), 2 \(score\), 1 \(label\), 2 \(weight\)"):
+        table.bin_statistics(EqualWidth(4))
+    kept = PredictionTable(data, label="y", score="p", weight="w", on_invalid="drop").bin_statistics(EqualWidth(4))
+    assert kept.count.tolist() == [0, 2, 0, 0]
+    assert kept.weight.tolist() == [0, 3, 0, 0]
+    unweighted = PredictionTable(data, label="y", score="p")
+    assert unweighted.invalid_rows() == {"missing": 5, "score": 3, "label": 1, "weight": 0}
+
+
+@every_local_engine
+def test_rows_without_weight_are_valid_and_do_not_count(engine):
+    data = native(engine, p=[0.1, 0.2, 0.9], y=[0, 1, 1], w=[0.0, 0.5, 1.0])
+    table = PredictionTable(data, label="y", score="p", weight="w")
+    assert table.invalid_rows() == {"missing": 0, "score": 0, "label": 0, "weight": 0}
+    assert table.bin_statistics(EqualWidth(2)).count.tolist() == [1, 1]
+    assert table.bin_statistics(UniqueScores()).n_bins == 2
+
+
+@every_local_engine
+def test_empty_table(engine):
+    data = native(engine, p=np.zeros(0), y=np.zeros(0), g=np.zeros(0))
+    table = PredictionTable(data, label="y", score="p")
+    segmented = PredictionTable(data, label="y", score="p", by="g")
+    for strategy in (EqualWidth(3), EqualMass(3)):
+        with pytest.raises(ValueError, match="no valid row"):
+            table.bin_statistics(strategy)
+        assert segmented.bin_statistics(strategy) == {}
+    for call in (table.weighted_scores, table.kolmogorov_smirnov, lambda: table.fit(PlattScaling())):
+        with pytest.raises(ValueError, match="no valid row"):
+            call()
+    assert segmented.weighted_scores() == {}
+    assert segmented.kolmogorov_smirnov() == {}
+    assert segmented.fit(IsotonicCalibration()) == {}
+
+
+@every_engine
+def test_null_is_a_segment_of_its_own(engine):
+    data = native(
+        engine,
+        p=[0.1, 0.15, 0.2, 0.3, 0.35, 0.4, 0.7],
+        y=[0, 1, 0, 1, 1, 0, 1],
+        number=[1, 1, 1, None, None, None, 2],
+        text=["a", None, None, "b", "b", "b", "b"],
+    )
+    by_number = PredictionTable(data, label="y", score="p", by="number").bin_statistics(EqualMass(2))
+    assert list(by_number) == [1, 2, None]
+    assert [statistics.count.tolist() for statistics in by_number.values()] == [[2, 1], [1], [2, 1]]
+    assert by_number[None].edges.tolist() == [0, 0.375, 1]
+    both = PredictionTable(data, label="y", score="p", by=["number", "text"]).bin_statistics(EqualMass(2))
+    assert list(both) == [(1, "a"), (1, None), (2, "b"), (None, "b")]
+    assert [statistics.count.tolist() for statistics in both.values()] == [[1], [1, 1], [1], [2, 1]]
+    by_one_in_a_list = PredictionTable(data, label="y", score="p", by=["number"]).bin_statistics(1)
+    assert list(by_one_in_a_list) == [(1,), (2,), (None,)]
+
+
+@every_local_engine
+def test_labels_of_other_kinds(engine):
+    data = native(
+        engine, p=[0.1, 0.6, 0.8], text=["no", "yes", "other"], flag=[False, True, True], code=[1, 2, 3], f=[0.0, 1, 2]
+    )
+
+    def events(label, **options):
+        return PredictionTable(data, label=label, score="p", **options).bin_statistics(1).weighted_label.tolist()
+
+    assert events("text", positive="yes") == [1]
+    assert events("flag") == [2]
+    assert events("flag", positive=False) == [1]
+    assert events("code", positive=3) == [1]
+    assert events("f", positive=2.0) == [1]
+    with pytest.raises(ValueError, match="'text' is String: say with positive="):
+        events("text")
+    with pytest.raises(ValueError, match="positive='1' is no value of the label column 'code', which is Int64"):
+        events("code", positive="1")
+    with pytest.raises(ValueError, match=r"invalid rows: 2 \(label\)"):
+        events("code")
+
+
+@every_engine
+def test_cumulative_errors_are_exact(engine):
+    columns = rows()
+    data = native(engine, **columns)
+    table = PredictionTable(data, label="y", score="p", weight="w")
+    wanted = kolmogorov_smirnov_calibration_error(columns["y"], columns["p"], sample_weight=columns["w"])
+    assert table.kolmogorov_smirnov() == pytest.approx(wanted, rel=1e-12)
+    by_kind = PredictionTable(data, label="y", score="p", by="kind").kolmogorov_smirnov()
+    for kind, error in by_kind.items():
+        own = columns["kind"] == kind
+        y, p = columns["y"][own], columns["p"][own]
+        assert error == pytest.approx(kolmogorov_smirnov_calibration_error(y, p, labels=[0, 1]), rel=1e-12, abs=1e-15)
+
+
+@every_engine
+def test_weighted_scores_keep_what_they_sum(engine):
+    columns = rows()
+    data = native(engine, **columns)
+    table = PredictionTable(data, label="y", score="p", weight="w")
+    y_true, y_proba, weight = table.weighted_scores(bits=12)
+    counted = columns["w"] > 0
+    p, y, w = columns["p"][counted], columns["y"][counted], columns["w"][counted]
+    assert len(y_true) < 0.6 * len(p)
+    assert weight.sum() == w.sum()
+    assert weight[y_true == 1].sum() == w[y == 1].sum()
+    assert weight @ y_proba == pytest.approx(w @ p, rel=1e-12)
+    assert len(np.unique(np.column_stack((y_true, y_proba)), axis=0)) == len(y_true)
+    # A cell is at most 2^-4 wide relative to the lesser of s and 1 - s, down to 2^-41.
+    _, neighbours = np.unique(y_proba, return_index=True)
+    nearest = np.abs(p[:, None] - y_proba[neighbours]).min(axis=1)
+    assert np.all(nearest <= 2.0**-4 * np.minimum(p, 1 - p) + 2.0**-41)
+    assert calibration_error(y_true, y_proba, sample_weight=weight, norm=1) == pytest.approx(
+        calibration_error(y, p, sample_weight=w, norm=1), abs=0.02
+    )
+
+
+def test_weighted_scores_bits():
+    table = PredictionTable(native("pyarrow", p=[0.5], y=[1]), label="y", score="p")
+    for bits in (7, 25, 12.0, True, "12"):
+        with pytest.raises(ValueError, match="bits must be an int from 8 to 24"):
+            table.weighted_scores(bits=bits)
+
+
+FITTED = [
+    (IsotonicCalibration(), 1e-12),
+    (IsotonicCalibration(centered=True), 1e-12),
+    (HistogramBinning(), 1e-12),
+    (HistogramBinning(EqualWidth(7), smoothing=1.0), 1e-12),
+    (PlattScaling(), 1e-9),
+    (TemperatureScaling(), 1e-9),
+    (BetaCalibration(), 1e-9),
+]
+
+
+@every_engine
+def test_fits_are_those_of_all_rows(engine):
+    columns = rows()
+    data = native(engine, **columns)
+    grid = np.unique(np.concatenate([np.linspace(0, 1, 997), columns["p"]]))
+    table = PredictionTable(data, label="y", score="p", weight="w")
+    for recalibrator, tolerance in FITTED[:: 2 if engine == "dask" else 1]:
+        wanted = clone(recalibrator).fit(columns["p"], columns["y"], columns["w"]).predict_proba(grid)
+        fitted = table.fit(recalibrator)
+        assert not hasattr(recalibrator, "classes_")
+        np.testing.assert_allclose(fitted.predict_proba(grid), wanted, rtol=0, atol=tolerance)
+
+
+@every_local_engine
+def test_fits_by_segment(engine):
+    columns = rows()
+    data = native(engine, **columns)
+    some = np.isin(columns["kind"], ["uniform", "rare", "ties"])
+    data = native(engine, **{name: values[some] for name, values in columns.items()})
+    by_kind = PredictionTable(data, label="y", score="p", by="kind").fit(IsotonicCalibration())
+    assert list(by_kind) == ["rare", "ties", "uniform"]
+    for kind, fitted in by_kind.items():
+        own = columns["kind"] == kind
+        wanted = IsotonicCalibration().fit(columns["p"][own], columns["y"][own])
+        grid = columns["p"][own]
+        np.testing.assert_allclose(fitted.predict_proba(grid), wanted.predict_proba(grid), rtol=0, atol=1e-12)
+
+
+def test_fitted_histogram_has_the_counts_of_all_rows():
+    columns = rows()
+    table = PredictionTable(native("pyarrow", **columns), label="y", score="p")
+    fitted, wanted = (
+        table.fit(HistogramBinning(EqualWidth(5))),
+        HistogramBinning(EqualWidth(5)).fit(columns["p"], columns["y"]),
+    )
+    np.testing.assert_array_equal(fitted.bin_counts_, wanted.bin_counts_)
+    np.testing.assert_array_equal(fitted.bin_edges_, wanted.bin_edges_)
+    np.testing.assert_array_equal(fitted.bin_values_, wanted.bin_values_)
+    assert fitted.certificate().epsilon == wanted.certificate().epsilon
+
+
+def test_what_cannot_be_fitted_is_refused_by_name():
+    data = native("pyarrow", p=[0.1, 0.2, 0.7], y=[0, 1, 1], g=[0, 1, 1])
+    table = PredictionTable(data, label="y", score="p")
+    with pytest.raises(ValueError, match="UniformMassBinning cannot be fitted to a table"):
+        table.fit(UniformMassBinning(2))
+    with pytest.raises(ValueError, match="HistogramBinning with sample_split"):
+        table.fit(HistogramBinning(2, sample_split=0.5))
+    with pytest.raises(ValueError, match="needs input='probability', found 'logit'"):
+        table.fit(PlattScaling(input="logit"))
+    with pytest.raises(ValueError, match="binning must be EqualWidth, EqualMass, FixedEdges or UniqueScores"):
+        table.bin_statistics(MonotonicSweep())
+    with pytest.raises(ValueError, match="The segment g = 0 could not be fitted"):
+        PredictionTable(data, label="y", score="p", by="g").fit(TemperatureScaling())
+
+
+def test_wrong_arguments_are_named():
+    data = native("pyarrow", p=[0.1, 0.2], y=[0, 1], text=["a", "b"])
+    with pytest.raises(ValueError, match="score='q' is not a column of the table; its columns are p, y, text"):
+        PredictionTable(data, label="y", score="q")
+    with pytest.raises(ValueError, match="score must be a column of numbers, but 'text' is String"):
+        PredictionTable(data, label="y", score="text")
+    with pytest.raises(ValueError, match="weight must be a column of numbers"):
+        PredictionTable(data, label="y", score="p", weight="text")
+    with pytest.raises(ValueError, match="on_invalid must be 'raise' or 'drop', found 'ignore'"):
+        PredictionTable(data, label="y", score="p", on_invalid="ignore")
+    with pytest.raises(TypeError, match=r"found str\. Open a file with skcalib\.engines\.scan"):
+        PredictionTable("log.parquet", label="y", score="p")
+    with pytest.raises(TypeError, match="found list"):
+        PredictionTable([1, 2], label="y", score="p")
+
+
+def test_too_many_distinct_scores(monkeypatch):
+    monkeypatch.setattr("skcalib.engines._statistics._MOST_DISTINCT", 3)
+    table = PredictionTable(native("pyarrow", p=[0.1, 0.2, 0.2, 0.3, 0.3], y=[0, 1, 0, 1, 1]), label="y", score="p")
+    assert table.bin_statistics(UniqueScores()).n_bins == 3
+    table = PredictionTable(native("pyarrow", p=[0.1, 0.2, 0.4, 0.3], y=[0, 1, 0, 1]), label="y", score="p")
+    with pytest.raises(ValueError, match=r"makes 4 bins .* weighted_scores\(\)"):
+        table.bin_statistics(UniqueScores())
+
+
+@every_local_engine
+def test_cells_are_split_more_than_once_where_they_hold_too_much(engine, monkeypatch):
+    monkeypatch.setattr("skcalib.engines._histogram._MOST_FETCHED", 20)
+    monkeypatch.setattr("skcalib.engines._histogram._MOST_CELLS", 64)
+    rng = np.random.default_rng(2)
+    columns = {"p": np.append(0.3 + 1e-6 * rng.random(400), rng.random(100)), "y": rng.integers(0, 2, 500)}
+    columns["g"] = rng.integers(0, 2, 500)
+    data = native(engine, **columns)
+    table, strategy = PredictionTable(data, label="y", score="p"), EqualMass(9)
+    assert_same(table.bin_statistics(strategy), expected(strategy, columns["p"], columns["y"]))
+    for group, statistics in PredictionTable(data, label="y", score="p", by="g").bin_statistics(strategy).items():
+        own = columns["g"] == group
+        assert_same(statistics, expected(strategy, columns["p"][own], columns["y"][own]))
+    wanted = IsotonicCalibration().fit(columns["p"], columns["y"]).predict_proba(columns["p"])
+    fitted = table.fit(IsotonicCalibration())
+    np.testing.assert_allclose(fitted.predict_proba(columns["p"]), wanted, rtol=0, atol=1e-12)

@@ -2,7 +2,7 @@
 
 from skcalib.engines._native import narwhals
 
-__all__ = ["coarse_cell", "fine_cell", "half_width_bin"]
+__all__ = ["coarse_cell", "fine_cell", "nearly_width_bin", "width_bin"]
 
 _RESOLUTION = 2**11  # of the coarse cells on each half
 _MOST_HALVINGS = 9  # bands of the fine cells: the last one reaches below 2^-37
@@ -12,14 +12,13 @@ def coarse_cell():
     """Return the number of one of 2^12 cells of the column `score`, narrow near 0 and 1, where scores are dense.
 
     A square root is rounded correctly on every engine, and 1 - s is exact above 1/2: the number never falls, and is
-    the same everywhere. The minimum has no effect on numbers; it keeps a NaN that DuckDB hides from a cast.
+    the same everywhere.
     """
     nw = narwhals()
     score = nw.col("score")
     low = (score.sqrt().sqrt() * _RESOLUTION).floor()
     high = 2 * _RESOLUTION - ((1 - score).sqrt().sqrt() * _RESOLUTION).floor()
-    cell = nw.when(score <= 0.5).then(low).otherwise(high)
-    return nw.min_horizontal(cell, nw.lit(2.0 * _RESOLUTION)).cast(nw.Int32)
+    return nw.when(score <= 0.5).then(low).otherwise(high).cast(nw.Int32)
 
 
 def fine_cell(bits):
@@ -36,25 +35,29 @@ def fine_cell(bits):
     for band in reversed(range(_MOST_HALVINGS)):
         above = least >= 2.0 ** (-5 - 4 * band)
         cell = nw.when(above).then(_band(least, resolution, band)).otherwise(cell)
-    mirrored = nw.when(score <= 0.5).then(cell).otherwise(2.0 ** (resolution + 5) - cell)
-    return nw.min_horizontal(mirrored, nw.lit(2.0**31 - 1)).cast(nw.Int32)
+    return nw.when(score <= 0.5).then(cell).otherwise(2.0 ** (resolution + 5) - cell).cast(nw.Int32)
 
 
 def _band(least, resolution, band):
     return (least * 2.0 ** (resolution + 4 + 4 * band)).floor() - band * 2.0 ** (resolution + 4)
 
 
-def half_width_bin(n_bins):
-    """Return twice the number of the equal-width bin of the column `score`, plus the column `label`.
+def nearly_width_bin(n_bins):
+    """Return the number of the equal-width bin, from 1, of the column `score`: 0 for 0, and rarely one too far.
 
-    The product s B may round across an edge k (1 / B), by one bin at most: the two comparisons put that right. By
-    label the group-by has three sums less to make.
+    The product s B may round across an edge k (1 / B). The least and the greatest score of a bin tell.
     """
     nw = narwhals()
+    return (nw.col("score") * float(n_bins)).ceil().cast(nw.Int32)
+
+
+def width_bin(n_bins):
+    """Return the same, right for every score: two comparisons with the edges move it by one where that is needed."""
+    nw = narwhals()
     score = nw.col("score")
-    # Not the literal 1 / B: some databases take one for a decimal. Ibis makes integers of floors.
+    # Not the literal 1 / B: some databases take one for a decimal. Ibis makes integers of ceilings.
     width = nw.lit(1.0).cast(nw.Float64) / nw.lit(float(n_bins))
-    guess = nw.min_horizontal((score * float(n_bins)).floor().cast(nw.Float64), nw.lit(float(n_bins - 1)))
-    too_high = ((score <= guess * width) & (guess > 0)).cast(nw.Float64)
-    too_low = ((score > (guess + 1.0) * width) & (guess < n_bins - 1)).cast(nw.Float64)
-    return ((guess - too_high + too_low) * 2.0 + nw.col("label")).cast(nw.Int32)
+    guess = (score * float(n_bins)).ceil().cast(nw.Float64)
+    too_high = (score <= (guess - 1.0) * width).cast(nw.Float64)
+    too_low = (score > guess * width).cast(nw.Float64)
+    return nw.min_horizontal(guess - too_high + too_low, nw.lit(float(n_bins))).cast(nw.Int32)

@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skcalib.engines._native import fetched, narwhals, wrapped
+from skcalib.engines._native import fetched, hidden_nan, narwhals, wrapped
 
 __all__ = ["PredictionColumns", "check_names", "check_no_hidden_nan"]
 
@@ -46,13 +46,14 @@ class PredictionColumns:
     @cached_property
     def rows(self):
         """The rows that count, as a lazy frame of the columns `score`, `label`, `weight` and `by0`, `by1`, ..."""
+        nw = narwhals()
         valid = self._is_valid_score & self._is_valid_label
         if self.weight is not None:
             valid = valid & self._is_valid_weight & (self.weight > 0)
         weight = [] if self.weight is None else [self.weight.alias("weight")]
         keys = [self._key(name).alias(key) for name, key in zip(self.by, self.keys, strict=True)]
         return self.frame.lazy().filter(valid).select(
-            self.score.alias("score"), self.label.alias("label"), *weight, *keys
+            self.score.alias("score"), self.label.cast(nw.Int8).alias("label"), *weight, *keys
         )
 
     @property
@@ -129,10 +130,7 @@ def check_names(frame, names):
 def check_no_hidden_nan(*sums):
     """Refuse a table whose engine does not find the NaN that it holds."""
     if any(np.isnan(values).any() for values in sums):
-        raise ValueError(
-            "The table holds NaN that its engine does not find: DuckDB believes the metadata of Parquet files. Open "
-            "them with skcalib.engines.scan, or with read_parquet(..., can_have_nan = true)."
-        )
+        raise hidden_nan()
 
 
 def _event(dtype, name, positive):

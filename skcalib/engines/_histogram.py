@@ -162,7 +162,7 @@ class ScoreHistogram:
     def _sums(self, frame, names, extent=(), list_names=()):
         """Return the sums of a group-by as a dict of arrays."""
         nw = narwhals()
-        weight, score, label = nw.col("weight"), nw.col("score"), nw.col("label")
+        weight, score, label = nw.col("weight"), nw.col("score"), nw.col("label").cast(nw.Float64)
         by_score = "score" in names
         products = {"weighted_label": weight * label if self.weighted else label}
         if not by_score:

@@ -4,7 +4,7 @@ from importlib import import_module
 
 import numpy as np
 
-__all__ = ["beside", "fetched", "narwhals", "wrapped"]
+__all__ = ["beside", "fetched", "hidden_nan", "narwhals", "wrapped"]
 
 
 def narwhals():
@@ -29,16 +29,33 @@ def wrapped(data):
 
 def fetched(frame, keys=()):
     """Return a small lazy frame as a dict: lists for the columns `keys`, arrays of float64 or int64 for the others."""
-    if frame.implementation.is_duckdb():  # NumPy is all that this takes
-        columns = narwhals().to_native(frame).fetchnumpy()
-        lists = {name: _python_values(columns[name]) for name in keys}
-    else:
-        collected = frame.collect()
-        columns = {name: collected[name].to_numpy() for name in collected.columns if name not in keys}
-        lists = {name: collected[name].to_list() for name in keys}
-    # A missing key may come as NaN, which is not equal to itself.
-    lists = {name: [None if value != value else value for value in values] for name, values in lists.items()}
+    try:
+        if frame.implementation.is_duckdb():  # NumPy is all that this takes
+            columns = frame.to_native().fetchnumpy()
+            lists = {name: _python_values(columns[name]) for name in keys}
+        else:
+            collected = frame.collect()
+            columns = {name: collected[name].to_numpy() for name in collected.columns if name not in keys}
+            lists = {name: collected[name].to_list() for name in keys}
+    except Exception as error:
+        if type(error).__name__ == "ConversionException" and "nan" in str(error).lower():
+            raise hidden_nan() from error
+        raise
+    lists = {name: [None if _is_missing(value) else value for value in values] for name, values in lists.items()}
     return lists | {name: _numbers(values) for name, values in columns.items() if name not in keys}
+
+
+def hidden_nan():
+    """Return the error for a table whose engine does not find the NaN that it holds."""
+    return ValueError(
+        "The table holds NaN that its engine does not find: DuckDB believes the metadata of Parquet files. Open them "
+        "with skcalib.engines.scan, or with read_parquet(..., can_have_nan = true)."
+    )
+
+
+def _is_missing(value):
+    """Return whether a key is missing: None, pandas' NA, or NaN, which is not equal to itself."""
+    return value is None or type(value).__name__ == "NAType" or value != value
 
 
 def _python_values(column):

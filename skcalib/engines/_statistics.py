@@ -9,7 +9,7 @@ from skcalib._bins.statistics import BinStatistics
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores, assign_bins, check_binning
 from skcalib.binning._base import edges_above, resolve_n_bins
 from skcalib.binning._equal_mass import equal_mass_cuts
-from skcalib.engines._cells import half_width_bin
+from skcalib.engines._cells import nearly_width_bin, width_bin
 from skcalib.engines._columns import check_no_hidden_nan
 from skcalib.engines._histogram import ScoreHistogram, distinct_keys
 from skcalib.engines._native import fetched, narwhals
@@ -87,39 +87,55 @@ def _n_bins(cells, strategy, weighted):
 
 
 def _equal_width(columns, n_bins):
-    """Return the statistics under equal-width bins from a single group-by."""
-    nw, keys = narwhals(), columns.keys
-    frame = columns.rows.with_columns(half_width_bin(n_bins).alias("bin"))
-    weighted = columns.weight is not None
-    score = nw.col("weight") * nw.col("score") if weighted else nw.col("score")
-    frame = frame.with_columns(weighted_score=score).with_columns(squared=nw.col("weighted_score") * nw.col("score"))
-    sums = [nw.col(name).sum() for name in ("weighted_score", "squared", *(["weight"] if weighted else []))]
-    extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
-    halves = fetched(frame.group_by([*keys, "bin"]).agg(nw.len().alias("count"), *sums, *extent), keys)
-    columns.check_rows(int(halves["count"].sum()))
-    check_no_hidden_nan(halves["weighted_score"], halves.get("weight", 0))
-    weight = halves.get("weight", halves["count"])
-    segments, of = distinct_keys(halves, keys)
-    events = halves["bin"] % 2 == 1
-    point = halves["low"] == halves["high"]
-    for name, power in (("weighted_score", 1), ("squared", 2)):
-        halves[name] = np.where(point, weight * halves["low"] ** power, halves[name])
+    """Return the statistics under equal-width bins from one group-by by bin and label.
+
+    A second one follows where scores lie so near to an edge that the plain rule missed their bin: rounded ones.
+    """
+    edges = EqualWidth(n_bins).bin_edges(np.zeros(1))
+    sums = _width_sums(columns, nearly_width_bin(n_bins))
+    if np.any((sums["low"] <= edges[sums["bin"]]) & (sums["bin"] > 0)) or np.any(sums["high"] > edges[sums["bin"] + 1]):
+        sums = _width_sums(columns, width_bin(n_bins))
+    segments, of = distinct_keys(sums, columns.keys)
+    weight, score = sums["weight"], sums["weighted_score"]
     values = {
-        "count": halves["count"],
+        "count": sums["count"],
         "weight": weight,
         "weight_squared": weight,
-        "weighted_score": halves["weighted_score"],
-        "weighted_label": weight * events,
-        "weighted_score_squared": halves["squared"],
-        "weighted_score_label": halves["weighted_score"] * events,
+        "weighted_score": score,
+        "weighted_label": weight * sums["label"],
+        "weighted_score_squared": sums["weighted_score_squared"],
+        "weighted_score_label": score * sums["label"],
     }
-    cell, shape = of * n_bins + halves["bin"] // 2, (len(segments), n_bins)
+    cell, shape = of * n_bins + sums["bin"], (len(segments), n_bins)
     sums = {name: np.bincount(cell, of_cell, shape[0] * n_bins).reshape(shape) for name, of_cell in values.items()}
     sums["count"] = sums["count"].astype(np.int64)
-    edges = EqualWidth(n_bins).bin_edges(np.zeros(1))
     return {
         key: BinStatistics(edges, **{name: sums[name][code] for name in _SUMS}) for code, key in enumerate(segments)
     }
+
+
+def _width_sums(columns, bin_number):
+    """Return the sums by segment, bin (from 0) and label; of a single score they are made from it."""
+    nw, weighted = narwhals(), columns.weight is not None
+    score = nw.col("weight") * nw.col("score") if weighted else nw.col("score")
+    frame = columns.rows.with_columns(bin_number.alias("bin"), score.alias("weighted_score"))
+    frame = frame.with_columns((nw.col("weighted_score") * nw.col("score")).alias("weighted_score_squared"))
+    names = ["weighted_score", "weighted_score_squared", *(["weight"] if weighted else [])]
+    extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
+    grouped = frame.group_by([*columns.keys, "bin", "label"])
+    sums = fetched(
+        grouped.agg(nw.len().alias("count"), *(nw.col(name).sum().alias(f"sum_{name}") for name in names), *extent),
+        columns.keys,
+    )
+    sums = {name.removeprefix("sum_"): values for name, values in sums.items()}
+    columns.check_rows(int(sums["count"].sum()))
+    sums.setdefault("weight", sums["count"].astype(np.float64))
+    check_no_hidden_nan(sums["weighted_score"], sums["weight"])
+    sums["bin"] = np.maximum(sums["bin"] - 1, 0)
+    point = sums["low"] == sums["high"]
+    for name, power in (("weighted_score", 1), ("weighted_score_squared", 2)):
+        sums[name] = np.where(point, sums["weight"] * sums["low"] ** power, sums[name])
+    return sums
 
 
 def _check_few_scores(histogram):

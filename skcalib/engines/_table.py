@@ -96,8 +96,8 @@ class PredictionTable:
     def weighted_scores(self, bits=20):
         """Return the table as few weighted rows, for metrics and plots that take `sample_weight`.
 
-        Rows of one cell get their mean score: cells are about 2^(4 - bits) wide in relative terms, near 1 relative to
-        1 - s. The sums of weights, events and scores are kept.
+        Rows of one cell get their mean score. A cell is at most 2^(8 - bits) wide relative to s, above 1/2 relative to
+        1 - s: scores near 0 and 1 keep their log-odds. The sums of weights, events and scores are kept.
 
         Parameters
         ----------

@@ -1,0 +1,94 @@
+"""Files as tables: nothing is lost or kept silently."""
+
+import numpy as np
+import pytest
+
+from skcalib.binning import EqualMass, EqualWidth
+
+duckdb = pytest.importorskip("duckdb")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("narwhals")
+from skcalib.engines import PredictionTable, scan  # noqa: E402
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Two Parquet files, one with a NaN score that Arrow's metadata hides."""
+    rng = np.random.default_rng(0)
+    for name in ("a", "b"):
+        score = rng.random(200)
+        score[7] = np.nan if name == "b" else 0.5
+        label = (rng.random(200) < 0.5).astype(float)
+        pq.write_table(pa.table({"p": score, "y": label, "w": np.ones(200)}), tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+def test_nan_that_parquet_hides_is_found(log):
+    table = PredictionTable(scan(log / "*.parquet"), label="y", score="p")
+    assert table.invalid_rows() == {"missing": 1, "score": 0, "label": 0, "weight": 0}
+    with pytest.raises(ValueError, match=r"invalid rows: 1 \(missing\)"):
+        table.bin_statistics(EqualWidth(3))
+    kept = PredictionTable(scan(log / "*.parquet"), label="y", score="p", on_invalid="drop")
+    for binning in (EqualWidth(3), EqualMass(3)):
+        assert kept.bin_statistics(binning).count.sum() == 399
+
+
+@pytest.mark.parametrize("hidden", ["p", "w", "y"])
+def test_a_relation_that_hides_nan_is_refused(tmp_path, hidden):
+    rng = np.random.default_rng(0)
+    columns = {"p": rng.random(100), "y": (rng.random(100) < 0.5).astype(float), "w": np.ones(100)}
+    columns[hidden][3] = np.nan
+    pq.write_table(pa.table(columns), tmp_path / "log.parquet")
+    table = PredictionTable(
+        duckdb.sql(f"SELECT * FROM read_parquet('{tmp_path}/log.parquet')"), label="y", score="p", weight="w"
+    )
+    for call in (
+        lambda: table.bin_statistics(EqualWidth(3)),
+        lambda: table.bin_statistics(EqualMass(3)),
+        table.weighted_scores,
+    ):
+        with pytest.raises(ValueError, match=r"skcalib\.engines\.scan|invalid rows: 1"):
+            call()
+    try:  # DuckDB finds some of them
+        assert sum(table.invalid_rows().values()) == 1
+    except ValueError as error:
+        assert "skcalib.engines.scan" in str(error)
+
+
+def test_csv_and_other_suffixes(tmp_path):
+    (tmp_path / "log.csv").write_text("p,y\n0.25,1\n0.5,0\n,1\n")
+    table = PredictionTable(scan(tmp_path / "log.csv"), label="y", score="p", on_invalid="drop")
+    assert table.bin_statistics(EqualWidth(2)).count.tolist() == [2, 0]
+    assert table.invalid_rows()["missing"] == 1
+
+
+def test_one_score_only_has_exact_sums():
+    relation = duckdb.sql("SELECT 0.3::DOUBLE AS p, i % 2 AS y FROM range(300000) t(i)")
+    table = PredictionTable(relation, label="y", score="p")
+    for binning in (EqualWidth(10), EqualMass(3)):
+        statistics = table.bin_statistics(binning)
+        assert statistics.weighted_score.sum() == 300000 * 0.3
+        assert statistics.weighted_score_label.sum() == 150000 * 0.3
+
+
+def test_a_relation_of_another_connection():
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE log AS SELECT i / 1000 AS p, i % 2 AS y, i % 3 AS g FROM range(1000) t(i)")
+    by_g = PredictionTable(connection.table("log"), label="y", score="p", by="g").bin_statistics(EqualMass(4))
+    assert [statistics.count.sum() for statistics in by_g.values()] == [334, 333, 333]
+
+
+def test_files_that_are_not_there_or_not_readable(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file"):
+        scan(tmp_path / "none.parquet")
+    (tmp_path / "bad.parquet").write_bytes(b"no parquet")
+    with pytest.raises(ValueError, match="cannot be read"):
+        scan(tmp_path / "bad.parquet")
+    with pytest.raises(TypeError, match="path must be a string or a Path, found int"):
+        scan(3)
+
+
+def test_a_quote_in_a_name(tmp_path):
+    (tmp_path / "it's.csv").write_text("p,y\n0.5,1\n")
+    assert scan(tmp_path / "it's.csv").fetchall() == [(0.5, 1)]
