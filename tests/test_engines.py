@@ -13,9 +13,13 @@ from skcalib import (
     TemperatureScaling,
     UniformMassBinning,
 )
-from skcalib._bins.statistics import BinStatistics
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, MonotonicSweep, UniqueScores
-from skcalib.metrics import calibration_error, kolmogorov_smirnov_calibration_error
+from skcalib.metrics import (
+    BinStatistics,
+    calibration_error,
+    kolmogorov_smirnov_calibration_error,
+    kuiper_calibration_error,
+)
 
 pytest.importorskip("narwhals")
 from skcalib.engines import PredictionTable  # noqa: E402
@@ -192,6 +196,8 @@ def test_cumulative_errors_are_exact(engine):
     table = PredictionTable(data, label="y", score="p", weight="w")
     wanted = kolmogorov_smirnov_calibration_error(columns["y"], columns["p"], sample_weight=columns["w"])
     assert table.kolmogorov_smirnov() == pytest.approx(wanted, rel=1e-12)
+    wanted = kuiper_calibration_error(columns["y"], columns["p"], sample_weight=columns["w"])
+    assert table.kuiper() == pytest.approx(wanted, rel=1e-12)
     by_kind = PredictionTable(data, label="y", score="p", by="kind").kolmogorov_smirnov()
     for kind, error in by_kind.items():
         own = columns["kind"] == kind

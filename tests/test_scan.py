@@ -50,10 +50,11 @@ def test_a_relation_that_hides_nan_is_refused(tmp_path, hidden):
     ):
         with pytest.raises(ValueError, match=r"skcalib\.engines\.scan|invalid rows: 1"):
             call()
-    try:  # DuckDB finds some of them
+    if hidden == "p":  # DuckDB finds the others
+        with pytest.raises(ValueError, match=r"skcalib\.engines\.scan"):
+            table.invalid_rows()
+    else:
         assert sum(table.invalid_rows().values()) == 1
-    except ValueError as error:
-        assert "skcalib.engines.scan" in str(error)
 
 
 def test_csv_and_other_suffixes(tmp_path):

@@ -45,7 +45,9 @@ class EqualMass(BaseBinning):
             n_bins = resolve_n_bins(self.n_bins, len(scores), maximum=2**53)
             return edges_above(sorted_scores(scores), _ranks(len(scores), n_bins) - 1)  # repetitions do no harm
         distinct, cumulative = _cumulative_weight(scores, sample_weight)
-        return edges_above(distinct, equal_mass_cuts(cumulative, resolve_n_bins(self.n_bins, len(scores), sample_weight)))
+        return edges_above(
+            distinct, equal_mass_cuts(cumulative, resolve_n_bins(self.n_bins, len(scores), sample_weight))
+        )
 
 
 def equal_mass_cuts(cumulative, n_bins):

@@ -52,8 +52,10 @@ class PredictionColumns:
             valid = valid & self._is_valid_weight & (self.weight > 0)
         weight = [] if self.weight is None else [self.weight.alias("weight")]
         keys = [self._key(name).alias(key) for name, key in zip(self.by, self.keys, strict=True)]
-        return self.frame.lazy().filter(valid).select(
-            self.score.alias("score"), self.label.cast(nw.Int8).alias("label"), *weight, *keys
+        return (
+            self.frame.lazy()
+            .filter(valid)
+            .select(self.score.alias("score"), self.label.cast(nw.Int8).alias("label"), *weight, *keys)
         )
 
     @property

@@ -3,9 +3,8 @@
 import numpy as np
 from sklearn.base import clone
 
-from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores
 from skcalib.engines._histogram import ScoreHistogram
-from skcalib.engines._statistics import binned, check_strategy, equal_mass_cells
+from skcalib.engines._statistics import binned, check_strategy
 from skcalib.engines._weighted import label_means, rows_of_cells
 from skcalib.recalibrators import (
     BetaCalibration,
@@ -96,9 +95,7 @@ def _histogram(columns, recalibrator):
 
 
 def _parametric(columns, recalibrator):
-    return {
-        key: _fit_rows(recalibrator, rows, key, columns) for key, rows in label_means(columns, _BITS).items()
-    }
+    return {key: _fit_rows(recalibrator, rows, key, columns) for key, rows in label_means(columns, _BITS).items()}
 
 
 def _fit_rows(recalibrator, rows, key, columns):

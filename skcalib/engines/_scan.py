@@ -9,7 +9,7 @@ _PARQUET = (".parquet", ".pq")
 
 
 def scan(path):
-    """Open a Parquet or CSV file, or many of them, as a lazy DuckDB table.
+    r"""Open a Parquet or CSV file, or many of them, as a lazy DuckDB table.
 
     DuckDB takes from the metadata of many Parquet files that they hold no NaN, even where they do, and then keeps NaN
     in filters. This function tells it not to.
@@ -40,7 +40,7 @@ def scan(path):
     >>> from tempfile import mkdtemp
     >>> from skcalib.engines import scan
     >>> path = Path(mkdtemp()) / "log.csv"
-    >>> _ = path.write_text("p,clicked\\n0.25,0\\n0.75,1\\n")
+    >>> _ = path.write_text("p,clicked\n0.25,0\n0.75,1\n")
     >>> scan(path).fetchall()
     [(0.25, 0), (0.75, 1)]
     """

@@ -5,7 +5,7 @@ from numbers import Integral
 
 import numpy as np
 
-from skcalib._bins.statistics import BinStatistics
+from skcalib._bins.statistics import BinStatistics, unchecked_statistics
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores, assign_bins, check_binning
 from skcalib.binning._base import edges_above, resolve_n_bins
 from skcalib.binning._equal_mass import equal_mass_cuts
@@ -46,8 +46,8 @@ def binned(columns, strategy):
 def statistics_of(cells, edges):
     """Return the bin statistics of cells that no edge cuts."""
     bins = assign_bins(cells.high, edges)
-    sums = {name: np.bincount(bins, getattr(cells, name, cells.weight), len(edges) - 1) for name in _SUMS}
-    return BinStatistics(edges, **sums | {"count": sums["count"].astype(np.int64)})
+    sums = {name: np.bincount(bins, getattr(cells, name), len(edges) - 1) for name in _SUMS}
+    return unchecked_statistics(edges, **sums | {"count": sums["count"].astype(np.int64)})
 
 
 def equal_mass_cells(cells, n_bins, weighted):
@@ -70,9 +70,9 @@ def _is_cut(cells, strategy, weighted):
 def _edges(cells, strategy, weighted):
     """Return the edges, once the cells that hold a cut are distinct scores."""
     if type(strategy) is EqualWidth:
-        return EqualWidth(_n_bins(cells, strategy, weighted)).bin_edges(cells.low)
+        return EqualWidth(_n_bins(cells, strategy, weighted))._edges_of(cells.low)
     if type(strategy) is FixedEdges:
-        return strategy.bin_edges(cells.low)
+        return strategy._edges_of(cells.low)
     cuts = np.arange(len(cells.low))
     if type(strategy) is EqualMass:
         cuts = equal_mass_cells(cells, _n_bins(cells, strategy, weighted), weighted)
@@ -83,7 +83,9 @@ def _edges(cells, strategy, weighted):
 
 
 def _n_bins(cells, strategy, weighted):
-    return resolve_n_bins(strategy.n_bins, int(cells.count.sum()), cells.weight if weighted else None)
+    # More equal-mass bins than rows are one a row, however many are asked for.
+    bound = {"maximum": 2**53} if type(strategy) is EqualMass and not weighted else {}
+    return resolve_n_bins(strategy.n_bins, int(cells.count.sum()), cells.weight if weighted else None, **bound)
 
 
 def _equal_width(columns, n_bins):
@@ -91,7 +93,7 @@ def _equal_width(columns, n_bins):
 
     A second one follows where scores lie so near to an edge that the plain rule missed their bin: rounded ones.
     """
-    edges = EqualWidth(n_bins).bin_edges(np.zeros(1))
+    edges = EqualWidth(n_bins)._edges_of(np.zeros(1))
     sums = _width_sums(columns, nearly_width_bin(n_bins))
     if np.any((sums["low"] <= edges[sums["bin"]]) & (sums["bin"] > 0)) or np.any(sums["high"] > edges[sums["bin"] + 1]):
         sums = _width_sums(columns, width_bin(n_bins))
@@ -100,7 +102,6 @@ def _equal_width(columns, n_bins):
     values = {
         "count": sums["count"],
         "weight": weight,
-        "weight_squared": weight,
         "weighted_score": score,
         "weighted_label": weight * sums["label"],
         "weighted_score_squared": sums["weighted_score_squared"],
@@ -110,7 +111,8 @@ def _equal_width(columns, n_bins):
     sums = {name: np.bincount(cell, of_cell, shape[0] * n_bins).reshape(shape) for name, of_cell in values.items()}
     sums["count"] = sums["count"].astype(np.int64)
     return {
-        key: BinStatistics(edges, **{name: sums[name][code] for name in _SUMS}) for code, key in enumerate(segments)
+        key: unchecked_statistics(edges, **{name: sums[name][code] for name in _SUMS})
+        for code, key in enumerate(segments)
     }
 
 

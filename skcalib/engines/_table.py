@@ -5,6 +5,7 @@ from skcalib.engines._cumulative import exact_cumulative_error
 from skcalib.engines._fit import fitted
 from skcalib.engines._statistics import binned, check_strategy
 from skcalib.engines._weighted import WeightedScores, pooled
+from skcalib.metrics import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
 
 __all__ = ["PredictionTable", "WeightedScores"]
 
@@ -131,8 +132,6 @@ class PredictionTable:
         ValueError
             For invalid rows, and for a table without a valid row.
         """
-        from skcalib.metrics import kuiper_calibration_error
-
         return self._by_key(exact_cumulative_error(self._columns, kuiper_calibration_error, two_sided=True))
 
     def kolmogorov_smirnov(self):
@@ -148,8 +147,6 @@ class PredictionTable:
         ValueError
             For invalid rows, and for a table without a valid row.
         """
-        from skcalib.metrics import kolmogorov_smirnov_calibration_error
-
         metric = kolmogorov_smirnov_calibration_error
         return self._by_key(exact_cumulative_error(self._columns, metric, two_sided=False))
 
