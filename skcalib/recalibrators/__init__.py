@@ -8,6 +8,7 @@ from skcalib.recalibrators._groupwise import GroupwiseRecalibrator
 from skcalib.recalibrators._histogram import HistogramBinning
 from skcalib.recalibrators._isotonic import IsotonicCalibration
 from skcalib.recalibrators._matrix import DirichletCalibration, MatrixScaling, VectorScaling
+from skcalib.recalibrators._multicalibrated import MulticalibratedRecalibrator
 from skcalib.recalibrators._prior_shift import PriorShift, estimate_target_prior
 from skcalib.recalibrators._quadratic import QuadraticScaling
 from skcalib.recalibrators._scaling import PlattScaling
@@ -30,6 +31,7 @@ __all__ = [
     "IsotonicCalibration",
     "LogitRecalibrator",
     "MatrixScaling",
+    "MulticalibratedRecalibrator",
     "PlattScaling",
     "PriorShift",
     "QuadraticScaling",

@@ -125,8 +125,7 @@ class GroupwiseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, B
     @property
     def input(self):
         """What the scores are: that of the recalibrator."""
-        first = self.recalibrator[0] if isinstance(self.recalibrator, Pipeline) else self.recalibrator
-        return getattr(first, "input", "probability")
+        return recalibrator_input(self.recalibrator)
 
     @property
     def classes(self):
@@ -168,7 +167,7 @@ class GroupwiseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, B
         else:
             self.groups_, group = check_groups(values, len(scores), scores_name="X")
         recalibrator = self._resolved("recalibrator")
-        recalibrator.set_params(**_class_parameters(recalibrator, self.classes_))
+        recalibrator.set_params(**class_parameters(recalibrator, self.classes_))
         self.pooled_recalibrator_ = _fit(recalibrator, scores, y, weight)
         self.group_sizes_ = np.bincount(group, weight, minlength=len(self.groups_)).astype(np.float64)
         part = self._parts(group, self._residuals(scores, codes), weight)
@@ -378,7 +377,13 @@ def _fit(recalibrator, scores, y, sample_weight):
     return clone(recalibrator).fit(scores, y, **weights)
 
 
-def _class_parameters(recalibrator, classes):
+def recalibrator_input(recalibrator):
+    """Return what a recalibrator, or the first of a pipeline of them, takes: probabilities or logits."""
+    first = recalibrator[0] if isinstance(recalibrator, Pipeline) else recalibrator
+    return getattr(first, "input", "probability")
+
+
+def class_parameters(recalibrator, classes):
     """Return `classes` under each name by which the recalibrator or one inside it takes them."""
     names = recalibrator.get_params()
     return {name: classes for name in names if name == "classes" or name.endswith("__classes")}

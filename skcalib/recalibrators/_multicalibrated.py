@@ -1,0 +1,423 @@
+"""Multicalibration: one global map, then corrections where features show that it is off, stopped on held-out rows."""
+
+from contextlib import nullcontext
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skcalib._defaults import DefaultObjects
+from skcalib._input.columns import column_positions, select_columns
+from skcalib._input.labels import check_targets, encode_labels
+from skcalib._input.scores import check_estimator_scores, check_scores
+from skcalib._input.sklearn_private import HasMethods, Interval
+from skcalib._input.weights import check_sample_weight, drop_zero_weight
+from skcalib._rows.links import clip_probability, expit, log_odds, log_probability, row_softmax
+from skcalib.recalibrators._feature_columns import FeatureColumns, cells, cuts_between_cells
+from skcalib.recalibrators._folds import cross_validation_folds
+from skcalib.recalibrators._groupwise import class_parameters, recalibrator_input
+from skcalib.recalibrators._spline import SplineCalibration
+
+_TREES_PER_ROUND = 10
+_MAX_LEAVES = 16
+_MIN_ROWS_PER_LEAF = 20
+_CLIP = 1e-6  # of the probabilities that a Newton step divides by
+_PATIENCE = 2  # rounds without a rise of the mean gain that end the search
+_ROWS_FOR_THREADS = 50_000
+_STANDARD_ERRORS = 2.0  # that the gain of a round has to be above 0
+
+
+class MulticalibratedRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
+    """Recalibration that holds within segments too: a global map, and corrections by features where they pay.
+
+    The global map is fitted to the scores alone. Then come rounds of Newton steps: histogram gradient boosting over the
+    features and the score. Cross-validation chooses the number of rounds, and 0 (the global map itself) where no number
+    is better beyond noise.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator, default=None
+        The global map; None means `SplineCalibration`. Its `input` and `classes` are those of the whole.
+    features : str, int, list of these, or callable
+        Columns of `X` by name or position, which are taken out of the scores, or a function of `X` that returns a
+        table. Columns may be of any type; of categories the 254 most frequent count, others are as if missing.
+    max_rounds : int, default=20
+        Largest number of rounds; 0 makes the global map.
+    learning_rate : float, default=0.1
+        Share of each Newton step that is taken.
+    regularization : float, default=20.0
+        Ridge of each leaf's Newton step, in units of ``sum(w * p * (1 - p))``.
+    cv : int, splitter or iterable of (train, test), default=5
+        Folds that choose the number of rounds, which must predict every row once. None means 5.
+    random_state : int, RandomState instance or None, default=None
+        Seed of histogram gradient boosting, which draws rows where there are more than 200,000.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    recalibrator_ : recalibrator
+        The global map, fitted to all rows.
+    n_rounds_ : int
+        Number of rounds used; 0 is exactly the global map.
+    gains_ : ndarray of shape (n_tried,)
+        Cross-validated log-loss of the global map minus that after each round tried, in nats a row.
+    n_features_in_ : int
+        Number of columns of `X`, those of the features included.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns of `X`, where they are strings.
+
+    See Also
+    --------
+    GroupwiseRecalibrator : A map of its own for each group that is given.
+    skcalib.metrics.segment_calibration_test : Whether any segment needs it.
+
+    Notes
+    -----
+    Inside a pipeline let columns of the data pass by the classifier, as below. With K > 2 classes each class has its
+    own steps on the logits of the softmax. Weights count in the log-loss and in the steps, but a leaf needs 20 rows
+    whatever they weigh: a weight of 2 is not exactly two rows. Up to 50,000 rows are fitted by one thread, more by
+    those that scikit-learn's histogram gradient boosting takes (``OMP_NUM_THREADS``).
+
+    The number of rounds is the one whose mean gain minus two standard errors is largest, if that is above 0. Rounds are
+    tried until the mean gain has not risen for two of them.
+
+    References
+    ----------
+    Hebert-Johnson, Kim, Reingold and Rothblum (2018), Multicalibration: calibration for the (computationally
+    identifiable) masses. Perini, Haimovich, Linder and others (2025), MCGrad: multicalibration at web scale.
+
+    Examples
+    --------
+    Scores that are too low in one region and too high in the other, in a pipeline:
+
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skcalib import CrossFittedClassifier, MulticalibratedRecalibrator
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack((rng.normal(size=2000), rng.integers(0, 2, 2000)))
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(-X[:, 0] * (2 * X[:, 1] - 1)))
+    >>> model = make_pipeline(
+    ...     CrossFittedClassifier(LogisticRegression(), passthrough=[0, 1]),
+    ...     MulticalibratedRecalibrator(features=[-2, -1], random_state=0),
+    ... ).fit(X, y)
+    >>> model[-1].n_rounds_ > 0
+    True
+    >>> model.predict_proba([[2.0, 0.0], [2.0, 1.0]])[:, 1].round().tolist()
+    [0.0, 1.0]
+    """
+
+    _default_objects = {"recalibrator": SplineCalibration}
+
+    _parameter_constraints = {
+        "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
+        "features": [str, Integral, list, tuple, callable],
+        "max_rounds": [Interval(Integral, 0, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, 1, closed="right")],
+        "regularization": [Interval(Real, 0, None, closed="left")],
+        "cv": ["cv_object"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        recalibrator=None,
+        *,
+        features,
+        max_rounds=20,
+        learning_rate=0.1,
+        regularization=20.0,
+        cv=5,
+        random_state=None,
+    ):
+        self.recalibrator = recalibrator
+        self.features = features
+        self.max_rounds = max_rounds
+        self.learning_rate = learning_rate
+        self.regularization = regularization
+        self.cv = cv
+        self.random_state = random_state
+
+    @property
+    def input(self):
+        """What the scores are: that of the recalibrator."""
+        return recalibrator_input(self.recalibrator)
+
+    @property
+    def classes(self):
+        """The labels of the columns that the recalibrator was told, or None."""
+        return getattr(self.recalibrator, "classes", None)
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the global map, choose the number of rounds, and fit these.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, n_columns)
+            Scores, in the sorted order of the classes, and the columns of the features.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), default=None
+            Weights.
+
+        Returns
+        -------
+        self : MulticalibratedRecalibrator
+            The fitted recalibrator.
+
+        Raises
+        ------
+        ValueError
+            For scores, labels or features that do not fit together, and for a column that is not there.
+        """
+        self._validate_params()
+        scores, table = self._scores_and_table(X, reset=True)
+        y = check_targets(y, len(scores))
+        weight = check_sample_weight(sample_weight, len(scores))
+        self.classes_, codes = encode_labels(y, scores.shape[1], self.classes, name="y", classes_name="classes")
+        self._columns = FeatureColumns()
+        features = self._checked(self._columns.fit_transform(table, "features"), len(scores))
+        scores, features, codes, weight = drop_zero_weight(weight, scores, features, codes)
+        targets = codes[:, None] == (np.arange(len(self.classes_)) if len(self.classes_) > 2 else [1])
+        self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rows = _Rows(scores, features, codes, targets.astype(np.float64), weight)
+        with _threads(len(scores)):
+            self.gains_, self.n_rounds_ = self._choose_rounds(rows)
+            self._fit_rounds(rows)
+        return self
+
+    def predict_proba(self, X):
+        """Return calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of the columns given to `fit`
+            Scores and features.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n, n_classes)
+            In the order of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            For scores that are not valid, or columns other than those of `fit`.
+        """
+        check_is_fitted(self)
+        scores, table = self._scores_and_table(X, reset=False)
+        if self.n_rounds_ == 0:
+            return self.recalibrator_.predict_proba(scores)
+        features = self._checked(self._columns.transform(table, "features"), len(scores))
+        logits = self._logits(self.recalibrator_, scores)
+        with _threads(len(scores)):
+            for models in self._rounds:
+                logits = self._after_round(models, features, logits)
+        if logits.shape[1] > 1:
+            return row_softmax(logits)
+        probability = clip_probability(expit(logits[:, 0]))
+        return np.column_stack((1 - probability, probability))
+
+    def transform(self, X):
+        """Return the same as `predict_proba`, so that recalibrators chain.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of the columns given to `fit`
+            Scores and features.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n, n_classes)
+            In the order of `classes_`.
+        """
+        return self.predict_proba(X)
+
+    def predict(self, X):
+        """Return the most probable class.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of the columns given to `fit`
+            Scores and features.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+            The first of the classes with the largest probability.
+        """
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def get_feature_names_out(self, input_features=None):
+        """Return one name a class.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored: the columns are the classes, whatever the scores were called.
+
+        Returns
+        -------
+        names : ndarray of str objects, shape (n_classes,)
+            ``multicalibratedrecalibrator_class``.
+        """
+        check_is_fitted(self)
+        return np.array([f"{type(self).__name__.lower()}_{label}" for label in self.classes_], dtype=object)
+
+    def _scores_and_table(self, X, *, reset):
+        """Return the validated scores (n, C) and the table of the features."""
+        if callable(self.features):
+            return check_estimator_scores(self, X, input=self.input, reset=reset), self.features(X)
+        keys = [self.features] if isinstance(self.features, str | Integral) else list(self.features)
+        if not keys or any(isinstance(key, bool) or not isinstance(key, str | Integral) for key in keys):
+            raise ValueError(f"features must be names or positions of columns of X, found {self.features!r}.")
+        X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
+        if not reset:
+            validate_data(self, X, skip_check_array=True, reset=False)
+        positions = column_positions(X, keys, name="features")
+        others = [column for column in range(X.shape[1]) if column not in positions]
+        if not others:
+            raise ValueError(f"features takes all {X.shape[1]} columns out of X, and no scores are left.")
+        scores = check_scores(select_columns(X, others), name="X", input=self.input)
+        if reset:
+            validate_data(self, X, skip_check_array=True, reset=True)
+        return scores, select_columns(X, positions)
+
+    def _checked(self, features, n_rows):
+        if len(features) != n_rows:
+            raise ValueError(f"features returned {len(features)} rows for the {n_rows} rows of X.")
+        return features
+
+    def _fit_rounds(self, rows):
+        self.recalibrator_, self._rounds = self._fit_global(rows), []
+        logits = self._logits(self.recalibrator_, rows.scores)
+        for _ in range(self.n_rounds_):
+            self._rounds.append(self._fit_round(rows, logits))
+            logits = self._after_round(self._rounds[-1], rows.features, logits)
+
+    def _fit_global(self, rows):
+        recalibrator = self._resolved("recalibrator")
+        recalibrator.set_params(**class_parameters(recalibrator, self.classes_))
+        weights = {} if rows.weight is None else {"sample_weight": rows.weight}
+        return clone(recalibrator).fit(rows.scores, self.classes_[rows.codes], **weights)
+
+    def _logits(self, recalibrator, scores):
+        """Return the log-odds of the positive class (n, 1), or the logits (n, K), of the global map."""
+        probabilities = recalibrator.predict_proba(scores)
+        if len(self.classes_) == 2:
+            return log_odds(probabilities[:, 1])[:, None]
+        return log_probability(probabilities)
+
+    def _fit_round(self, rows, logits):
+        """Return the boosted trees of a Newton step: for each column of the logits its cells and a regressor."""
+        from sklearn.ensemble import HistGradientBoostingRegressor  # dear to import
+
+        probabilities = np.clip(_probabilities(logits), _CLIP, 1 - _CLIP)
+        curvature = probabilities * (1 - probabilities)
+        step = (rows.targets - probabilities) / curvature
+        weight = curvature if rows.weight is None else rows.weight[:, None] * curvature
+        regressor = HistGradientBoostingRegressor(
+            learning_rate=self.learning_rate,
+            max_iter=_TREES_PER_ROUND,
+            max_leaf_nodes=_MAX_LEAVES,
+            min_samples_leaf=_MIN_ROWS_PER_LEAF,
+            l2_regularization=self.regularization,
+            early_stopping=False,
+            categorical_features=np.append(self._columns.is_category, False),
+            random_state=self._seed,
+        )
+        models = []
+        for k in range(logits.shape[1]):
+            cuts = cuts_between_cells(logits[:, k])
+            columns = np.column_stack((rows.features, cells(logits[:, k], cuts)))
+            models.append((cuts, clone(regressor).fit(columns, step[:, k], sample_weight=weight[:, k])))
+        return models
+
+    def _after_round(self, models, features, logits):
+        steps = [
+            model.predict(np.column_stack((features, cells(logits[:, k], cuts))))
+            for k, (cuts, model) in enumerate(models)
+        ]
+        return logits + np.column_stack(steps)
+
+    def _choose_rounds(self, rows):
+        """Return the mean gain of each round tried, and the number of rounds to use."""
+        if self.max_rounds == 0:
+            return np.zeros(0), 0
+        content = np.hstack((rows.scores, rows.features))
+        folds = [
+            _FoldInProgress(rows.at(fold.train, fold.train_weight), rows.at(fold.test, fold.test_weight))
+            for fold in cross_validation_folds(self.cv, content, rows.codes, rows.weight)
+        ]
+        for fold in folds:
+            recalibrator = self._fit_global(fold.train)
+            fold.start(self._logits(recalibrator, fold.train.scores), self._logits(recalibrator, fold.test.scores))
+        weight = np.concatenate([fold.test.weights for fold in folds])
+        means, bounds = [], []
+        while len(means) < self.max_rounds and len(means) - 1 - np.argmax([0.0, *means]) < _PATIENCE:
+            for fold in folds:
+                models = self._fit_round(fold.train, fold.train_logits)
+                fold.train_logits = self._after_round(models, fold.train.features, fold.train_logits)
+                fold.test_logits = self._after_round(models, fold.test.features, fold.test_logits)
+            gain = np.concatenate([fold.gain() for fold in folds])
+            mean = np.average(gain, weights=weight)
+            variance = np.average((gain - mean) ** 2, weights=weight)
+            means.append(mean)
+            bounds.append(mean - _STANDARD_ERRORS * np.sqrt(variance / weight.sum()))
+        best = int(np.argmax(bounds))
+        return np.array(means), best + 1 if bounds[best] > 0 else 0
+
+
+class _Rows:
+    """Validated rows: scores (n, C), features (n, m), codes (n,), targets (n, 1 or K) and weights or None."""
+
+    def __init__(self, scores, features, codes, targets, weight):
+        self.scores, self.features, self.codes, self.targets, self.weight = scores, features, codes, targets, weight
+
+    def at(self, index, weight):
+        """Return some of the rows, with other weights."""
+        return _Rows(self.scores[index], self.features[index], self.codes[index], self.targets[index], weight)
+
+    @property
+    def weights(self):
+        """The weights, 1 for each row where there are none."""
+        return np.ones(len(self.codes)) if self.weight is None else self.weight
+
+    def losses(self, logits):
+        """Return the log-loss of each row."""
+        if logits.shape[1] == 1:
+            return np.logaddexp(0, np.where(self.targets[:, 0] == 1, -1, 1) * logits[:, 0])
+        return -np.log(row_softmax(logits)[np.arange(len(self.codes)), self.codes])
+
+
+class _FoldInProgress:
+    """A fold whose rounds are fitted one by one, beside those of the other folds."""
+
+    def __init__(self, train, test):
+        self.train, self.test = train, test
+
+    def start(self, train_logits, test_logits):
+        """Begin with the logits of the global map."""
+        self.train_logits, self.test_logits = train_logits, test_logits
+        self.global_losses = self.test.losses(test_logits)
+
+    def gain(self):
+        """Return by how much less each test row loses than with the global map."""
+        return self.global_losses - self.test.losses(self.test_logits)
+
+
+def _threads(n_rows):
+    """Return a context in which few rows are boosted by one thread: more would wait for each other."""
+    if n_rows > _ROWS_FOR_THREADS:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1, user_api="openmp")
+
+
+def _probabilities(logits):
+    return expit(logits) if logits.shape[1] == 1 else row_softmax(logits)
