@@ -25,13 +25,8 @@ _OWN_FAILURES = {
 }
 
 
-def _as_features(X):
-    array = np.asarray(X, dtype=np.float64)
-    return array.reshape(len(array), -1)
-
-
 @parametrize_with_checks(
-    [MulticalibratedRecalibrator(SplineCalibration(input="logit"), features=_as_features, max_rounds=1, cv=2)],
+    [MulticalibratedRecalibrator(SplineCalibration(input="logit"), features=np.asarray, max_rounds=1, cv=2)],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES | _OWN_FAILURES,
 )
 def test_estimator_checks(estimator, check):
