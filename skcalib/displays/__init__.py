@@ -1,8 +1,17 @@
-"""Pictures of calibration, as scikit-learn displays; matplotlib (extra ``plot``) is imported when one is drawn."""
+"""Pictures as scikit-learn displays; they need matplotlib (extra plot)."""
 
 from skcalib.displays._bin_count import BinCountDisplay
+from skcalib.displays._cumulative import CumulativeDifferenceDisplay
 from skcalib.displays._estimator_bias import EstimatorBiasDisplay
+from skcalib.displays._groups import GroupDisplay
 from skcalib.displays._reliability import ReliabilityDisplay
 from skcalib.displays._validity import ValidityDisplay
 
-__all__ = ["BinCountDisplay", "EstimatorBiasDisplay", "ReliabilityDisplay", "ValidityDisplay"]
+__all__ = [
+    "BinCountDisplay",
+    "CumulativeDifferenceDisplay",
+    "EstimatorBiasDisplay",
+    "GroupDisplay",
+    "ReliabilityDisplay",
+    "ValidityDisplay",
+]

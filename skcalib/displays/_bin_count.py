@@ -300,9 +300,18 @@ def _tolerance(curve):
 
 
 def _error(curve):
-    """Return the error, the root of the mean square, with one standard deviation of that mean."""
-    squares = curve.squared_error + np.array([[0], [-1], [1]]) * curve.squared_error_deviation
+    """Return the error, the root of the mean square over neighbouring bin counts, and one standard deviation.
+
+    The debiased square of a small error is as often below 0 as above: its root alone would zigzag between 0 and noise.
+    """
+    squares = _smooth(curve.squared_error) + np.array([[0], [-1], [1]]) * _smooth(curve.squared_error_deviation)
     return np.sqrt(np.maximum(squares, 0))
+
+
+def _smooth(values):
+    """Return means of each value (weight 2) and its neighbours (weight 1), as far as there are any."""
+    weight = np.convolve(np.ones(len(values)), [1, 2, 1])[1:-1]
+    return np.convolve(values, [1, 2, 1])[1:-1] / weight
 
 
 def _sharpness(curve):

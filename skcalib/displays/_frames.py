@@ -14,6 +14,7 @@ __all__ = [
     "drop_long_labels",
     "fitting",
     "frame_of_panels",
+    "has_room",
     "pair_frame",
     "shortened",
     "size_text",
@@ -211,9 +212,22 @@ def size_text(frame):
             axis.labelpad = 0.3 * frame.size
 
 
+def has_room(ax, height):
+    """Return whether the place of a picture, given axes or a new figure, is at least so many inches high."""
+    if ax is None:
+        return require_matplotlib().rcParams["figure.figsize"][1] >= height
+    return all(_inches(one)[1] >= height for one in np.ravel(np.asarray(ax, dtype=object)))
+
+
 def drop_long_labels(frame):
-    """Remove the names of vertical axes that are longer than their axes once the layout is made."""
+    """Remove names of axes that are longer than their axes once the layout is made; of horizontal ones one stays."""
     frame.figure.figure.draw_without_rendering()
+    named = [ax for ax in [*frame.axes, *frame.below] if ax.get_xlabel()]
+    if any(ax.xaxis.label.get_window_extent().width > 1.1 * ax.get_window_extent().width for ax in named):
+        for ax in named:
+            is_kept = ax is named[(len(named) - 1) // 2]
+            if not is_kept or ax.xaxis.label.get_window_extent().width > 1.6 * ax.get_window_extent().width:
+                ax.set_xlabel("")
     for ax in [*frame.axes, *frame.below]:
         if ax.yaxis.label.get_window_extent().height > 1.1 * ax.get_window_extent().height:
             ax.set_ylabel("")
@@ -273,9 +287,11 @@ def add_words(frame, keys, *, caption=None, note=None, guard=(), with_curves=Tru
             first.set_title(fitting(caption, frame, size=size), loc="left", fontsize=size)
         elif caption is not None:  # no longer the only curve
             first.set_title("", loc="left")
-        for shown in (labels, {label: labels[label] for label in labels if label not in keys}):
+        needed = {label: handle for label, handle in labels.items() if label not in keys}
+        names = {label.split(":")[0]: handle for label, handle in needed.items()}
+        for shown, share in ((labels, _LEGEND_SHARE + 0.05 * len(needed)), (needed, 0.4), (names, 0.4)):
             if shown or note:
-                legend = _legend_below(figure, shown, note, options, _LEGEND_SHARE if shown == labels else 1)
+                legend = _legend_below(figure, shown, note if shown is not names else None, options, share)
                 if legend is not None:
                     return legend
         return None
@@ -330,7 +346,8 @@ def _legend_inside(frame, labels, titles, keys, options):
         if not entries and words is None:
             return None
         given = {"loc": "best", "title": words, "alignment": "left", **options}
-        legend = ax.legend(entries.values(), entries.keys(), **given)
+        words_of = [shortened(label, frame, width=0.75 * frame.width, size=size) for label in entries]
+        legend = ax.legend(entries.values(), words_of, **given)
         legend.set_gid(_LEGEND)
         legend.set_zorder(5)
         ax.figure.figure.draw_without_rendering()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skcalib.displays._frames import add_words, drop_long_labels, fitting, frame_of_panels, size_text
+from skcalib.displays._frames import add_words, drop_long_labels, fitting, frame_of_panels, has_room, size_text
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._reliability_curves import CurveOptions, diagram_numbers, readable_limits, statistics_numbers
 from skcalib.displays._reliability_panel import (
@@ -34,6 +34,7 @@ _CLASS_NAMES = {
     "marginal": ("other class", "this class"),
 }
 _MOST_STRIPS = 4  # histograms below an overlay of several models; more models have none
+_HEIGHT_OF_STRIPS = 3.0  # inches that a picture with several histograms needs
 
 
 class ReliabilityDisplay(FromEstimator):
@@ -313,7 +314,8 @@ class ReliabilityDisplay(FromEstimator):
         panel_of, panels = self._panels(layout)
         models = list(dict.fromkeys(curve.model for curve in self.curves))
         per_panel = 1 if layout == "columns" else len(models)
-        frame = frame_of_panels(ax, len(panels), _strips(histogram, per_panel, len(panels)))
+        has_histogram = histogram and (per_panel == 1 or has_room(ax, _HEIGHT_OF_STRIPS))
+        frame = frame_of_panels(ax, len(panels), _strips(has_histogram, per_panel, len(panels)))
         earlier = n_curves(frame.axes[0])
         alone = earlier + per_panel == 1
         styles = _styles(models, earlier)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcalib._input.scalars import check_number
 from skcalib.displays._frames import add_words, pair_frame, size_text
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import (
@@ -78,6 +79,8 @@ class ValidityDisplay(FromEstimator):
         Mean plus and minus its standard deviation, for curves over repeats.
     guarantee_lines_ : list of Line2D
         The theorem's curves, one a panel.
+    epsilon_lines_ : list of Line2D
+        The marks of the tolerance, one a panel if there is one.
     legend_ : Legend or None
         The legend.
 
@@ -213,7 +216,17 @@ class ValidityDisplay(FromEstimator):
         return cls(curves, guarantees=guarantees, guarantee_label=label).plot(ax, **plot_options)
 
     def plot(
-        self, ax=None, *, max_epsilon=None, legend=True, line_kw=None, band_kw=None, guarantee_kw=None, legend_kw=None
+        self,
+        ax=None,
+        *,
+        epsilon=None,
+        max_epsilon=None,
+        legend=True,
+        line_kw=None,
+        band_kw=None,
+        guarantee_kw=None,
+        epsilon_kw=None,
+        legend_kw=None,
     ):
         """Draw the stored curves.
 
@@ -221,30 +234,44 @@ class ValidityDisplay(FromEstimator):
         ----------
         ax : Axes or array of Axes, default=None
             Where to draw; None makes a figure.
+        epsilon : float, default=None
+            A tolerance that is marked. The legend then says for each curve how much is within it.
         max_epsilon : float, default=None
             Largest tolerance shown; None is where the curves have come to 1.
         legend : bool, default=True
             Whether there is a legend.
-        line_kw, band_kw, guarantee_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot` and `legend`) that replace ours.
+        line_kw, band_kw, guarantee_kw, epsilon_kw, legend_kw : dict, default=None
+            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`, `Axes.axvline` and `legend`) that
+            replace ours.
 
         Returns
         -------
         display : ValidityDisplay
             Itself, with the artists as attributes.
+
+        Raises
+        ------
+        ValueError
+            If `epsilon` is no tolerance between 0 and 1.
         """
+        if epsilon is not None:
+            check_number(epsilon, "epsilon", at_least=0, at_most=1)
         kinds = list(dict.fromkeys(curve.kind for curve in self.curves))
         models = list(dict.fromkeys(curve.model for curve in self.curves))
         frame = pair_frame(ax, len(kinds))
         place, palette = dict(zip(kinds, frame.axes, strict=True)), colors(len(models))
         self.lines_, self.bands_, self.guarantee_lines_ = [], [], []
-        right = self._max_epsilon() if max_epsilon is None else max_epsilon
+        right = self._max_epsilon(epsilon) if max_epsilon is None else max_epsilon
+        self.epsilon_lines_ = []
         for curve in self.curves:
             rank = models.index(curve.model)
-            self._draw(place[curve.kind], curve, palette[rank], mark(rank), right, line_kw, band_kw)
+            self._draw(place[curve.kind], curve, palette[rank], mark(rank), right, epsilon, line_kw, band_kw)
         for kind, points in self.guarantees.items():
             keywords = {"color": neutral(0.75), "linestyle": (0, (1, 1.5)), "label": self.guarantee_label}
             self.guarantee_lines_ += place[kind].plot(*points, **{**keywords, **canonical_keywords(guarantee_kw)})
+        for axes in frame.axes if epsilon is not None else ():
+            keywords = {"color": neutral(0.5), "linewidth": 1, "linestyle": (0, (4, 2)), "zorder": 1.5}
+            self.epsilon_lines_.append(axes.axvline(epsilon, **{**keywords, **canonical_keywords(epsilon_kw)}))
         for kind, axes in place.items():
             axes.set(xlim=(0, right), ylim=(-0.02, 1.02), xlabel="Tolerance ε (probability)")
             axes.set_ylabel("Validity" if len(kinds) > 1 else _TITLES[kind])
@@ -254,12 +281,13 @@ class ValidityDisplay(FromEstimator):
         self.legend_ = None
         if legend:
             keys = {line.get_label(): line for line in self.guarantee_lines_}
+            keys |= {f"tolerance {epsilon:g}": line for line in self.epsilon_lines_[:1]}
             self.legend_ = add_words(frame, keys, legend_kw=canonical_keywords(legend_kw))
         self.figure_ = frame.axes[0].figure
         self.ax_ = frame.axes if len(kinds) > 1 else frame.axes[0]
         return self
 
-    def _draw(self, ax, curve, color, mark, right, line_kw, band_kw):
+    def _draw(self, ax, curve, color, mark, right, epsilon, line_kw, band_kw):
         size = f"n = {format_count(curve.n_rows)}"
         if curve.n_repeats > 1:
             size += f", {curve.n_repeats} repeats"
@@ -269,6 +297,9 @@ class ValidityDisplay(FromEstimator):
             self.bands_.append(
                 ax.fill_between(curve.epsilons, low, high, **{**keywords, **canonical_keywords(band_kw)})
             )
+        if epsilon is not None:
+            at = np.searchsorted(curve.epsilons, epsilon, side="right") - 1
+            size += f": {100 * (curve.validity[at] if at >= 0 else 0):.0f} % within {epsilon:g}"
         keywords = {
             "color": color,
             "linestyle": mark[0],
@@ -282,10 +313,10 @@ class ValidityDisplay(FromEstimator):
             epsilons, validity = np.append(epsilons, max(1.0, right)), np.append(validity, validity[-1])
         self.lines_ += ax.plot(epsilons, validity, **{**keywords, **canonical_keywords(line_kw)})
 
-    def _max_epsilon(self):
+    def _max_epsilon(self, epsilon):
         """Return a tolerance a little beyond that at which all curves have come to their end."""
         ends = [curve.epsilons[np.argmax(curve.validity >= curve.validity[-1])] for curve in self.curves]
-        return min(1.0, 1.15 * max(*ends, 0.02))
+        return min(1.0, 1.15 * max(*ends, 0.02, epsilon or 0))
 
 
 def _curve(model, repeats, kind, epsilons, options):

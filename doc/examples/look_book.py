@@ -1,0 +1,125 @@
+"""Every display in every layout, size and style as files: python doc/examples/look_book.py [FOLDER].
+
+With ``--eyes`` each picture is also written as people with a red-green deficiency see it, and in greys.
+"""
+
+import argparse
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+from skcalib.binning import PoolAdjacentViolators
+from skcalib.displays import (
+    BinCountDisplay,
+    CumulativeDifferenceDisplay,
+    EstimatorBiasDisplay,
+    GroupDisplay,
+    ReliabilityDisplay,
+    ValidityDisplay,
+)
+
+SIZES = {"small": (2.2, 2.2), "default": tuple(plt.rcParamsDefault["figure.figsize"]), "slide": (13, 7)}
+STYLES = ("default", "dark_background")
+# Linear RGB of a person without long-wave cones, from Viénot, Brettel and Mollon (1999).
+_DEUTERANOPIA = np.array([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]])
+
+
+def data():
+    """Return labels, scores of four models, and the region of each row."""
+    rng = np.random.default_rng(0)
+    scores = rng.beta(0.7, 0.9, 1200)
+    y = rng.random(1200) < scores**1.3
+    models = {
+        "LogisticRegression": scores,
+        "forest": scores**1.3,
+        "HistGradientBoostingClassifier": scores**0.6,
+        "net": np.clip(1.2 * scores - 0.1, 0, 1),
+    }
+    return y, models, rng.choice(["east", "north", "south", "west", "a region with a very long name"], 1200)
+
+
+def pictures():
+    """Return functions that draw, by name; each takes ``ax``."""
+    y, models, region = data()
+    name, scores = next(iter(models.items()))
+    few = np.round(scores, 1)
+    proba = np.column_stack((0.8 * (1 - scores), 0.2 * (1 - scores), scores))
+    classes = np.where(y, "c", np.where(np.arange(len(y)) % 5, "a", "b"))
+    seed = {"random_state": 0}
+    quick = {"n_resamples": 50, **seed}
+    diagram = ReliabilityDisplay.from_predictions
+    return {
+        "reliability": lambda ax: diagram(y, scores, name=name, ax=ax, **seed),
+        "reliability_split": lambda ax: diagram(y, scores, name=name, ax=ax, split_histogram=True, **seed),
+        "reliability_log": lambda ax: diagram(y, scores, name=name, ax=ax, histogram_scale="log", **seed),
+        "reliability_corp": lambda ax: diagram(y, scores, name=name, ax=ax, binning=PoolAdjacentViolators(), **quick),
+        "reliability_no_name": lambda ax: diagram(y, scores, ax=ax, histogram=False, legend=False, **seed),
+        "reliability_overlay": lambda ax: diagram(y, models, ax=ax, **seed),
+        "reliability_columns": lambda ax: diagram(y, models, ax=ax, layout="columns", **seed),
+        "reliability_groups": lambda ax: diagram(y, scores, groups=region, name=name, ax=ax, **quick),
+        "reliability_classes": lambda ax: diagram(classes, proba, multiclass="marginal", ax=ax, **quick),
+        "reliability_rare": lambda ax: diagram(y & (np.arange(len(y)) % 50 == 0), scores / 60, ax=ax, **seed),
+        "cumulative": lambda ax: CumulativeDifferenceDisplay.from_predictions(y, scores, name=name, ax=ax),
+        "cumulative_models": lambda ax: CumulativeDifferenceDisplay.from_predictions(y, models, ax=ax, x="score"),
+        "groups": lambda ax: GroupDisplay.from_predictions(y, scores, region, ax=ax, **quick),
+        "groups_many": lambda ax: GroupDisplay.from_predictions(y, scores, np.arange(len(y)) % 40, ax=ax, **quick),
+        "validity": lambda ax: ValidityDisplay.from_predictions(y, few, name=name, ax=ax, epsilon=0.1),
+        "bin_count": lambda ax: BinCountDisplay.from_guarantee([1000, 20_000], epsilon=0.05, ax=ax),
+        "estimator_bias": lambda ax: _bias().plot(ax=ax),
+        "estimator_bias_lines": lambda ax: _bias().plot(ax=ax, kind="lines"),
+    }
+
+
+def _bias():
+    bias = np.array([[-4.3, -4.6, -4.8], [-1.4, -2.7, -3.3], [4.5, 2.1, 0.3]]) / 100
+    about = {"n_samples": [200, 800, 3200], "estimators": [2, 8, 64], "true_error": 0.084, "n_simulations": 200}
+    return EstimatorBiasDisplay(bias, np.full(bias.shape, 0.001), **about)
+
+
+def cases(names=None, sizes=tuple(SIZES), styles=STYLES):
+    """Yield (name, figure) for each picture, size, style and place: a figure of its own, one of two axes, of six."""
+    for name, draw in pictures().items():
+        if names is not None and name not in names:
+            continue
+        for size in sizes:
+            for style in styles:
+                with plt.style.context(style), plt.rc_context({"figure.figsize": SIZES[size]}):
+                    yield f"{name}-{size}-{style}", draw(None).figure_
+                if style == "default" and size != "small":
+                    for n_rows, n_columns in ((1, 2), (2, 3)):
+                        figure, axes = plt.subplots(n_rows, n_columns, figsize=SIZES[size], layout="constrained")
+                        draw(axes.flat[0])
+                        yield f"{name}-{size}-{n_rows}x{n_columns}", figure
+
+
+def seen(image, kind):
+    """Return an image (height, width, 4) as it is seen: ``"deuteranopia"`` or ``"grey"``."""
+    linear = image[..., :3] ** 2.2
+    matrix = _DEUTERANOPIA if kind == "deuteranopia" else np.tile([0.2126, 0.7152, 0.0722], (3, 1))
+    return np.clip(linear @ matrix.T, 0, 1) ** (1 / 2.2)
+
+
+def main():
+    """Write the pictures into a folder."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", default="look_book")
+    parser.add_argument("--eyes", action="store_true", help="also as seen with a red-green deficiency, and in greys")
+    options = parser.parse_args()
+    folder = Path(options.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, figure in cases():
+        path = folder / f"{name}.png"
+        figure.savefig(path, dpi=100)
+        if options.eyes:
+            image = plt.imread(path)
+            for kind in ("deuteranopia", "grey"):
+                plt.imsave(folder / f"{name}-{kind}.png", seen(image, kind))
+        plt.close("all")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,289 @@
+"""Cumulative differences: how far events and scores drift apart along the scores, without any bins."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._input.scalars import check_confidence_level, check_option
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib.binning._distinct_scores import DistinctScores
+from skcalib.displays._frames import add_words, drop_long_labels, pair_frame, size_text
+from skcalib.displays._predictions import FromEstimator, named_models
+from skcalib.displays._style import CURVE, canonical_keywords, colors, format_count, mark, matplotlib_text, neutral
+from skcalib.metrics._closed_form_tests import maximum_pvalue, range_pvalue
+
+__all__ = ["CumulativeDifferenceDisplay"]
+
+_MOST_POINTS = 2000  # of a curve that are drawn, its extremes among them
+
+
+class CumulativeCurve(NamedTuple):
+    """The cumulative differences of one model.
+
+    Parameters
+    ----------
+    model : str or None
+        Name of the model.
+    scores, share : ndarray of shape (m + 1,)
+        Distinct scores in increasing order, from 0, and the share of the rows with at most that score.
+    difference : ndarray of shape (m + 1,)
+        Sum of w (y - s) over the rows with at most that score, over the total weight; 0 at first.
+    deviation : float
+        Standard deviation of the last difference under calibration.
+    n_rows : float
+        Number of rows, or the sum of their weights.
+    """
+
+    model: str | None
+    scores: np.ndarray
+    share: np.ndarray
+    difference: np.ndarray
+    deviation: float
+    n_rows: float
+
+    @property
+    def kuiper(self):
+        """The range of the differences, and its asymptotic p-value."""
+        return self._tested(self.difference.max() - self.difference.min(), range_pvalue)
+
+    @property
+    def kolmogorov_smirnov(self):
+        """The largest absolute difference, and its asymptotic p-value."""
+        return self._tested(np.abs(self.difference).max(), maximum_pvalue)
+
+    def _tested(self, statistic, pvalue):
+        if self.deviation == 0:
+            return float(statistic), 1.0 if statistic == 0 else 0.0
+        return float(statistic), pvalue(statistic / self.deviation)
+
+
+class CumulativeDifferenceDisplay(FromEstimator):
+    """Cumulative differences: the running mean of ``y - s`` in the order of the scores.
+
+    The curve falls over scores that are too high and rises over scores that are too low; its slope is the deviation of
+    the event frequency from the score. A calibrated model stays inside the band with the probability
+    `confidence_level`. No bins are chosen. The height of the curve from its lowest to its highest point is Kuiper's
+    error, and its largest distance from 0 the Kolmogorov-Smirnov error: both are marked.
+
+    Parameters
+    ----------
+    curves : list of CumulativeCurve
+        One for each model.
+    confidence_level : float, default=0.9
+        Probability that a calibrated model stays inside the band.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes.
+    figure_ : Figure
+        The figure.
+    lines_ : list of Line2D
+        The curves.
+    band_ : PolyCollection or None
+        The band, where there is one curve.
+    marks_ : list of Line2D
+        The lines between the lowest and the highest point, where there is one curve.
+    legend_ : Legend or None
+        The legend.
+
+    See Also
+    --------
+    skcalib.metrics.kuiper_calibration_error : The range as a number.
+    skcalib.metrics.calibration_test : The p-values.
+
+    References
+    ----------
+    Tygert (2021), Cumulative deviation of a subpopulation from the full population. Arrieta-Ibarra, Gujral, Tannen,
+    Tygert and Xu (2022), Metrics of calibration for probabilistic predictions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.displays import CumulativeDifferenceDisplay
+    >>> display = CumulativeDifferenceDisplay.from_predictions([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8])
+    >>> display.curves[0].difference.round(3).tolist()
+    [0.0, -0.05, -0.15, -0.05, 0.0]
+    """
+
+    def __init__(self, curves, *, confidence_level=0.9):
+        self.curves = list(curves)
+        self.confidence_level = confidence_level
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true,
+        y_proba,
+        *,
+        confidence_level=0.9,
+        multiclass="auto",
+        sample_weight=None,
+        pos_label=None,
+        labels=None,
+        name=None,
+        ax=None,
+        **plot_options,
+    ):
+        """Draw the cumulative differences of probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Labels.
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
+            Probabilities in [0, 1]; a dict draws several models, by name.
+        confidence_level : float, default=0.9
+            Probability that a calibrated model stays inside the band.
+        multiclass : {"auto", "top_label"}, default="auto"
+            See `calibration_error`.
+        sample_weight : array-like of shape (n,), default=None
+            Weights, which count as repeated rows.
+        pos_label : int, float, bool or str, default=None
+            The label that one column of scores is the probability of.
+        labels : array-like of shape (K,), default=None
+            The sorted labels of the columns.
+        name : str, default=None
+            Name of the model in the title.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : CumulativeDifferenceDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            For labels and probabilities that do not fit together, and for ``multiclass="marginal"``.
+        """
+        level = check_confidence_level(confidence_level)
+        curves = []
+        for model, proba in named_models(y_proba, name).items():
+            given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+            data = check_scored_labels(y_true, proba, multiclass=multiclass, **given)
+            if resolve_multiclass(multiclass, data) == "marginal":
+                raise ValueError('multiclass="marginal" has one curve a class: draw the classes one by one.')
+            curves.append(_curve(model, next(binary_tasks(data, multiclass))))
+        return cls(curves, confidence_level=level).plot(ax, **plot_options)
+
+    def plot(self, ax=None, *, x="share", legend=True, line_kw=None, band_kw=None, mark_kw=None, legend_kw=None):
+        """Draw the stored numbers.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        x : {"share", "score"}, default="share"
+            The horizontal axis: the share of the rows, in the order of their scores, or the score.
+        legend : bool, default=True
+            Whether the band and the marks are explained.
+        line_kw, band_kw, mark_kw, legend_kw : dict, default=None
+            Keywords of the artists (`Axes.plot`, `Axes.axhspan`, `Axes.plot` and `legend`) that replace ours.
+
+        Returns
+        -------
+        display : CumulativeDifferenceDisplay
+            Itself, with the artists as attributes.
+
+        Raises
+        ------
+        ValueError
+            If `x` is something else.
+        """
+        check_option(x, "x", ("share", "score"))
+        frame = pair_frame(ax, 1)
+        self.ax_, self.figure_ = frame.axes[0], frame.figure
+        self.lines_, self.marks_, self.band_ = [], [], None
+        alone, keys = len(self.curves) == 1, {}
+        zero = self.ax_.axhline(0, color=neutral(0.75), linewidth=1, linestyle=(0, (1, 1.5)), zorder=1.5)
+        if alone:
+            half = 100 * self.curves[0].deviation * _band_quantile(self.confidence_level)
+            keywords = {"facecolor": neutral(0.16), "linewidth": 0, "zorder": 1}
+            self.band_ = self.ax_.axhspan(-half, half, **{**keywords, **canonical_keywords(band_kw)})
+            keys[f"band of a calibrated model ({100 * self.confidence_level:g} %)"] = self.band_
+        for rank, (curve, color) in enumerate(zip(self.curves, colors(len(self.curves)), strict=True)):
+            at, difference = _thinned(getattr(curve, "share" if x == "share" else "scores"), 100 * curve.difference)
+            keywords = {"color": color, "linestyle": mark(rank)[0], "linewidth": 1.6, "gid": CURVE, "zorder": 3}
+            label = (
+                f"{'model' if curve.model is None else matplotlib_text(curve.model)}: {_tested('Kuiper', curve.kuiper)}"
+            )
+            self.lines_ += self.ax_.plot(at, difference, **{**keywords, "label": label, **canonical_keywords(line_kw)})
+            if alone:
+                keys |= self._mark(curve, at, difference, canonical_keywords(mark_kw))
+        keys = {"calibrated on average": zero, **keys} if legend else {}
+        size_text(frame)
+        label = "Share of the rows, by score" if x == "share" else "Score"
+        self.ax_.set_xlabel(label, size=frame.size)
+        self.ax_.set_ylabel("Cumulative y − s (points)", size=frame.size)
+        self.ax_.margins(x=0.02, y=0.08)
+        captions = _captions(self.curves[0]) if alone else None
+        guard = [line.get_xydata() for line in self.lines_]
+        self.legend_ = add_words(frame, keys, caption=captions, guard=guard, legend_kw=canonical_keywords(legend_kw))
+        drop_long_labels(frame)
+        return self
+
+    def _mark(self, curve, at, difference, mark_kw):
+        """Mark Kuiper's range at the right border and the largest distance from 0 where it is; return the handles."""
+        keywords = {"color": colors(2)[1], "linewidth": 1.4, "zorder": 2.5, "marker": "_", "markersize": 7}
+        right = at[0] + 1.02 * (at[-1] - at[0])
+        (kuiper,) = self.ax_.plot([right] * 2, [difference.min(), difference.max()], **{**keywords, **mark_kw})
+        peak = np.argmax(np.abs(difference))
+        keywords |= {"linestyle": (0, (2, 1.5)), "marker": ""}
+        (distance,) = self.ax_.plot([at[peak]] * 2, [0, difference[peak]], **{**keywords, **mark_kw})
+        self.marks_ = [kuiper, distance]
+        return {
+            _tested("Kuiper", curve.kuiper): kuiper,
+            _tested("Kolmogorov-Smirnov", curve.kolmogorov_smirnov): distance,
+        }
+
+
+def _curve(model, task):
+    table = DistinctScores.from_rows(*task)
+    total = float(table.weight[-1])
+    scores, weight = table.scores.astype(np.float64), np.diff(table.weight)
+    difference = (table.positives[1:] - np.cumsum(weight * scores)) / total
+    deviation = np.sqrt(np.sum(weight * scores * (1 - scores))) / total
+    first = min(0.0, float(scores[0]))
+    return CumulativeCurve(
+        model,
+        np.append(first, scores),
+        table.weight / total,
+        np.append(0.0, difference),
+        float(deviation),
+        total,
+    )
+
+
+def _band_quantile(confidence_level):
+    """Return what the largest absolute value of Brownian motion on [0, 1] stays below with that probability."""
+    return brentq(lambda x: maximum_pvalue(x) - (1 - confidence_level), 0.05, 20)
+
+
+def _thinned(at, difference):
+    """Return at most some thousand points of a curve, with its first, last, lowest and highest one."""
+    if len(at) <= _MOST_POINTS:
+        return at, difference
+    even = np.searchsorted(at, np.linspace(at[0], at[-1], _MOST_POINTS)).clip(0, len(at) - 1)
+    extremes = [0, len(at) - 1, np.argmin(difference), np.argmax(difference)]
+    kept = np.unique(np.concatenate((even, extremes)))
+    return at[kept], difference[kept]
+
+
+def _tested(name, tested):
+    statistic, pvalue = tested
+    shown = f"p = {pvalue:.2g}" if pvalue >= 0.001 else "p < .001"
+    return f"{name} {100 * statistic:.2g} % ({shown})"
+
+
+def _captions(curve):
+    name = "" if curve.model is None else matplotlib_text(curve.model)
+    size = f"n = {format_count(curve.n_rows)}"
+    first = ", ".join(filter(None, [name, size]))
+    error = _tested("Kuiper", curve.kuiper)
+    return [f"{first}\n{error}", f"{name or size}\n{error.split(' (')[0]}"]
