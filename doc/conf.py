@@ -1,4 +1,11 @@
-"""Sphinx configuration."""
+"""Sphinx configuration: ``python -m sphinx -W -b html doc doc/_build``."""
+
+import os
+import warnings
+
+import matplotlib
+
+matplotlib.use("Agg")
 
 import skcalib
 
@@ -7,12 +14,73 @@ author = "The skcalib developers"
 copyright = "2026, The skcalib developers"
 version = release = skcalib.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build"]
-myst_enable_extensions = ["dollarmath"]
+exclude_patterns = ["_build", "gallery/README.txt", "gallery/*.py", "examples", "**/GALLERY_HEADER.rst"]
+templates_path = ["_templates"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 autosummary_generate = True
+autodoc_typehints = "none"
 numpydoc_show_class_members = False
-html_theme = "alabaster"
-suppress_warnings = ["ref.ref"]  # inherited scikit-learn docstrings refer to its own guide
+numpydoc_class_members_toctree = False
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+# Inherited docstrings of scikit-learn refer to its own guide. Gallery configuration holds objects.
+suppress_warnings = ["ref.ref", "config.cache"]
+
+# The build works without a network. With SKCALIB_INTERSPHINX=1 names of other projects become links.
+_PROJECTS = {
+    "python": "https://docs.python.org/3/",
+    "numpy": "https://numpy.org/doc/stable/",
+    "scipy": "https://docs.scipy.org/doc/scipy/",
+    "sklearn": "https://scikit-learn.org/stable/",
+    "pandas": "https://pandas.pydata.org/docs/",
+}
+online = os.environ.get("SKCALIB_INTERSPHINX") == "1"
+intersphinx_mapping = {name: (address, None) for name, address in _PROJECTS.items()} if online else {}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "backreferences_dir": "_generated/backreferences",
+    "doc_module": ("skcalib",),
+    "reference_url": {"skcalib": None},
+    "filename_pattern": r"plot_",
+    "remove_config_comments": True,
+    "show_memory": False,
+    "download_all_examples": False,
+    "within_subsection_order": "FileNameSortKey",
+}
+warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
+
+html_theme = "pydata_sphinx_theme"
+html_title = "skcalib"
+html_static_path = ["_static"]
+html_css_files = ["skcalib.css"]
+html_show_sourcelink = False
+html_context = {
+    "github_user": "skcalib",
+    "github_repo": "skcalib",
+    "github_version": "main",
+    "doc_path": "doc",
+    "default_mode": "auto",
+}
+html_theme_options = {
+    "github_url": "https://github.com/skcalib/skcalib",
+    "use_edit_page_button": True,
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 6,
+    "footer_start": ["copyright"],
+    "secondary_sidebar_items": ["page-toc", "edit-this-page"],
+}
