@@ -1,13 +1,20 @@
 """Sphinx configuration: ``python -m sphinx -W -b html doc doc/_build``."""
 
 import os
+import sys
 import warnings
+from pathlib import Path
 
 import matplotlib
 
 matplotlib.use("Agg")
 
 import skcalib
+
+sys.path.insert(0, str(Path(__file__).parent))
+import api_reference
+
+api_reference.write(Path(__file__).parent)
 
 project = "skcalib"
 author = "The skcalib developers"
