@@ -1,9 +1,37 @@
-"""Default objects: a parameter that is ``None`` stands for an object that is documented in the signature's place."""
+"""Parameters that stand for a default object, and hints where a parameter of another library is given."""
+
+import functools
 
 from sklearn.base import clone
 
 
-class DefaultObjects:
+class ParameterHints:
+    """Mixin for estimators that name the way where a parameter of another library's estimator is given.
+
+    The class attribute ``_hints`` maps such a parameter to what to write here.
+    """
+
+    _hints = {}
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls._hints and "__init__" in vars(cls):
+            cls.__init__ = _hinting(cls.__init__)
+
+
+def _hinting(init):
+    """Return the same constructor, signature included, that first looks for parameters with a hint."""
+
+    @functools.wraps(init)
+    def hinting(self, *args, **params):
+        for name in self._hints.keys() & params.keys():
+            raise TypeError(f"{type(self).__name__} has no parameter {name!r}: write {self._hints[name]}.")
+        init(self, *args, **params)
+
+    return hinting
+
+
+class DefaultObjects(ParameterHints):
     """Mixin for estimators whose parameters default to other estimators.
 
     scikit-learn keeps mutable objects out of signatures, so the default is written ``None``. The class attribute

@@ -18,6 +18,7 @@ from skcalib._input.labels import check_targets
 from skcalib._input.sklearn_private import check_feature_names_in, check_method_params, num_samples, safe_split
 from skcalib._input.weights import check_sample_weight
 from skcalib._rows.links import log_odds
+from skcalib.recalibrators._folds import row_indices
 
 __all__ = ["CrossFittedClassifier"]
 
@@ -391,9 +392,14 @@ def route_metadata(meta_estimator, method, params):
 
 def check_splits(cv, X, y, split_params, *, partition):
     """Return the splits as index arrays; no fold may test what it trains on, and a partition tests each row once."""
+    if isinstance(cv, str):
+        raise ValueError(
+            f"cv must be a number of folds or a splitter, found {cv!r}. A model that is already fitted is wrapped: "
+            "FrozenEstimator(model), from sklearn.frozen, is used as it is."
+        )
     splitter = check_cv(cv, y, classifier=True)
     name = f"cv ({type(splitter if cv is None or isinstance(cv, Integral) else cv).__name__})"
-    splits = [tuple(_row_indices(rows, len(y)) for rows in split) for split in splitter.split(X, y, **split_params)]
+    splits = [tuple(row_indices(rows, len(y)) for rows in split) for split in splitter.split(X, y, **split_params)]
     if not splits:
         raise ValueError(f"{name} gives no splits. A generator is used up after one fit: give a list or a splitter.")
     for fold, (train, test) in enumerate(splits):
@@ -410,17 +416,6 @@ def check_splits(cv, X, y, split_params, *, partition):
             "partition such as StratifiedKFold or GroupKFold; RecalibratedClassifierCV(ensemble=True) takes any split."
         )
     return splits
-
-
-def _row_indices(rows, n_samples):
-    """Return the rows of a split, a mask included, as indices from 0 on."""
-    try:
-        return np.arange(n_samples)[rows]
-    except IndexError as error:
-        raise ValueError(
-            f"cv was made for another X than the one with {n_samples} rows: {error}. A list of splits belongs to one "
-            "X; inside a search or cross-validation give a splitter as cv."
-        ) from None
 
 
 def _fold_scores(estimator, X, y, train, test, fit_params, classes, response_method):

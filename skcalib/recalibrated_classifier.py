@@ -27,6 +27,7 @@ from skcalib.cross_fitting import (
     route_metadata,
 )
 from skcalib.recalibrators import PlattScaling
+from skcalib.recalibrators._base import check_recalibrator
 
 __all__ = ["RecalibratedClassifierCV"]
 
@@ -125,8 +126,15 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
     """
 
     _default_objects = {"estimator": _linear_svc, "recalibrator": PlattScaling}
+    _hints = {
+        "method": (
+            'recalibrator=PlattScaling() for "sigmoid", recalibrator=IsotonicCalibration() for "isotonic", '
+            'recalibrator=TemperatureScaling() for "temperature"'
+        ),
+        "base_estimator": "estimator=",
+    }
 
-    def __init__(self, estimator=None, *, recalibrator=None, cv=None, n_jobs=None, ensemble="auto"):
+    def __init__(self, estimator=None, recalibrator=None, *, cv=None, n_jobs=None, ensemble="auto"):
         self.estimator = estimator
         self.recalibrator = recalibrator
         self.cv = cv
@@ -161,13 +169,15 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
             If `y` has one class only, `cv` trains a fold on rows that it tests, or, with ``ensemble=False``, does not
             test each row once.
         TypeError
-            If `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` no `predict_proba`.
+            If `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` is none.
         """
         estimator, ensemble = self._resolved("estimator"), self._resolved_ensemble()
         response_method = check_response_method(estimator, ("decision_function", "predict_proba"))
-        recalibrator = _check_recalibrator(self._resolved("recalibrator"))
         X, y = check_rows(X, y)
         sample_weight = check_sample_weight(sample_weight, len(y))
+        recalibrator = self._resolved("recalibrator")
+        _weight_params(recalibrator, sample_weight)
+        check_recalibrator(recalibrator)
         routed = self._routed(estimator, sample_weight, fit_params)
         self.classes_ = check_known_classes(estimator, y)
         fit = self._fit_ensemble if ensemble else self._fit_cross_fitted
@@ -334,13 +344,6 @@ def _fit_pair(estimator, recalibrator, X, y, sample_weight, train, test, *, fit_
         recalibrator, scores[is_known], y[test][is_known], weight, response_method, known
     )
     return _RecalibratedModel(model, recalibrator, classes, response_method)
-
-
-def _check_recalibrator(recalibrator):
-    for method in ("fit", "predict_proba"):
-        if not hasattr(recalibrator, method):
-            raise TypeError(f"recalibrator must have fit and predict_proba, but {recalibrator!r} has no {method}.")
-    return recalibrator
 
 
 def _fitted_recalibrator(recalibrator, scores, y, sample_weight, response_method, classes):

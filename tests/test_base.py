@@ -1,6 +1,7 @@
 """What every recalibrator shares: labels, shapes and types of scores, weights, composition, extension."""
 
 import pickle
+import warnings
 
 import joblib
 import numpy as np
@@ -10,6 +11,7 @@ from _twins import repeated
 from scipy.special import expit, logit, softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_breast_cancer
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_predict
@@ -22,6 +24,7 @@ from skcalib import (
     HistogramBinning,
     IsotonicCalibration,
     PlattScaling,
+    PriorShift,
     ScalingBinning,
     StackedRecalibrator,
     TemperatureScaling,
@@ -334,6 +337,53 @@ def test_scaling_never_says_zero_for_a_class_without_a_score():
     for multiclass in ("ovr", "top_label"):
         proba = PlattScaling(multiclass=multiclass).fit(scores, [0, 1, 2, 1, 0]).predict_proba(scores)
         assert 0 < proba.min() <= proba.max() < 1
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_probabilities_that_are_said_to_be_logits(columns):
+    proba, y = _many(n_classes=max(columns, 2))
+    scores = proba[:, -columns:]
+    with pytest.warns(UserWarning, match='looks like probabilities.*input="probability"'):
+        TemperatureScaling(input="logit").fit(scores, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TemperatureScaling(input="logit").fit(np.log(scores), y)
+        TemperatureScaling(input="logit").fit(scores + (1 if columns > 1 else 0.5), y)
+        TemperatureScaling(input="logit").fit(np.zeros_like(scores), y)
+
+
+def test_features_in_place_of_scores_name_the_way():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with refused(ValueError, "[0, 1]", 'input="logit"', "CrossFittedClassifier(classifier)"):
+        PlattScaling().fit(X, np.arange(40) % 3)
+    with refused(ValueError, "[0, 1]", "CrossFittedClassifier(classifier)"):
+        make_pipeline(LinearDiscriminantAnalysis(), PlattScaling()).fit(X, np.arange(40) % 3)
+
+
+def test_labels_that_can_only_be_column_numbers(recalibrator):
+    proba, y = _many(n=60, n_classes=5)
+    y = np.where(y == 3, 0, y)
+    named = clone(recalibrator).set_params(classes=range(5))
+    if isinstance(recalibrator, PriorShift) or getattr(recalibrator, "loss", None) == "squared":
+        with refused(ValueError, "needs rows of every class", "class 3"):
+            recalibrator.fit(proba, y)
+        return
+    expected, found = named.fit(proba, y), recalibrator.fit(proba, y)
+    assert found.classes_.tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(found.predict_proba(proba), expected.predict_proba(proba))
+
+
+def test_labels_that_could_mean_other_columns():
+    proba, y = _many(n=60, n_classes=4)
+    shifted = np.where(y == 0, 1, y)  # {1, 2, 3} for four columns
+    for labels in (shifted, shifted.astype(float) - 1, np.where(y == 3, 7, 0), np.where(y == 3, -1, 0), y > 1):
+        with refused(ValueError, "4 classes", "classes="):
+            PlattScaling().fit(proba, labels)
+    with refused(ValueError, "2 classes", "classes="):
+        PlattScaling().fit(proba[:, 0], np.zeros(60, int))
+    many = np.random.default_rng(0).dirichlet(np.ones(1000), 300)
+    labels = np.arange(300).astype(np.uint8) % 200  # a type that cannot hold the classes
+    assert TemperatureScaling().fit(many, labels).classes_.tolist() == list(range(1000))
 
 
 def test_a_clip_of_ones_own_is_left_alone():

@@ -101,3 +101,14 @@ def test_splitters_and_lists_of_folds():
 def test_splitters_that_miss_or_repeat_rows_are_refused(cv):
     with refused(ValueError, "cv must predict every row exactly once"):
         cross_validation_folds(cv, *sample())
+
+
+def test_lists_and_masks_name_rows_and_those_of_another_X_are_refused():
+    scores, codes, weight = np.zeros((4, 1)), np.array([0, 1, 0, 1]), np.arange(1.0, 5.0)
+    mask = np.array([True, True, False, False])
+    for splits in ([([0, 1], [2, 3]), ([2, 3], [0, 1])], [(mask, ~mask), (~mask, mask)]):
+        first, second = cross_validation_folds(splits, scores, codes, weight)
+        assert first.train.tolist() == second.test.tolist() == [0, 1]
+        assert first.test_weight.tolist() == [3, 4]
+    with refused(ValueError, "cv was made for another X", "4 rows", "weight 0"):
+        cross_validation_folds([([0, 1], [2, 7])], scores, codes)

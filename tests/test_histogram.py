@@ -1,11 +1,13 @@
 """Histogram binning and scaling-binning against plain loops."""
 
+import inspect
+
 import numpy as np
 import pytest
 from _catalog import refused
 from _twins import equal_mass_edges, histogram_binning, repeated, scaling_binning, unique_score_edges
 from scipy.special import expit, logit
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import log_loss
 
 from skcalib import HistogramBinning, IsotonicCalibration, PlattScaling, ScalingBinning, TemperatureScaling
@@ -199,13 +201,39 @@ def test_scaling_binning_needs_three_shares(sample_split):
 
 def test_scaling_binning_leaves_its_scaler_alone():
     scaler = PlattScaling()
-    model = ScalingBinning(scaler, 4, input="logit").fit(*_sample())
+    scores, y = _sample()
+    model = ScalingBinning(scaler, 4, input="logit").fit(3 * scores - 1, y)
     assert not hasattr(scaler, "slope_")
     assert scaler.input == "probability"
     assert model.scaler_.input == "logit"
     assert (
         ScalingBinning().set_params(scaler__loss="squared", binning__n_bins=3).get_params()["scaler__loss"] == "squared"
     )
+
+
+@pytest.mark.parametrize("method", [HistogramBinning, ScalingBinning])
+def test_parameters_of_other_libraries_get_a_hint(method):
+    with refused(TypeError, f"{method.__name__} has no parameter 'n_bins'", "binning=EqualMass(10)"):
+        method(n_bins=10)
+    with refused(TypeError, "'strategy'", "binning=EqualMass(10)", "binning=EqualWidth(10)"):
+        method(strategy="quantile")
+    with pytest.raises(TypeError, match="n_bin"):
+        method(n_bin=10)
+    parameters = list(inspect.signature(method).parameters)
+    assert "binning" in parameters
+    assert not {"args", "params", "self"} & set(parameters)
+
+
+def test_hints_are_inherited_by_a_class_of_ones_own():
+    class Mine(HistogramBinning):
+        def __init__(self, binning=None, extra=1):
+            super().__init__(binning)
+            self.extra = extra
+
+    assert clone(Mine(5, extra=2)).get_params()["extra"] == 2
+    assert list(inspect.signature(Mine).parameters) == ["binning", "extra"]
+    with refused(TypeError, "Mine has no parameter 'n_bins'"):
+        Mine(n_bins=3)
 
 
 class _Shrink(BaseEstimator):

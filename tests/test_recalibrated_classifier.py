@@ -1,9 +1,11 @@
 """RecalibratedClassifierCV against scikit-learn's, against a plain loop, and with every recalibrator."""
 
+import inspect
 import pickle
 
 import numpy as np
 import pytest
+from _catalog import refused
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -33,6 +35,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skcalib import (
+    CrossFittedClassifier,
     HistogramBinning,
     IsotonicCalibration,
     PlattScaling,
@@ -516,6 +519,54 @@ def test_a_recalibrator_without_weights_is_refused(binary, weight):
     for without in (recalibrator, recalibrator[-1]):
         with pytest.raises(ValueError, match="(?s)sample_weight was given, but fit of .* does not take it"):
             RecalibratedClassifierCV(recalibrator=without).fit(*binary, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        LogisticRegression(),
+        CalibratedClassifierCV(LogisticRegression()),
+        GridSearchCV(LogisticRegression(), {"C": [1, 2]}),
+        FrozenEstimator(LogisticRegression()),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_classifier_is_no_recalibrator(binary, found):
+    with pytest.raises(TypeError, match="recalibrator must be a recalibrator of scores.*LogisticRegression"):
+        RecalibratedClassifierCV(LinearSVC(), found).fit(*binary)
+    with pytest.raises(TypeError, match="scaler must be a recalibrator of scores"):
+        ScalingBinning(found).fit([0.2, 0.8], [0, 1])
+
+
+def test_what_holds_a_recalibrator_is_one(binary):
+    X, y = binary
+    search = GridSearchCV(PlattScaling(input="logit"), {"loss": ["log"]}, cv=2)
+    frozen = FrozenEstimator(
+        PlattScaling(input="logit").fit(LinearSVC(random_state=0).fit(X, y).decision_function(X), y)
+    )
+    for recalibrator in (search, frozen):
+        proba = RecalibratedClassifierCV(LinearSVC(random_state=0), recalibrator).fit(X, y).predict_proba(X)
+        assert proba.shape == (len(y), 2)
+
+
+def test_the_recalibrator_may_be_the_second_argument(binary):
+    X, y = binary
+    for model in (
+        RecalibratedClassifierCV(LinearSVC(random_state=0), IsotonicCalibration()),
+        RecalibratedClassifierCV(LinearSVC(random_state=0), recalibrator=IsotonicCalibration()),
+    ):
+        assert type(model.fit(X, y).calibrated_classifiers_[0].recalibrator) is IsotonicCalibration
+
+
+def test_parameters_of_scikit_learn_get_a_hint(binary):
+    with refused(TypeError, "'method'", "recalibrator=IsotonicCalibration()", "PlattScaling()"):
+        RecalibratedClassifierCV(LinearSVC(), method="isotonic")
+    with refused(ValueError, "cv", "'prefit'", "FrozenEstimator(model)"):
+        RecalibratedClassifierCV(LinearSVC(), cv="prefit").fit(*binary)
+    with refused(ValueError, "cv", "'prefit'", "FrozenEstimator(model)"):
+        CrossFittedClassifier(LinearSVC(), cv="prefit").fit_transform(*binary)
+    parameters = inspect.signature(RecalibratedClassifierCV).parameters
+    assert list(parameters) == ["estimator", "recalibrator", "cv", "n_jobs", "ensemble"]
 
 
 # Parameters ----------------------------------------------------------------------------------------------------------

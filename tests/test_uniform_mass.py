@@ -1,6 +1,7 @@
 """Uniform-mass binning: Algorithms 1 and 2 of Gupta and Ramdas (2021), and what is certified."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -197,6 +198,19 @@ def test_assumptions_are_printed():
     three = np.random.default_rng(0).dirichlet(np.ones(3), size=300)
     model = UniformMassBinning(5, multiclass="top_label").fit(three, np.arange(300) % 3)
     assert "of the predicted class" in str(model.certificate())
+
+
+def test_ties_that_forbid_a_certificate_are_announced():
+    scores, labels = distinct_problem(100)
+    tied, three = scores.round(1), np.random.default_rng(0).dirichlet(np.ones(3), size=100).round(1)
+    three /= three.sum(axis=1, keepdims=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        UniformMassBinning(5).fit(scores, labels)
+        UniformMassBinning(5, randomize=True).fit(tied, labels)
+    for rows, y in ((tied, labels), (three, np.arange(100) % 3)):
+        with pytest.warns(UserWarning, match="no certificate.*randomize=True"):
+            UniformMassBinning(5, normalize=False).fit(rows, y)
 
 
 def test_refusals_give_the_reason():

@@ -314,8 +314,8 @@ def test_recalibrator_of_one_class_is_refused_where_it_is_not(recalibrator):
 def test_recalibrator_refuses_columns_and_classes_that_do_not_match(recalibrator):
     with refused(ValueError, "y has 3 classes", "one column"):
         recalibrator.fit(SCORES, Y3)
-    with refused(ValueError, "y has 2 classes (0, 1)", "3 classes", "classes="):
-        recalibrator.fit(SCORES3, Y)
+    with refused(ValueError, "y has 2 classes (1, 2)", "3 classes", "classes="):
+        recalibrator.fit(SCORES3, np.asarray(Y) + 1)
     with refused(ValueError, "y has 4 classes", "3 columns"):
         recalibrator.fit(SCORES3, [0, 1, 2, 3] * 2)
     with refused(ValueError, "y has the unknown label 2 in row 2", "classes are 0, 1"):

@@ -29,15 +29,18 @@ def check_groups(groups, n_samples, *, name="groups", scores_name="y_proba"):
     return _sorted_labels(groups, name)
 
 
-def encode_labels(y, n_columns, classes, *, name, classes_name):
+def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=False):
     """Return the sorted classes, one a column, and each label's column index.
 
     One column stands for two classes. Without `classes` every column must occur among the labels: which label a
-    column belongs to would be a guess otherwise.
+    column belongs to would be a guess otherwise. For a recalibrator the labels may be `column_numbers`: integers
+    from 0 on, below the number of more than two columns.
     """
     n_classes = max(n_columns, 2)
     if classes is None:
         classes, codes = unique_labels(y, name)
+        if column_numbers and 2 < n_columns > len(classes) and _count_from_zero(classes, n_columns):
+            return np.arange(n_columns), classes[codes].astype(np.intp)
     else:
         classes = _check_classes(classes, n_classes, classes_name)
         codes = _lookup(y, classes, name, classes_name)
@@ -55,6 +58,10 @@ def encode_labels(y, n_columns, classes, *, name, classes_name):
             f"{classes_name}=."
         )
     return classes, codes
+
+
+def _count_from_zero(classes, n_columns):
+    return classes.dtype.kind in "iu" and classes[0] == 0 and classes[-1] < n_columns
 
 
 def zero_one(y):

@@ -1,5 +1,7 @@
 """Checks of scores: real numbers in rows and columns, probabilities inside [0, 1] that sum to 1."""
 
+import warnings
+
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
@@ -23,7 +25,13 @@ _ROUNDING = {"float16": (1e-2, 1e-3), "float32": (1e-3, 1e-6), "float64": (1e-6,
 # squares and sums would leave the range of float64.
 MAX_MAGNITUDE = 1e100
 
-_LOGIT_HINT = 'For a decision function or logits set input="logit".'
+# Rows from which on logits that are all in [0, 1] are remarked upon.
+_TELLING_ROWS = 20
+
+_LOGIT_HINT = (
+    'For a decision function or logits set input="logit". Where X holds features put '
+    "CrossFittedClassifier(classifier) before this step, which makes them scores."
+)
 
 
 def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
@@ -40,9 +48,24 @@ def check_estimator_scores(estimator, X, *, input, reset):
             "features as input: give it scores of the width that fit had. Reshape your data: X.reshape(1, -1) makes "
             "one row of a vector."
         )
+    if reset and input == "logit":
+        _warn_of_probabilities(scores)
     has_names = hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2
     validate_data(estimator, X if has_names else scores, skip_check_array=True, reset=reset)
     return scores
+
+
+def _warn_of_probabilities(scores):
+    """Warn of logits that look like probabilities: all in [0, 1], and rows of more than one that sum to 1."""
+    if len(scores) < _TELLING_ROWS or not (scores.min() >= 0 and scores.max() <= 1) or scores.min() == scores.max():
+        return
+    if scores.shape[1] == 1 or np.abs(scores.sum(axis=1) - 1).max() <= _ROUNDING[scores.dtype.name][0]:
+        warnings.warn(
+            'X looks like probabilities, but input="logit": every score is in [0, 1]'
+            f'{" and every row sums to 1" if scores.shape[1] > 1 else ""}. Set input="probability" if they are.',
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def checked_scores(scores, *, name, input="probability", rows_sum_to_one=True, predict_from=np.inf):

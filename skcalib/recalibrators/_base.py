@@ -5,6 +5,7 @@ import copy
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib._bins.reductions import spread_top_label, top_label
@@ -84,9 +85,11 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
         scores = check_estimator_scores(self, X, input=self.input, reset=True)
         y = check_targets(y, len(scores))
         weight = check_sample_weight(sample_weight, len(scores))
-        self.classes_, codes = encode_labels(y, scores.shape[1], self.classes, name="y", classes_name="classes")
+        self.classes_, codes = encode_labels(
+            y, scores.shape[1], self.classes, name="y", classes_name="classes", column_numbers=True
+        )
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
-        if self.classes is not None or weight is not None:  # else the classes are those of the labels
+        if len(self.classes_) > 2 or self.classes is not None or weight is not None:  # else both have rows
             self._check_classes_present(codes)
         if self._works_on_log_odds:
             fit_clipped(self, scores, codes, weight)
@@ -363,6 +366,24 @@ def decisions(scores, input):
     if scores.shape[1] > 1:
         return scores.argmax(axis=1)
     return (scores[:, 0] > (0 if input == "logit" else 0.5)).astype(np.intp)
+
+
+def check_recalibrator(recalibrator, name="recalibrator"):
+    """Return an object that maps scores to probabilities; the classifiers of scikit-learn map features.
+
+    A pipeline may begin with any transformer of scores.
+    """
+    for method in ("fit", "predict_proba"):
+        if not hasattr(recalibrator, method):
+            raise TypeError(f"{name} must have fit and predict_proba, but {recalibrator!r} has no {method}.")
+    inner = recalibrator
+    while hasattr(inner, "estimator"):  # of a search, or of a fitted one
+        inner = inner.estimator
+    if type(inner).__module__.startswith("sklearn.") and not isinstance(inner, Pipeline):
+        raise TypeError(
+            f"{name} must be a recalibrator of scores, such as PlattScaling(), found the classifier {recalibrator!r}."
+        )
+    return recalibrator
 
 
 def _on_scale(probability, scale):

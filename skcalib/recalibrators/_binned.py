@@ -11,6 +11,10 @@ class BinnedRecalibrator(BinaryRecalibrator):
     """Base of the methods that predict one value a bin."""
 
     _default_objects = {"binning": lambda: EqualMass(10)}
+    _hints = {
+        "n_bins": "binning=EqualMass(10) or another strategy of skcalib.binning; binning=10 means the same",
+        "strategy": 'binning=EqualMass(10) for "quantile", binning=EqualWidth(10) for "uniform"',
+    }
     _needs_classes = "any"
 
     _parameter_constraints = {

@@ -46,14 +46,12 @@ def cross_validation_folds(cv, scores, codes, sample_weight=None):
     Raises
     ------
     ValueError
-        If a splitter does not predict every row exactly once.
+        If a splitter does not predict every row exactly once, or names rows that are not there.
     """
     if cv is None or isinstance(cv, Integral):
         return _dealt_folds(cv or 5, scores, codes, sample_weight)
-    folds = [
-        Fold(train, _taken(sample_weight, train), test, _taken(sample_weight, test))
-        for train, test in check_cv(cv).split(scores, codes)
-    ]
+    splits = [[row_indices(rows, len(codes)) for rows in split] for split in check_cv(cv).split(scores, codes)]
+    folds = [Fold(train, _taken(sample_weight, train), test, _taken(sample_weight, test)) for train, test in splits]
     times = np.bincount(np.concatenate([fold.test for fold in folds]), minlength=len(codes))
     if (times != 1).any():
         row = int(np.argmax(times != 1))
@@ -61,6 +59,17 @@ def cross_validation_folds(cv, scores, codes, sample_weight=None):
             f"cv must predict every row exactly once, but it predicts row {row} {times[row]} times: {cv!r}."
         )
     return folds
+
+
+def row_indices(rows, n_samples):
+    """Return the rows of a split, a mask included, as indices from 0 on."""
+    try:
+        return np.arange(n_samples)[rows]
+    except IndexError as error:
+        raise ValueError(
+            f"cv was made for another X than the one with {n_samples} rows: {error}. A list of splits belongs to one "
+            "X, without rows of weight 0; inside a search or cross-validation give a splitter as cv."
+        ) from None
 
 
 def _dealt_folds(n_folds, scores, codes, sample_weight):

@@ -15,7 +15,7 @@ from skcalib._input.labels import check_groups, check_targets, encode_labels
 from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight
-from skcalib.recalibrators._base import decisions
+from skcalib.recalibrators._base import check_recalibrator, decisions
 from skcalib.recalibrators._temperature import TemperatureScaling
 
 _PREDICTED_CLASS = "predicted_class"
@@ -161,12 +161,14 @@ class GroupwiseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, B
         scores, values = self._scores_and_values(X, groups, reset=True)
         y = check_targets(y, len(scores))
         weight = check_sample_weight(sample_weight, len(scores))
-        self.classes_, codes = encode_labels(y, scores.shape[1], self.classes, name="y", classes_name="classes")
+        self.classes_, codes = encode_labels(
+            y, scores.shape[1], self.classes, name="y", classes_name="classes", column_numbers=True
+        )
         if values is None:
             self.groups_, group = self.classes_, decisions(scores, self.input)
         else:
             self.groups_, group = check_groups(values, len(scores), scores_name="X")
-        recalibrator = self._resolved("recalibrator")
+        recalibrator = check_recalibrator(self._resolved("recalibrator"))
         recalibrator.set_params(**class_parameters(recalibrator, self.classes_))
         self.pooled_recalibrator_ = _fit(recalibrator, scores, y, weight)
         self.group_sizes_ = np.bincount(group, weight, minlength=len(self.groups_)).astype(np.float64)

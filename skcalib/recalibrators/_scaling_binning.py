@@ -9,6 +9,7 @@ from skcalib._bins.statistics import bin_statistics
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.sklearn_private import HasMethods
 from skcalib.binning import UniqueScores
+from skcalib.recalibrators._base import check_recalibrator
 from skcalib.recalibrators._binned import BinnedRecalibrator, take_rows
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._splitting import split_rows
@@ -176,7 +177,9 @@ class ScalingBinning(BinnedRecalibrator):
     def _fit_binary(self, scores, labels, sample_weight):
         scale_rows, edge_rows, value_rows = self._split(scores, labels, sample_weight)
         # Step 1: fit the scaling family on T1.
-        self.scaler_ = self._resolved("scaler").set_params(input=self.input, classes=[False, True])
+        self.scaler_ = check_recalibrator(self._resolved("scaler"), "scaler").set_params(
+            input=self.input, classes=[False, True]
+        )
         self.scaler_.fit(*scale_rows)
         # Step 2: uniform-mass bins of its output on T2.
         scaled, *rest = self._scaled(edge_rows[0]), *edge_rows[1:]

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.links import clip_probability
 from skcalib._solvers.mixture import fit_mixture_weights
-from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator
+from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator, check_recalibrator
 from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
 from skcalib.recalibrators._folds import Fold, cross_validation_folds
 from skcalib.recalibrators._matrix import MatrixScaling
@@ -180,7 +180,7 @@ class StackedRecalibrator(BaseRecalibrator):
             raise ValueError("rank_preserving=True chooses the members: leave recalibrators=None, or set it to False.")
         if len(self.recalibrators) == 0:
             raise ValueError("recalibrators must name at least one recalibrator, found none. None takes the default.")
-        return [clone(member) for member in self.recalibrators]
+        return [check_recalibrator(clone(member), "recalibrators") for member in self.recalibrators]
 
     def _default_members(self, clip):
         temperature, venn_abers = TemperatureScaling(clip=clip), VennAbers()

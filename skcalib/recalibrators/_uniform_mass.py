@@ -1,5 +1,6 @@
 """Uniform-mass binning without sample splitting, the recalibrator with a distribution-free certificate."""
 
+import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -33,7 +34,7 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
     randomize : bool, default=False
         Whether ties between scores are broken by a second, uniform key, at fitting and at prediction: the limit
         delta -> 0 of Algorithm 2. The probability of a score on a cut is then drawn. Without it, tied rows share their
-        mean label and no certificate is issued.
+        mean label and no certificate is issued, of which `fit` warns.
     keep_boundary : bool, default=False
         Whether the rows at the cuts count as well: the original of Zadrozny and Elkan [2]_.
     random_state : int, RandomState or None, default=None
@@ -143,7 +144,15 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
                 "UniformMassBinning takes no sample_weight: its guarantee is about rows drawn alike. "
                 "HistogramBinning takes weights."
             )
-        return super().fit(X, y)
+        super().fit(X, y)
+        if self._ties_forbid_a_certificate():
+            warnings.warn(
+                "Scores are tied, so that no certificate can be issued. With randomize=True ties are broken at random, "
+                "and the certificate holds.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
 
     def _fit_scores(self, scores, codes, sample_weight):
         one_vs_rest = len(self.classes_) > 2 and self.multiclass == "ovr"
@@ -210,8 +219,11 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
                 bins[tied] = first + np.searchsorted(self._cut_key_[first:last], key[tied], side="right")
         return self.bin_values_[bins]
 
+    def _ties_forbid_a_certificate(self):
+        return not self.randomize and any(part._has_ties_ for part in getattr(self, "estimators_", [self]))
+
     def _issue_certificate(self, problems, *, bound, **promise):
-        if not self.randomize and any(part._has_ties_ for part in problems):
+        if self._ties_forbid_a_certificate():
             raise ValueError(
                 "No certificate: scores are tied, and the theory needs ties to be broken at random. Fit with "
                 "randomize=True."
