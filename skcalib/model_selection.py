@@ -1,13 +1,21 @@
-"""Rules for searches: which candidate to refit when calibration is a condition and not the goal."""
+"""Choices: which candidate of a search to refit, and whether recalibrating pays."""
 
 import warnings
 
 import numpy as np
+from scipy.special import ndtri
+from sklearn.base import clone
 from sklearn.metrics import get_scorer as get_sklearn_scorer
 
-from skcalib.metrics import get_scorer
+from skcalib._input.scalars import check_confidence_level, check_option
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib.metrics import get_scorer, get_scorer_names
+from skcalib.metrics._bootstrap import IntervalEstimate
+from skcalib.metrics._proper_scores import LOSSES
+from skcalib.recalibrators import StackedRecalibrator
+from skcalib.recalibrators._folds import cross_validation_folds
 
-__all__ = ["sharpest_within"]
+__all__ = ["sharpest_within"]  # `recalibration_gain` is public as `skcalib.metrics.recalibration_gain`
 
 _CALIBRATION = "squared_calibration_error"
 
@@ -23,7 +31,8 @@ def sharpest_within(max_error, *, objective="neg_brier_score", z=1.0, binning=No
     max_error : float
         Largest l2 calibration error, in (0, 1].
     objective : str or callable, default="neg_brier_score"
-        Scorer, by scikit-learn's name or as a function, that is maximised among the candidates within the limit.
+        Scorer that is maximised among the candidates within the limit: a function, or the name that
+        `skcalib.metrics.get_scorer` or else scikit-learn knows it by.
     z : float, default=1.0
         A candidate is within the limit if its mean signed squared error over the folds plus `z` standard errors is at
         most ``max_error**2``.
@@ -98,8 +107,10 @@ class SharpestWithin:
         self.objective = objective
         self.z = z
         self.binning = binning
-        scorer = objective if callable(objective) else get_sklearn_scorer(objective)
-        self.scoring = {"objective": scorer, _CALIBRATION: get_scorer("neg_" + _CALIBRATION, binning=binning)}
+        self.scoring = {
+            "objective": _scorer(objective),
+            _CALIBRATION: get_scorer("neg_" + _CALIBRATION, binning=binning),
+        }
 
     def __call__(self, cv_results):
         """Return the index of the chosen candidate, as `refit` of a search does."""
@@ -128,6 +139,123 @@ class SharpestWithin:
     def __repr__(self):
         """Say how the rule was made."""
         return f"sharpest_within({self.max_error}, objective={self.objective!r}, z={self.z}, binning={self.binning!r})"
+
+
+def recalibration_gain(
+    y_true,
+    y_proba=None,
+    *,
+    recalibrator=None,
+    loss="log",
+    cv=5,
+    confidence_level=0.9,
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
+):
+    """Out-of-fold gain of recalibrating, in a proper score: what the probabilities lose for want of calibration.
+
+    The recalibrator is fitted on all folds but one and judged on that one. For K classes this measures how far all
+    probabilities together are off (canonical calibration), where binned errors look at one class at a time.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1], of rows that the model was not fitted on.
+    recalibrator : estimator, default=None
+        An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means ``StackedRecalibrator()``.
+    loss : {"log", "brier"}, default="log"
+        "log" is the log-loss in nats, of probabilities clipped to [2^-52, 1 - 2^-52]; "brier" is (s - y)^2 for two
+        classes and the sum of it over the classes for more.
+    cv : int, splitter or iterable of (train, test), default=5
+        Folds that predict every row once. An int makes stratified random folds that depend on the rows alone.
+    confidence_level : float, default=0.9
+        Coverage of the interval, between 0 and 1.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The label that one column of scores is the probability of.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    gain : IntervalEstimate
+        Named tuple (estimate, low, high): the mean loss of the probabilities as they are, minus that of the
+        recalibrated ones. Above 0 recalibration helps; it may be below 0, where there is nothing to gain and the fit
+        adds noise.
+
+    Raises
+    ------
+    ValueError
+        For input that has no answer, and for a splitter that does not predict every row once.
+    TypeError
+        If `recalibrator` cannot fit and predict.
+
+    Notes
+    -----
+    The interval is the normal one of the mean of the rows' gains, widened by the noise of the fits. One probability of
+    0 for an event makes it wide, for the log-loss. A fold whose other rows are all of one class has a gain of 0.
+
+    References
+    ----------
+    Bröcker (2009), Reliability, sufficiency, and the decomposition of proper scores.
+
+    Examples
+    --------
+    Scores that are twice as far from 1/2 in log-odds as they should be:
+
+    >>> import numpy as np
+    >>> from skcalib.metrics import recalibration_gain
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.random(1000)
+    >>> y_proba = truth**2 / (truth**2 + (1 - truth) ** 2)
+    >>> gain = recalibration_gain(rng.random(1000) < truth, y_proba)
+    >>> gain.low > 0, round(gain.estimate, 2)
+    (True, 0.07)
+    """
+    check_option(loss, "loss", tuple(LOSSES))
+    level = check_confidence_level(confidence_level)
+    recalibrator = StackedRecalibrator() if recalibrator is None else recalibrator
+    for method in ("fit", "predict_proba"):
+        if not hasattr(recalibrator, method):
+            raise TypeError(f"recalibrator must have fit and predict_proba, but {recalibrator!r} has no {method}.")
+    data = check_scored_labels(y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+    codes = data.labels.astype(np.intp)
+    columns = data.scores.reshape(len(codes), -1)
+    folds = cross_validation_folds(cv, columns, codes, data.sample_weight)
+    gains = np.array([_gains(recalibrator, fold, columns, codes, LOSSES[loss]) for fold in folds])
+    weight = None if data.sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
+    out_of_fold = np.concatenate([gain[fold.test] for gain, fold in zip(gains, folds, strict=True)])
+    mean, total = np.average(out_of_fold, weights=weight), len(codes) if weight is None else weight.sum()
+    variance = np.average((out_of_fold - mean) ** 2, weights=weight)
+    # Each pair of rows teaches and tests one another, in turns: the noise of the fits counts twice. That of a row's
+    # gain is the jackknife's, over the fits without one fold each.
+    variance += np.average((len(folds) - 1) * gains.var(axis=0), weights=data.sample_weight)
+    width = ndtri((1 + level) / 2) * np.sqrt(variance / max(total - 1, 1))
+    return IntervalEstimate(*map(float, (mean, mean - width, mean + width)))
+
+
+def _gains(recalibrator, fold, scores, codes, loss):
+    """Return how much less each row loses once it is recalibrated by the training rows of a fold."""
+    if len(np.unique(codes[fold.train])) < 2:
+        return np.zeros(len(codes))
+    fitted = clone(recalibrator)
+    names = [name for name in fitted.get_params() if name == "classes" or name.endswith("__classes")]
+    fitted.set_params(**dict.fromkeys(names, np.arange(max(scores.shape[1], 2))))
+    weight = {} if fold.train_weight is None else {"sample_weight": fold.train_weight}
+    recalibrated = fitted.fit(scores[fold.train], codes[fold.train], **weight).predict_proba(scores)
+    if scores.shape[1] == 1:
+        scores, recalibrated, codes = scores[:, 0], recalibrated[:, 1], codes == 1
+    return loss(scores, codes) - loss(recalibrated, codes)
+
+
+def _scorer(objective):
+    if callable(objective):
+        return objective
+    return get_scorer(objective) if objective in get_scorer_names() else get_sklearn_scorer(objective)
 
 
 def _fold_scores(cv_results, name):

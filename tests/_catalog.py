@@ -72,6 +72,7 @@ _OPTIONS = {
     "validity_curve": {"epsilons": [0.013, 0.077, 0.239, 0.613]},  # its own differ by rounding
     "calibration_error_interval": {"binning": 3, "n_resamples": 20, "random_state": 0},
     "calibration_test": {"n_resamples": 20, "random_state": 0},
+    "recalibration_gain": {"recalibrator": skcalib.PlattScaling(), "cv": 2},
 }
 
 

@@ -28,7 +28,7 @@ def get_scorer_names():
 
 
 def get_scorer(name, **options):
-    """Return a scikit-learn scorer for a calibration error, larger being better.
+    """Return a scikit-learn scorer for a calibration error or a proper score, larger being better.
 
     Unlike ``make_scorer(metric, response_method="predict_proba")`` it takes the classes from the estimator. So it
     works with labels of any type, on a fold in which a class is missing, and where the estimator has never seen a
@@ -38,7 +38,8 @@ def get_scorer(name, **options):
     ----------
     name : str
         One of `get_scorer_names()`. "neg_squared_calibration_error" is minus the signed debiased square, whose mean
-        over folds is unbiased and which does not tie at zero: recommended for searches.
+        over folds is unbiased and which does not tie at zero: recommended for searches. "neg_brier_score" and
+        "neg_log_loss" are the proper scores, which work where scikit-learn's give NaN.
     **options : dict
         Options of the metric, such as ``binning=20`` or ``pos_label="yes"``; two classes have the second one as the
         positive class by default.

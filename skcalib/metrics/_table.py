@@ -13,6 +13,7 @@ from skcalib.metrics._bin_free import (
 )
 from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
 from skcalib.metrics._groupwise import groupwise_calibration_error
+from skcalib.metrics._proper_scores import brier_score, log_loss
 from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
 from skcalib.metrics._sweep import sweep_calibration_error
 
@@ -69,6 +70,11 @@ METRICS = {
 }
 
 
+# Proper scores are no calibration errors; scikit-learn's scorers of these names fail for labels that are strings and
+# for a fold in which a class is missing.
+_PROPER_SCORES = {"neg_brier_score": (brier_score, {}), "neg_log_loss": (log_loss, {})}
+
+
 def metric_of(function):
     """Return the row of a function, None for one that is not of this library."""
     return next((row for row in METRICS.values() if row.function is function), None)
@@ -76,8 +82,9 @@ def metric_of(function):
 
 def scorers():
     """Return (function, options) of every scorer by its name."""
-    return {
+    errors = {
         name: (row.function, options)
         for key, row in METRICS.items()
         for name, options in (row.scorers or {f"neg_{key}": {}}).items()
     }
+    return errors | _PROPER_SCORES
