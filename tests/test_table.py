@@ -1,12 +1,8 @@
 """The table of metrics: each calibration error has its row, its limits and its scorers."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-import skcalib
 from skcalib import metrics
 from skcalib.metrics._table import METRICS, metric_of, scorers
 
@@ -50,18 +46,3 @@ def test_scorers_are_those_of_the_table():
     assert set(scorers()) <= set(metrics.get_scorer_names())
     for name, row in METRICS.items():
         assert any(function is row.function for function, _ in scorers().values()), name
-
-
-def test_a_new_metric_is_one_file_one_export_one_row_and_its_test():
-    # The files that name an error without need for it would each be one more to touch for the next one.
-    package = Path(skcalib.__file__).parent
-    naming = {
-        path.relative_to(package).as_posix()
-        for path in package.rglob("*.py")
-        if re.search(r"\bkuiper_calibration_error\b", path.read_text("utf-8"))
-    }
-    assert {name for name in naming if name.startswith("metrics/")} - {"metrics/_tests.py"} == {
-        "metrics/__init__.py",
-        "metrics/_bin_free.py",
-        "metrics/_table.py",
-    }
