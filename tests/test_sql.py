@@ -7,7 +7,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 import skcalib
-from skcalib.export import to_sql
+from skcalib.export import to_sql, to_sql_table
 
 duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
 every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
@@ -190,3 +190,44 @@ def test_texts_that_engines_would_refuse():
     fitted = skcalib.HistogramBinning(binning=20_000).fit(scores, np.arange(20_000) % 2)
     with refused(ValueError, "HistogramBinning", "characters", "to_sql_table"):
         to_sql(fitted)
+
+
+@pytest.mark.parametrize(
+    "recalibrator",
+    [
+        skcalib.IsotonicCalibration(),
+        skcalib.HistogramBinning(40),
+        skcalib.UniformMassBinning(7),
+        skcalib.VennAbers(),
+        skcalib.VennAbers(max_groups=9),
+        skcalib.HistogramBinning(1),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("input", ["probability", "logit"])
+def test_tables_of_pieces(recalibrator, input):
+    scores, y = _two_class_rows()
+    new = [*_scores_at(clone(recalibrator).fit(scores, y)), None, np.nan, np.inf]
+    if input == "logit":
+        scores, new = 8 * scores - 4, [*new, -1e100, 900.0, *(8 * scores - 4)]
+    fitted = clone(recalibrator).set_params(input=input).fit(scores, y)
+    is_score = [one is not None and np.isfinite(one) for one in new]
+    table = to_sql_table(fitted, table='pieces"', score="s", dialect="duckdb")
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (n INTEGER, s DOUBLE)")
+    connection.executemany("INSERT INTO t VALUES (?, ?)", list(enumerate(new)))
+    connection.execute(table.create)
+    found = connection.execute(f"SELECT {table.expression} FROM t {table.join} ORDER BY n").fetchall()
+    found = np.array([np.nan if value is None else value for (value,) in found])
+    valid = np.array(is_score)
+    close(found[valid], fitted.predict_proba(np.array(new, dtype=float)[valid])[:, 1])
+    assert len(found) == len(new)
+    assert np.isnan(found[~valid]).all()
+
+
+def test_tables_of_what_has_no_pieces():
+    fitted = skcalib.PlattScaling().fit(*_two_class_rows())
+    with refused(ValueError, "PlattScaling", "to_sql"):
+        to_sql_table(fitted)
+    with refused(ValueError, "table"):
+        to_sql_table(fitted, table="")

@@ -10,7 +10,8 @@ import pytest
 from _catalog import public_recalibrators
 from _golden_recalibrators import golden_recalibrators
 
-from skcalib.export import to_dict, to_onnx, to_sql
+import skcalib
+from skcalib.export import to_dict, to_onnx, to_sql, to_sql_table
 
 GOLDEN = golden_recalibrators()
 every_golden = pytest.mark.parametrize("golden", GOLDEN, ids=str)
@@ -56,6 +57,15 @@ def query(golden, dialect, table="t"):
     return f"SELECT {', '.join(f'{text} AS c{i}' for i, text in enumerate(texts))} FROM {table} ORDER BY n"
 
 
+def table_of(golden, dialect):
+    """Return the map as a table of pieces and the SELECT that joins it, None for a map without pieces."""
+    kinds = skcalib.IsotonicCalibration, skcalib.HistogramBinning, skcalib.VennAbers
+    if golden.scores.shape[1] > 1 or not isinstance(golden.recalibrator, kinds):
+        return None
+    table = to_sql_table(golden.recalibrator, table="pieces", dialect=dialect)
+    return table.create, f"SELECT {table.expression} AS c FROM t {table.join} ORDER BY n"
+
+
 def columns(golden):
     return [names(golden)] if golden.scores.shape[1] == 1 else names(golden)
 
@@ -96,6 +106,10 @@ def test_duckdb():
         rows = [(n, *row) for n, row in enumerate(rows_of(golden))]
         connection.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(rows[0]))})", rows)
         compare(golden, connection.execute(query(golden, "duckdb")).fetchall())
+        if create_and_join := table_of(golden, "duckdb"):
+            connection.execute("DROP TABLE IF EXISTS pieces")
+            connection.execute(create_and_join[0])
+            compare(golden, connection.execute(create_and_join[1]).fetchall())
 
 
 def require(flag, found, reason):
@@ -120,6 +134,10 @@ def test_postgres():
             result = connection.execute(query(golden, "postgres").replace("%", "%%"))
             assert {column.type_display for column in result.description} == {"float8"}
             compare(golden, result.fetchall())
+            if create_and_join := table_of(golden, "postgres"):
+                connection.execute("DROP TABLE IF EXISTS pieces")
+                connection.execute(create_and_join[0])
+                compare(golden, connection.execute(create_and_join[1]).fetchall())
 
 
 @pytest.mark.slow
@@ -136,6 +154,9 @@ def test_spark():
             result = session.sql(query(golden, "spark"))
             assert {kind for _, kind in result.dtypes} == {"double"}
             compare(golden, [tuple(row) for row in result.collect()])
+            if create_and_join := table_of(golden, "spark"):
+                session.sql(create_and_join[0])
+                compare(golden, [tuple(row) for row in session.sql(create_and_join[1]).collect()])
     finally:
         session.stop()
 
@@ -145,3 +166,5 @@ def test_ansi_is_parsed_and_not_run():
     for golden in GOLDEN:
         parsed = sqlglot.parse_one(query(golden, "ansi"))
         assert len(parsed.expressions) == golden.scores.shape[1]
+        for text in table_of(golden, "ansi") or ():
+            sqlglot.parse_one(text)

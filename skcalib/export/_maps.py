@@ -37,7 +37,7 @@ from skcalib.export._nodes import (
 )
 from skcalib.recalibrators._stacked import Uncalibrated
 
-__all__ = ["CalibrationMap", "calibration_map"]
+__all__ = ["CalibrationMap", "calibration_map", "exportable_classes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -434,3 +434,8 @@ _OTHERS = {
     methods.GroupwiseRecalibrator: _groupwise,
     methods.StackedRecalibrator: _stacked,
 }
+
+
+def exportable_classes():
+    """Return the classes of recalibrators that have a map."""
+    return [kind for kind in (*_BINARY, *_LOGITS, *_OTHERS) if kind is not Uncalibrated]

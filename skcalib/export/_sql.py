@@ -104,12 +104,16 @@ def _n_columns(recalibrator, columns, score):
     raise ValueError(f"score must name {wanted}, found {score!r}.")
 
 
+def valid_score(given, input):
+    """Return the two conditions under which a score is valid: NULL and NaN do not meet both."""
+    low, high = (0.0, 1.0) if input == "probability" else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
+    return [f"{given}>={number(low)}", f"{given}<={number(high)}"]
+
+
 def _valid(as_map, given, dialect):
-    """Return the conditions under which a row is valid: NULL and NaN meet none of them."""
-    low, high = (0.0, 1.0) if as_map.input == "probability" else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
+    """Return the conditions under which a row is valid."""
     for text in given:
-        yield f"{text}>={number(low)}"
-        yield f"{text}<={number(high)}"
+        yield from valid_score(text, as_map.input)
     if as_map.input == "probability" and len(given) > 1:
         yield f"ABS({'+'.join(given)}-1e0)<={number(_ROUNDING)}"
     if as_map.group_key is not None:

@@ -1,0 +1,123 @@
+"""Converters for skl2onnx: a pipeline that ends with a recalibrator becomes one graph."""
+
+import numpy as np
+
+from skcalib.cross_fitting import CrossFittedClassifier
+from skcalib.export._maps import exportable_classes
+from skcalib.export._onnx import graph_of
+
+__all__ = ["register_skl2onnx_converters"]
+
+# What skl2onnx lets callers choose for classifiers.
+_CLASSIFIER_OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [True, False]}
+
+
+def register_skl2onnx_converters():
+    """Tell skl2onnx, in this process, how to convert this package's estimators.
+
+    After that `skl2onnx.to_onnx` converts a recalibrator by itself and a `Pipeline` of a `CrossFittedClassifier` and a
+    recalibrator in one call. Like any classifier, a recalibrator then has two outputs: labels and probabilities.
+
+    Raises
+    ------
+    ImportError
+        If the package skl2onnx is not installed.
+
+    See Also
+    --------
+    to_onnx : The graph of a recalibrator alone, without skl2onnx.
+
+    Notes
+    -----
+    The classifier inside a `CrossFittedClassifier` is converted by its own converter, which computes in float32 for
+    float32 rows, and must have `predict_proba`. Columns that are passed through are not converted.
+
+    Examples
+    --------
+    >>> import skl2onnx  # doctest: +SKIP
+    >>> from skcalib.export import register_skl2onnx_converters
+    >>> register_skl2onnx_converters()  # doctest: +SKIP
+    >>> model = skl2onnx.to_onnx(pipeline, X[:1])  # doctest: +SKIP
+    """
+    try:
+        from skl2onnx import update_registered_converter
+        from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
+    except ImportError:
+        raise ImportError("register_skl2onnx_converters needs the package skl2onnx: pip install skl2onnx.") from None
+    for cls in exportable_classes():
+        update_registered_converter(
+            cls,
+            f"Skcalib{cls.__name__}",
+            calculate_linear_classifier_output_shapes,
+            _convert_recalibrator,
+            options=_CLASSIFIER_OPTIONS,
+        )
+    update_registered_converter(
+        CrossFittedClassifier, "SkcalibCrossFittedClassifier", _shape_of_scores, _convert_cross_fitted
+    )
+
+
+def _float_type(variable):
+    """Return the type of a pipeline's variable: "float64" for doubles, else "float32"."""
+    return "float64" if type(variable.type).__name__ == "DoubleTensorType" else "float32"
+
+
+def _convert_recalibrator(scope, operator, container):
+    from onnx import TensorProto
+
+    recalibrator, opset = operator.raw_operator, container.target_opset
+    scores, label, probabilities = operator.inputs[0], operator.outputs[0], operator.outputs[1]
+    graph = graph_of(recalibrator, _float_type(scores), opset, scores.full_name, probabilities.full_name)
+    column = _column(graph, recalibrator, probabilities.full_name)
+    numbers = {"float64": TensorProto.DOUBLE, "int64": TensorProto.INT64}
+    for name, array in graph.constants.items():
+        container.add_initializer(name, numbers[array.dtype.name], array.shape, array.ravel().tolist())
+    for name, inputs, output, attributes in graph.nodes:
+        node = scope.get_unique_operator_name(name)
+        container.add_node(name, inputs, [output], op_version=opset, name=node, **attributes)
+    _add_labels(scope, container, recalibrator.classes_, column, label.full_name)
+
+
+def _column(graph, recalibrator, probabilities):
+    """Return the column of the class that `predict` returns: of methods that keep decisions that of the scores."""
+    inner = getattr(recalibrator, "pooled_recalibrator_", recalibrator)
+    if not inner._keeps_decisions:
+        return graph.add("ArgMax", probabilities, axis=1, keepdims=0)
+    if graph.as_map.scores.width > 1:
+        return graph.add("ArgMax", graph.scores, axis=1, keepdims=0)
+    tie = graph.constant(0.0 if graph.as_map.input == "logit" else 0.5)
+    column = graph.add("Cast", graph.add("Greater", graph.scores, tie), to=7)
+    return graph.add("Reshape", column, graph.integer([-1]))
+
+
+def _add_labels(scope, container, classes, column, output):
+    """Look up the label of each row's column."""
+    from onnx import TensorProto
+
+    are_strings = classes.dtype.kind in "UO"
+    name = scope.get_unique_variable_name("classes")
+    if are_strings:
+        container.add_initializer(name, TensorProto.STRING, [len(classes)], [str(one).encode() for one in classes])
+    else:
+        container.add_initializer(name, TensorProto.INT64, [len(classes)], classes.astype(np.int64).tolist())
+    node = scope.get_unique_operator_name("Gather")
+    container.add_node("Gather", [name, column], [output], op_version=container.target_opset, name=node, axis=0)
+
+
+def _shape_of_scores(operator):
+    variable = operator.inputs[0]
+    operator.outputs[0].type = type(variable.type)([variable.type.shape[0], len(operator.raw_operator.classes_)])
+
+
+def _convert_cross_fitted(scope, operator, container):
+    from skl2onnx.algebra.onnx_operator import OnnxSubEstimator
+    from skl2onnx.algebra.onnx_ops import OnnxIdentity
+
+    fitted, opset = operator.raw_operator, container.target_opset
+    if fitted.response_method_ != "predict_proba" or fitted.passthrough is not False:
+        raise ValueError(
+            "CrossFittedClassifier is converted where its scores are those of predict_proba and no column is passed "
+            f"through, found response_method {fitted.response_method_!r} and passthrough={fitted.passthrough!r}."
+        )
+    model = OnnxSubEstimator(fitted.estimator_, operator.inputs[0], op_version=opset)
+    OnnxIdentity(model[1], op_version=opset, output_names=operator.outputs[:1]).add_to(scope, container)

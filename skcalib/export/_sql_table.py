@@ -1,0 +1,124 @@
+"""Step functions and broken lines of many pieces as a table of SQL, to be joined to the scores."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+import skcalib.export._nodes as nodes
+from skcalib.export._maps import calibration_map
+from skcalib.export._sql import check_score_names, valid_score
+from skcalib.export._sql_text import case, clamped, dialect_named, number
+
+__all__ = ["SqlTable", "to_sql_table"]
+
+_CELLS_PER_PIECE = 2
+
+
+class SqlTable(NamedTuple):
+    """Three texts: what makes the table, what joins it to a table of scores, and what then is the probability."""
+
+    create: str
+    join: str
+    expression: str
+
+
+def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"):
+    """Return a piecewise map of one score as a table of its pieces, for maps that a CASE is too long or too slow for.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator
+        A fitted `IsotonicCalibration`, `HistogramBinning`, `UniformMassBinning` or `VennAbers` for two classes.
+    table : str, default="calibration"
+        Name of the table to be made.
+    score : str, default="p"
+        The column of the positive class's probability (its log-odds with ``input="logit"``).
+    dialect : {"ansi", "duckdb", "spark", "postgres"}, default="ansi"
+        Whose SQL. Spark gets a temporary view.
+
+    Returns
+    -------
+    texts : SqlTable
+        Named tuple ``(create, join, expression)``: run ``create`` once, then
+        ``SELECT *, {expression} AS calibrated FROM my_scores {join}``. Every row is kept once.
+
+    Raises
+    ------
+    ValueError
+        If the map does not consist of pieces of one score.
+
+    See Also
+    --------
+    to_sql : One expression and no table.
+
+    Notes
+    -----
+    The range of the scores is divided into cells of equal width, a power of two, so that the cell of a score is exact.
+    Engines join on equal cells, which is fast, and then compare the score to the ends of the few pieces there.
+
+    Examples
+    --------
+    >>> from skcalib import IsotonicCalibration
+    >>> from skcalib.export import to_sql_table
+    >>> isotonic = IsotonicCalibration().fit([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
+    >>> to_sql_table(isotonic, dialect="duckdb").create[:46]
+    'CREATE TABLE "calibration" AS SELECT * FROM (V'
+    """
+    dialect = dialect_named(dialect)
+    columns = check_score_names(score)
+    if len(columns) != 1 or not isinstance(table, str) or not table:
+        raise ValueError(f"score and table must each be one name, found {score!r} and {table!r}.")
+    as_map = calibration_map(recalibrator)
+    pieces = as_map.output
+    if not isinstance(pieces, nodes.Pieces) or pieces.of is not as_map.scores or len(as_map.classes) > 2:
+        raise ValueError(
+            f"{type(recalibrator).__name__} does not consist of pieces of one score of two classes: use to_sql."
+        )
+    given = dialect.as_double(dialect.identifier(columns[0]))
+    low, high, scale = _cells(pieces.cuts, as_map.input)
+    rows = _rows(pieces, low, high, scale)
+    names = _names(dialect, pieces.coefficients.shape[1])
+    own = [f"{dialect.identifier(table)}.{name}" for name in names]
+    cell = f"FLOOR({clamped(given, low, high)}*{number(scale)})"
+    join = f"LEFT JOIN {dialect.identifier(table)} ON {own[0]}={cell} AND {own[1]}<{given} AND {own[2]}>={given}"
+    value = own[-1]
+    for name in own[-2:3:-1]:
+        value = f"({value})*({given}-{own[3]})+{name}"
+    expression = case([(" AND ".join(valid_score(given, as_map.input)), value)])
+    return SqlTable(_create(dialect, table, names, rows), join, expression)
+
+
+def _cells(cuts, input):
+    """Return the range that is divided into cells, and how many of them one unit holds: a power of two."""
+    low, high = (0.0, 1.0) if input == "probability" else (min(cuts, default=0.0), max(cuts, default=1.0))
+    width = high - low if high > low else 1.0
+    wanted = max(_CELLS_PER_PIECE * len(cuts), 1) / width
+    return float(low), float(high), 2.0 ** np.ceil(np.log2(wanted))
+
+
+def _rows(pieces, low, high, scale):
+    """Return (cell, above, up to, origin, coefficients...) of each piece in each cell that it reaches."""
+    beyond = 2 * max(abs(low), abs(high), 1e100)
+    above, up_to = np.append(-beyond, pieces.cuts), np.append(pieces.cuts, beyond)
+    first = np.floor(np.clip(np.nextafter(above, np.inf), low, high) * scale)
+    last = np.floor(np.clip(up_to, low, high) * scale)
+    n_cells = (last - first).astype(int) + 1
+    piece = np.repeat(np.arange(len(above)), n_cells)
+    step = np.arange(n_cells.sum()) - np.repeat(np.cumsum(n_cells) - n_cells, n_cells)
+    cell = first[piece] + step
+    return np.column_stack((cell, above[piece], up_to[piece], pieces.origins[piece], pieces.coefficients[piece]))
+
+
+def _names(dialect, n_coefficients):
+    names = ["cell", "above", "up_to", "origin", *(f"coefficient_{j}" for j in range(n_coefficients))]
+    return [dialect.identifier(f"calibration_{name}") for name in names]
+
+
+def _create(dialect, table, names, rows):
+    texts = [[number(value) for value in row] for row in rows.tolist()]
+    texts[0] = [dialect.as_double(text) for text in texts[0]]  # which gives the columns their type
+    values = ", ".join(f"({','.join(row)})" for row in texts)
+    made = "CREATE OR REPLACE TEMPORARY VIEW" if dialect.name == "spark" else "CREATE TABLE"
+    end = " WITH DATA" if dialect.name == "ansi" else ""
+    listed = ", ".join(names)
+    return f"{made} {dialect.identifier(table)} AS SELECT * FROM (VALUES {values}) AS pieces ({listed}){end}"
