@@ -13,6 +13,7 @@ from scipy.special import softmax
 
 import skcalib
 from skcalib.export import from_dict, to_dict
+from skcalib.export._maps import score_width
 
 PATH = Path(__file__).with_name("golden_recalibrators.json")
 # Those that float32 holds (or rounds to 0 or 1), so that both types see the same scores.
@@ -70,6 +71,11 @@ class Golden(NamedTuple):
     probabilities: np.ndarray
     document: dict
 
+    @property
+    def alone(self):
+        """The scores without a column of features."""
+        return self.scores[:, : score_width(self.recalibrator)]
+
     def __str__(self):
         return f"{self.recalibrator} for {len(self.recalibrator.classes_)} classes"
 
@@ -106,6 +112,9 @@ def _fitted():
     new = np.array(
         [[0.5, 0.25, 0.25], [0.125, 0.5, 0.375], [0, 0, 1], [0, 0.5, 0.5], [2.0**-20, 2.0**-20, 1 - 2.0**-19]]
     )
+    features = np.array([[0.25, 1], [0.75, 0]])
+    multicalibrated = skcalib.MulticalibratedRecalibrator(PLATT(), features=1, max_rounds=0)
+    yield multicalibrated.fit(np.column_stack((scores, np.arange(len(y)) % 2)), y), features, None
     for recalibrator in MANY_CLASSES:
         yield recalibrator.fit(softmax(logits, axis=1), classes), new, None
     scaled = skcalib.MatrixScaling(input="logit").fit(logits, classes)

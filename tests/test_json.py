@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 
 import skcalib
 from skcalib.binning import EqualMass, FixedEdges, InformationPreserving, MinimumMass, MonotonicSweep, UniqueScores
-from skcalib.export import from_dict, to_dict
+from skcalib.export import from_dict, to_dict, to_sql
 
 every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
 
@@ -60,7 +60,8 @@ def test_many_classes(recalibrator, input):
 
 
 def test_every_public_recalibrator_is_covered():
-    here = {type(one) for one in RECALIBRATORS} | {skcalib.GroupwiseRecalibrator}
+    here = {type(one) for one in RECALIBRATORS}
+    here |= {skcalib.GroupwiseRecalibrator, skcalib.MulticalibratedRecalibrator}
     assert public_recalibrators() - here == set()
 
 
@@ -134,7 +135,7 @@ def test_parameters_of_all_kinds():
 
 def test_infinities_are_texts():
     scores, y = two_class_rows()
-    document = to_dict(skcalib.UniformMassBinning(3, input="logit").fit(scores, y))
+    document = to_dict(skcalib.UniformMassBinning(3, input="logit").fit(9 * scores - 4, y))
     assert document["fitted"]["bin_edges_"]["array"][0] == "-inf"
     assert document["fitted"]["bin_edges_"]["array"][-1] == "inf"
 
@@ -172,6 +173,22 @@ def test_names_of_columns():
     back = there_and_back(fitted)
     np.testing.assert_array_equal(back.predict_proba(table), fitted.predict_proba(table))
     assert back.feature_names_in_.tolist() == ["p", "site"]
+
+
+def test_multicalibration_without_rounds():
+    scores, y = two_class_rows(400)
+    X = np.column_stack((scores, np.arange(len(y)) % 2))
+    fitted = skcalib.MulticalibratedRecalibrator(features=1, max_rounds=0).fit(X, y)
+    back = there_and_back(fitted)
+    np.testing.assert_array_equal(back.predict_proba(X), fitted.predict_proba(X))
+    y = np.where(X[:, 1] == 1, y, ~y)
+    corrected = skcalib.MulticalibratedRecalibrator(features=[1], max_rounds=2, cv=2, learning_rate=0.3).fit(X, y)
+    assert corrected.n_rounds_ > 0
+    with refused(ValueError, "MulticalibratedRecalibrator", "rounds"):
+        to_dict(corrected)
+    with refused(ValueError, "MulticalibratedRecalibrator", "rounds"):
+        to_sql(corrected)
+    assert to_sql(fitted) == to_sql(fitted.recalibrator_)
 
 
 # What is not written.

@@ -150,9 +150,12 @@ class _Encoder:
 
     def _fitted(self, estimator, attributes, where):
         state = STATES[type(estimator).__name__]
-        for name, derive in state.derived.items():
-            if not _equal(derive(estimator), attributes.pop(name)):
-                raise ValueError(f"{where} cannot be written: its parameters changed since the fit. Fit again.")
+        if "_fitted_params_" in state.derived and not _same_parameters(estimator):
+            raise ValueError(f"{where} cannot be written: its parameters changed since the fit. Fit again.")
+        if getattr(estimator, "n_rounds_", 0) > 0:
+            raise ValueError(f"{where} cannot be written as JSON: it made {estimator.n_rounds_} rounds of corrections.")
+        for name in state.derived:
+            del attributes[name]
         own, parts = attributes, attributes.pop(_PARTS, None)
         if parts is not None:  # the lists with one entry a class follow from them
             own = {name: value for name, value in own.items() if name not in state.part}
@@ -304,11 +307,10 @@ class _Decoder:
             raise Defect(where, f"has the unknown key {sorted(map(str, unknown))[0]!r:.80}")
 
 
-def _equal(one, other):
-    """Return whether two lists, or two dicts of parameters, are equal."""
-    if not isinstance(one, dict):
-        return one == other
-    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+def _same_parameters(fitted):
+    """Return whether the parameters are those of the fit, as far as its certificate depends on them."""
+    now, then = fitted._promised_params(), fitted._fitted_params_
+    return now.keys() == then.keys() and all(np.array_equal(now[name], then[name]) for name in now)
 
 
 def _check_same_labels(estimator):
@@ -329,8 +331,8 @@ def _tried(function, where):
 def _probe(fitted, where):
     """Predict scores of all sizes: probabilities must come out."""
     n_classes = len(fitted.classes_)
-    if isinstance(fitted, recalibrators.GroupwiseRecalibrator):
-        return  # its members were probed, and how a row finds its group takes no numbers
+    if isinstance(fitted, recalibrators.GroupwiseRecalibrator | recalibrators.MulticalibratedRecalibrator):
+        return  # their members were probed, and take the scores as they are
     widths = (1, 2) if n_classes == 2 else (n_classes,)
     if n_classes < 2 or fitted.n_features_in_ not in widths:
         raise Defect(where, f"has {n_classes} classes and {fitted.n_features_in_} columns of scores")

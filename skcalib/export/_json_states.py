@@ -11,6 +11,8 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from sklearn.base import BaseEstimator
 
+from skcalib.recalibrators._feature_columns import FeatureColumns
+
 __all__ = ["COMMON", "STATES", "State", "count", "labels", "names"]
 
 _ROUNDING = 1e-6
@@ -240,6 +242,24 @@ def _promised(fitted):
     return copy.deepcopy(fitted._promised_params())
 
 
+def _global_map(fitted, _):
+    _same_classes(fitted, fitted.recalibrator_)
+    if fitted.n_rounds_ != 0:
+        raise ValueError(f"n_rounds_ must be 0, found {fitted.n_rounds_}")
+    n_features = 1 if isinstance(fitted.features, str | int) else len(fitted.features)
+    width = fitted.recalibrator_.n_features_in_ + n_features
+    if fitted.n_features_in_ != width:
+        raise ValueError(f"n_features_in_ must be {width}, found {fitted.n_features_in_}")
+
+
+def _no_columns(_):
+    return FeatureColumns()  # which nothing is asked of where there are no rounds
+
+
+def _no_rounds(_):
+    return []
+
+
 def _same_length(name, values, length):
     if len(values) != length:
         raise ValueError(f"{name} must have {length} entries, found {len(values)}")
@@ -294,6 +314,11 @@ STATES = {
     ),
     "IsotonicCalibration": State({"score_knots_": knots, "probability_knots_": share_array}, check=_isotonic),
     "MatrixScaling": State({**_AFFINE, "coef_": matrix}, check=_ONE_A_CLASS),
+    "MulticalibratedRecalibrator": State(
+        {"gains_": number_array, "n_rounds_": count, "recalibrator_": fitted, "_seed": count},
+        check=_global_map,
+        derived={"_columns": _no_columns, "_rounds": _no_rounds},
+    ),
     "PlattScaling": State({"slope_": number, "intercept_": number}),
     "PriorShift": State({"train_prior_": share_array, "target_prior_": share_array}, check=_priors),
     "QuadraticScaling": State(

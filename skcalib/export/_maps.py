@@ -37,7 +37,7 @@ from skcalib.export._nodes import (
 )
 from skcalib.recalibrators._stacked import Uncalibrated
 
-__all__ = ["CalibrationMap", "calibration_map", "exportable_classes"]
+__all__ = ["CalibrationMap", "calibration_map", "classes_of_scores_alone", "score_width"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,6 +393,15 @@ def _groupwise(fitted, scores):
     return Choice(*_group_choice(fitted, scores, cases, pooled))
 
 
+def _multicalibrated(fitted, scores):
+    if fitted.n_rounds_ > 0:
+        raise ValueError(
+            f"MulticalibratedRecalibrator cannot be written outside Python: it made {fitted.n_rounds_} rounds of "
+            "corrections by trees. Only one without rounds can."
+        )
+    return _output(fitted.recalibrator_, scores)
+
+
 def _group_choice(fitted, scores, cases, pooled):
     """Return the key that tells a row's group, and the cases that it chooses from."""
     if fitted._given_groups or (isinstance(fitted.groups, str) and fitted.groups != "predicted_class"):
@@ -432,10 +441,18 @@ _LOGITS = {
 }
 _OTHERS = {
     methods.GroupwiseRecalibrator: _groupwise,
+    methods.MulticalibratedRecalibrator: _multicalibrated,
     methods.StackedRecalibrator: _stacked,
 }
 
 
-def exportable_classes():
-    """Return the classes of recalibrators that have a map."""
-    return [kind for kind in (*_BINARY, *_LOGITS, *_OTHERS) if kind is not Uncalibrated]
+def classes_of_scores_alone():
+    """Return the classes of recalibrators that have a map and take scores alone, but for a column of groups."""
+    return [kind for kind in (*_BINARY, *_LOGITS, *_OTHERS) if kind is not methods.MulticalibratedRecalibrator]
+
+
+def score_width(recalibrator):
+    """Return how many columns of scores `fit` was given, columns of groups and features not counted."""
+    for name in ("pooled_recalibrator_", "recalibrator_"):
+        recalibrator = getattr(recalibrator, name, recalibrator)
+    return recalibrator.n_features_in_

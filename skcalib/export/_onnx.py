@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 import skcalib.export._nodes as nodes
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import PROBABILITY_CLIP
-from skcalib.export._maps import calibration_map
+from skcalib.export._maps import calibration_map, score_width
 
 __all__ = ["Graph", "graph_of", "to_onnx"]
 
@@ -80,8 +80,7 @@ def import_onnx():
 def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated"):
     """Return the `Graph` of a fitted recalibrator between an input and an output of these names."""
     check_is_fitted(recalibrator)
-    inner = getattr(recalibrator, "pooled_recalibrator_", recalibrator)
-    as_map = calibration_map(recalibrator, n_columns=inner.n_features_in_)
+    as_map = calibration_map(recalibrator, n_columns=score_width(recalibrator))
     if as_map.group_key is not None:
         raise ValueError(
             "GroupwiseRecalibrator with given groups has no form in ONNX: the graph takes scores alone. Write each one "

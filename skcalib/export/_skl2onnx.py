@@ -3,7 +3,7 @@
 import numpy as np
 
 from skcalib.cross_fitting import CrossFittedClassifier
-from skcalib.export._maps import exportable_classes
+from skcalib.export._maps import classes_of_scores_alone
 from skcalib.export._onnx import graph_of
 
 __all__ = ["register_skl2onnx_converters"]
@@ -44,7 +44,7 @@ def register_skl2onnx_converters():
         from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
     except ImportError:
         raise ImportError("register_skl2onnx_converters needs the package skl2onnx: pip install skl2onnx.") from None
-    for cls in exportable_classes():
+    for cls in classes_of_scores_alone():
         update_registered_converter(
             cls,
             f"Skcalib{cls.__name__}",
