@@ -27,6 +27,7 @@ from skcalib.guarantees import (
     marginal_epsilon,
     max_n_bins,
     min_n_samples,
+    per_class_temperature_bound,
     plugin_square_bound,
     sample_split_epsilon,
     uniform_mass_certificate,
@@ -360,6 +361,27 @@ def test_temperature_constants():
     assert bound == pytest.approx(expected, rel=1e-12)
 
 
+def test_per_class_temperature_bound_equals_its_parts():
+    n, n_classes, p_min, level = 900, 3, 0.1, 0.8
+    each = (1 - level) / 6
+    rows = max(m for m in range(n) if binom.cdf(m - 1, n, p_min) <= each)
+    expected = classwise_temperature_bound(rows, n_classes, 0.0, (0.5, 2.0), logit_range=4.0, confidence_level=1 - each)
+    bound = per_class_temperature_bound(n, n_classes, p_min, (0.5, 2.0), logit_range=4.0, confidence_level=level)
+    assert bound == pytest.approx(expected, rel=1e-12)
+
+
+def test_per_class_temperature_bound_follows_its_arguments():
+    def bound(n=5000, n_classes=4, p_min=0.1, bounds=(0.5, 2.0), logit_range=4.0, level=0.9):
+        return per_class_temperature_bound(n, n_classes, p_min, bounds, logit_range=logit_range, confidence_level=level)
+
+    assert bound(n=20_000) < bound() < bound(n=2000)
+    assert bound(p_min=0.25) < bound() < bound(p_min=0.01)
+    assert bound(level=0.5) < bound() < bound(level=0.99)
+    assert bound(bounds=(0.9, 1.1)) < bound() < bound(logit_range=8.0)
+    # a class that may have no rows: the range of the loss, log(1 + 3 e^8)
+    assert bound(p_min=1e-9) == pytest.approx(log(1 + 3 * exp(8)), rel=1e-12)
+
+
 # The finite-sample bounds: simulations
 
 
@@ -505,6 +527,25 @@ def test_temperature_bound_holds_for_every_temperature(deviation):
         largest = [np.where(near[:, None, :], sign * by_class, -inf).max(axis=2).sum(axis=1).max() for sign in (-1, 1)]
         worst.append(max(largest))
     bound = classwise_temperature_bound(n, n_classes, deviation, bounds, logit_range=3.0)
+    assert_at_most(np.array(worst) > bound, 0.1)
+    assert bound < 12 * np.quantile(worst, 0.9)
+
+
+def test_per_class_temperature_bound_covers():
+    """Every class at once, with the rarest class as rare as promised."""
+    rng = np.random.default_rng(4)
+    n, bounds, shares = 600, (0.5, 2.0), np.array([0.1, 0.3, 0.6])
+    grid = np.linspace(*bounds, 16)
+    logits = 3.0 * np.eye(3)  # one kind of row a class, so that the expected loss is exact
+    losses = logsumexp(grid[:, None, None] * logits, axis=2)[:, :, None] - grid[:, None, None] * logits  # (a, class, y)
+    truth = rng.dirichlet(np.ones(3), 3)
+    expected = (losses * truth).sum(axis=2)
+    bound = per_class_temperature_bound(n, 3, shares.min(), bounds, logit_range=3.0)
+    worst = []
+    for _ in range(400):
+        counts = np.array([rng.multinomial(rows, p) for rows, p in zip(rng.multinomial(n, shares), truth, strict=True)])
+        means = (losses * counts).sum(axis=2) / counts.sum(axis=1)
+        worst.append(np.abs(means - expected).max())
     assert_at_most(np.array(worst) > bound, 0.1)
     assert bound < 12 * np.quantile(worst, 0.9)
 
@@ -786,6 +827,13 @@ def test_choice_among_candidates_needs_to_be_declared():
         (lambda: classwise_scaling_bound(9, 2, -1, (1, 2), loss_lipschitz=1), ValueError, "max_deviation must be"),
         (
             lambda: classwise_temperature_bound(9, 1, 1, logit_range=1),
+            ValueError,
+            "n_classes must be .* at least 2",
+        ),
+        (lambda: per_class_temperature_bound(9, 2, 0.0, logit_range=1), ValueError, "p_min must be"),
+        (lambda: per_class_temperature_bound(9, 2, 0.6, logit_range=1), ValueError, "p_min must be"),
+        (
+            lambda: per_class_temperature_bound(9, 1, 0.6, logit_range=1),
             ValueError,
             "n_classes must be .* at least 2",
         ),

@@ -14,6 +14,7 @@ from skcalib.guarantees._finite_sample import (
     sample_split_epsilon,
 )
 from skcalib.guarantees._frequencies import event_frequency_interval, well_balanced_alpha
+from skcalib.guarantees._per_class import per_class_temperature_bound
 from skcalib.guarantees._uniform_mass import (
     conditional_epsilon,
     expected_error_bound,
@@ -35,6 +36,7 @@ __all__ = [
     "marginal_epsilon",
     "max_n_bins",
     "min_n_samples",
+    "per_class_temperature_bound",
     "plugin_square_bound",
     "sample_split_epsilon",
     "uniform_mass_certificate",
