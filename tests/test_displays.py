@@ -776,3 +776,10 @@ def test_estimator_bias_of_a_fitted_model():
         display.plot(kind="bars")
     with pytest.raises(ValueError, match="about one event"):
         EstimatorBiasDisplay.from_predictions(y, np.full(len(y), 0.5), multiclass="marginal")
+
+
+@pytest.mark.parametrize("display", [BinCountDisplay, EstimatorBiasDisplay])
+def test_displays_without_weights_say_so(display):
+    y, scores = _scores(300)
+    with pytest.raises(TypeError, match=f"{display.__name__} takes no sample_weight"):
+        display.from_predictions(y, scores, sample_weight=np.ones(300))

@@ -3,11 +3,13 @@
 import gzip
 import io
 import json
+import os
 import re
 import subprocess
 import sys
 from html.parser import HTMLParser
 from importlib.util import find_spec
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -492,7 +494,7 @@ def test_missing_file_few_rows_and_a_folder(tmp_path, capsys):
     for path, message in (
         (tmp_path / "none.csv", "there is no file"),
         (short, "has 2 rows; a report takes at least 10."),
-        (tmp_path, "cannot be read"),
+        (tmp_path, "is a folder"),
     ):
         assert main(["report", str(path), "--label", "y", "--score", "p", "--json"]) == 2
         err = capsys.readouterr().err
@@ -555,3 +557,71 @@ def test_help_imports_nothing_heavy():
         "sys.exit('matplotlib' in sys.modules or 'skcalib.displays' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+
+
+# --- what a table may hold ----------------------------------------------------------------------------------
+
+
+def _csv(path, header, rows):
+    path.write_text("\n".join([",".join(header), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return str(path)
+
+
+def test_the_input_is_never_overwritten(tmp_path, capsys):
+    rows = [(k % 2, 0.1 + 0.8 * (k % 2)) for k in range(20)]
+    path = _csv(tmp_path / "x.csv", ["y", "p"], rows)
+    before = (tmp_path / "x.csv").read_bytes()
+    assert main(["report", path, "--label", "y", "--score", "p", "-o", str(tmp_path / "." / "x.csv")]) == 2
+    assert "is the input" in capsys.readouterr().err
+    assert (tmp_path / "x.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize("reader", ["pandas", "plain"])
+def test_two_columns_of_one_name_are_refused(tmp_path, monkeypatch, reader):
+    if reader == "plain":
+        monkeypatch.setattr("skcalib._report._reader.find_spec", lambda name: None)
+    path = _csv(tmp_path / "x.csv", ["y", "p", "p"], [(0, 0.1, 0.9), (1, 0.9, 0.1)])
+    with pytest.raises(ReportError, match="has 2 columns called 'p'"):
+        read_columns(path, ["y", "p"])
+    assert read_columns(path, ["y"])["y"].tolist() == [0, 1]  # the other column is not asked for
+
+
+@pytest.mark.parametrize("reader", ["pandas", "plain"])
+def test_words_that_look_missing_are_words(tmp_path, monkeypatch, reader):
+    if reader == "plain":
+        monkeypatch.setattr("skcalib._report._reader.find_spec", lambda name: None)
+    else:
+        pytest.importorskip("pandas", reason="the other reader")
+    path = _csv(tmp_path / "x.csv", ["y", "p", "country"], [("NA", 0.1, "NA"), ("None", "NA", "DE"), ("NA", 0.3, "")])
+    columns = read_columns(path, ["y", "p", "country"], words=("y", "country"))
+    assert columns["y"].tolist() == ["NA", "None", "NA"]
+    assert columns["country"].tolist() == ["NA", "DE", None]
+    assert np.isnan(columns["p"][1])
+
+
+def test_booleans_are_named_in_any_case(tmp_path):
+    rows = [(k % 2 == 0, 0.1 + 0.8 * (k % 2 == 0)) for k in range(20)]
+    path = _csv(tmp_path / "x.csv", ["y", "p"], rows)
+    for positive, events in (("true", 10), ("TRUE", 10), ("False", 10)):
+        table = read_table(path, label="y", scores=["p"], positive=positive)
+        assert table.y.sum() == events
+        assert table.y[0] == (positive.lower() == "true")
+
+
+def test_a_pipe_and_a_folder(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=lambda: pipe.write_text("y,p\n1,0.5\n0,0.25\n"))
+    writer.start()
+    assert read_columns(pipe, ["p"])["p"].tolist() == [0.5, 0.25]
+    writer.join()
+    with pytest.raises(ReportError, match="is a folder"):
+        read_columns(tmp_path, ["p"])
+
+
+def test_the_index_that_pandas_wrote_is_a_column(tmp_path):
+    pd = pytest.importorskip("pandas", reason="writes the file")
+    pytest.importorskip("pyarrow", reason="writes the file")
+    pd.DataFrame({"p": [0.5, 0.25]}, index=pd.Index([1, 0], name="y")).to_parquet(tmp_path / "x.parquet")
+    columns = read_columns(tmp_path / "x.parquet", ["y", "p"])
+    assert (columns["y"].tolist(), columns["p"].tolist()) == ([1, 0], [0.5, 0.25])

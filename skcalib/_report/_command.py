@@ -4,6 +4,7 @@ import json
 import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from threading import Timer
 
 __all__ = ["add_report_command", "run_report"]
@@ -54,6 +55,9 @@ def _report(arguments):
     output = arguments.output or (None if arguments.json else "report.html")
     if output is not None and find_spec("matplotlib") is None:
         raise ReportError('the pictures need matplotlib: pip install "skcalib[report]", or ask for --json.')
+    if output is not None and Path(output).exists() and Path(arguments.file).exists():
+        if Path(output).samefile(arguments.file):
+            raise ReportError(f"-o {output} is the input: the page would overwrite it. Name another file.")
     names = list(dict.fromkeys(arguments.score))
     with _progress(2 + 4 * len(names) + 2 * (output is not None)) as step:
         step(f"reading {arguments.file}")

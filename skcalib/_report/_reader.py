@@ -5,12 +5,14 @@ import gzip
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 __all__ = ["ReportError", "read_columns"]
 
-_MISSING = {"", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"}
+# Cells of numbers that mean "missing". In a column of words only an empty cell does: "NA" may be a country.
+_MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 _PARQUET = {".parquet", ".pq"}
 
 
@@ -18,7 +20,7 @@ class ReportError(ValueError):
     """What is wrong with the user's file or options, in one line."""
 
 
-def read_columns(path, names):
+def read_columns(path, names, *, words=()):
     """Read columns of a file.
 
     Parameters
@@ -27,6 +29,8 @@ def read_columns(path, names):
         A CSV file (also ``.gz``; separated by comma, semicolon or tab) or a Parquet file.
     names : sequence of str
         The columns that are wanted.
+    words : sequence of str, default=()
+        Those among them that may hold words, in which only an empty cell is missing.
 
     Returns
     -------
@@ -41,8 +45,12 @@ def read_columns(path, names):
     path, names = Path(path), list(dict.fromkeys(names))
     if not path.exists():
         raise ReportError(f"there is no file {path}.")
+    if path.is_dir():
+        raise ReportError(f"{path} is a folder, not a file.")
     try:
-        return _read_parquet(path, names) if path.suffix.lower() in _PARQUET else _read_csv(path, names)
+        if not path.is_file():  # a pipe can be read once only
+            return _read_pipe(path, names, words)
+        return _read_file(path, names, words, is_parquet=path.suffix.lower() in _PARQUET)
     except ReportError:
         raise
     except Exception as error:  # the readers' errors have no common class
@@ -50,7 +58,23 @@ def read_columns(path, names):
         raise ReportError(f"{path} cannot be read: {reason}") from error
 
 
-def _read_csv(path, names):
+def _read_pipe(path, names, words):
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / "input"
+        copy.write_bytes(path.read_bytes())
+        with copy.open("rb") as file:
+            is_parquet = file.read(4) == b"PAR1"
+        try:
+            return _read_file(copy, names, words, is_parquet=is_parquet)
+        except Exception as error:
+            raise type(error)(str(error).replace(str(copy), str(path))) from error
+
+
+def _read_file(path, names, words, *, is_parquet):
+    return _read_parquet(path, names) if is_parquet else _read_csv(path, names, words)
+
+
+def _read_csv(path, names, words):
     with _opened(path) as lines:
         first = lines.readline()
     if not first.strip():
@@ -59,23 +83,25 @@ def _read_csv(path, names):
     header = next(csv.reader([first], delimiter=separator), [])
     _check_names(path, names, header)
     if find_spec("pandas") is None:
-        return _read_csv_plainly(path, names, separator)
+        return _read_csv_plainly(path, names, separator, words)
     import pandas as pd
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # values without a column
         # All columns, for with usecols= a row of too many values goes unnoticed.
-        table = pd.read_csv(path, sep=separator, index_col=False, low_memory=False, encoding="utf-8-sig")
+        missing = {name: [""] if name in words else list(_MISSING) for name in header}
+        options = {"na_values": missing, "keep_default_na": False, "low_memory": False, "encoding": "utf-8-sig"}
+        table = pd.read_csv(path, sep=separator, index_col=False, **options)
     return {name: _from_series(table[name]) for name in names}
 
 
 def _read_parquet(path, names):
     if find_spec("pandas") is not None and find_spec("pyarrow") is not None:
-        import pandas as pd
         import pyarrow.parquet
 
         _check_names(path, names, pyarrow.parquet.read_schema(path).names)
-        table = pd.read_parquet(path, columns=names, engine="pyarrow")
+        # Without its metadata a column that pandas wrote as an index is a column.
+        table = pyarrow.parquet.read_table(path, columns=names).to_pandas(ignore_metadata=True)
         return {name: _from_series(table[name]) for name in names}
     if find_spec("polars") is not None:
         import polars as pl
@@ -102,7 +128,7 @@ def _from_polars(series):
     return np.array(series.to_list(), dtype=object)
 
 
-def _read_csv_plainly(path, names, separator):
+def _read_csv_plainly(path, names, separator, words):
     with _opened(path) as lines:
         reader = csv.reader(lines, delimiter=separator)
         header = next(reader)
@@ -117,12 +143,13 @@ def _read_csv_plainly(path, names, separator):
                 )
             cells.append([row[position] for position in positions])
     columns = zip(*cells, strict=True) if cells else ((),) * len(names)
-    return {name: _parsed(np.array(column, dtype=object)) for name, column in zip(names, columns, strict=True)}
+    pairs = zip(names, columns, strict=True)
+    return {name: _parsed(np.array(column, dtype=object), name in words) for name, column in pairs}
 
 
-def _parsed(column):
+def _parsed(column, is_word):
     """Return numbers or booleans where all cells are such, else the text."""
-    missing = np.fromiter((cell in _MISSING for cell in column), bool, len(column))
+    missing = np.fromiter((cell in (_MISSING[:1] if is_word else _MISSING) for cell in column), bool, len(column))
     if len(column) and set(column) <= {"True", "False"}:
         return column == "True"
     try:
@@ -146,3 +173,6 @@ def _check_names(path, names, present):
     if missing:
         shown = ", ".join(map(str, present[:12])) + ", ..." * (len(present) > 12)
         raise ReportError(f"{path} has no column {missing[0]!r}; its columns are {shown}.")
+    twice = [name for name in names if present.count(name) > 1]
+    if twice:
+        raise ReportError(f"{path} has {present.count(twice[0])} columns called {twice[0]!r}: rename all but one.")

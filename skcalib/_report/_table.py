@@ -81,7 +81,7 @@ def read_table(path, *, label, scores, segment=None, weight=None, positive=None)
         For anything that makes a report impossible, in one line.
     """
     wanted = [label, *scores, *(name for name in (segment, weight) if name is not None)]
-    columns = read_columns(path, wanted)
+    columns = read_columns(path, wanted, words=(label, segment))
     n_rows = len(columns[label])
     if n_rows < _FEWEST_ROWS:
         raise ReportError(f"{path} has {n_rows} rows; a report takes at least {_FEWEST_ROWS}.")
@@ -130,6 +130,8 @@ def _is_same(value, text):
     """Return whether a label is what the user typed: ``1`` is 1.0 as well."""
     if str(value) == text:
         return True
+    if isinstance(value, bool):
+        return text.lower() in (("true", "1", "yes") if value else ("false", "0", "no"))
     try:
         return not isinstance(value, str) and float(value) == float(text)
     except ValueError:

@@ -211,6 +211,8 @@ class BinCountDisplay(FromEstimator):
         ValueError
             For input that has no answer, and for more bins than the rows of a fold allow.
         """
+        if "sample_weight" in plot_options:
+            raise TypeError(f"{cls.__name__} takes no sample_weight: it cross-validates rows.")
         data = check_scored_labels(y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels)
         tasks = list(binary_tasks(data, multiclass))
         n_rows = len(data.scores)

@@ -194,6 +194,8 @@ class EstimatorBiasDisplay(FromEstimator):
         ValueError
             For input that has no answer, and for scores that no such model fits.
         """
+        if "sample_weight" in options:
+            raise TypeError(f"{cls.__name__} takes no sample_weight: the simulated rows have none.")
         if multiclass not in ("auto", "top_label"):
             raise ValueError(f"multiclass must be 'auto' or 'top_label', found {multiclass!r}: it is about one event.")
         data = check_scored_labels(y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels)
