@@ -73,12 +73,13 @@ def native(engine, **columns):
     return table.to_pandas()
 
 
-def column(table, name):
-    """Return a column of a native table as float64, NULL as NaN."""
+def column(table, name, *, by):
+    """Return a column of a native table as float64, NULL as NaN, in the order of another column."""
     import narwhals.stable.v2 as nw
 
-    values = nw.from_native(table).lazy().select(name).collect()[name]
-    return np.array([np.nan if value is None else value for value in values.to_list()], dtype=np.float64)
+    both = nw.from_native(table).lazy().select(name, by).collect()  # at once: no engine promises an order
+    values = np.array([np.nan if value is None else value for value in both[name].to_list()], dtype=np.float64)
+    return values[np.argsort(both[by].to_numpy(), kind="stable")]
 
 
 def _arrow(values):

@@ -1,11 +1,13 @@
 """Cells of the score: integers that grow with it, the same on every engine."""
 
+import numpy as np
+
 from skcalib.engines._native import narwhals
 
-__all__ = ["coarse_cell", "fine_cell", "nearly_width_bin", "width_bin"]
+__all__ = ["coarse_cell", "fine_cell", "fine_cell_bounds", "nearly_width_bin", "width_bin"]
 
 _RESOLUTION = 2**11  # of the coarse cells on each half
-_MOST_HALVINGS = 9  # bands of the fine cells: the last one reaches below 2^-37
+_LAST_BAND = 9  # of the fine cells: it reaches from 2^-37 down to 0
 
 
 def coarse_cell():
@@ -21,18 +23,18 @@ def coarse_cell():
     return nw.when(score <= 0.5).then(low).otherwise(high).cast(nw.Int32)
 
 
-def fine_cell(bits):
-    """Return the number of one of about 2^bits cells of equal relative width in s, or in 1 - s above 1/2.
+def fine_cell(bits, name="score"):
+    """Return the number of one of about 2^bits cells of a column, narrow in relation to s, above 1/2 to 1 - s.
 
     With u the lesser of s and 1 - s, each band of u that spans a factor of 16 is scaled by a power of two, which is
-    exact, and cut into cells of equal width.
+    exact, and cut into cells of equal width. `fine_cell_bounds` is the same the other way round.
     """
     nw = narwhals()
     resolution = bits - 7
-    score = nw.col("score")
+    score = nw.col(name)
     least = nw.when(score <= 0.5).then(score).otherwise(1 - score)
-    cell = _band(least, resolution, _MOST_HALVINGS)
-    for band in reversed(range(_MOST_HALVINGS)):
+    cell = _band(least, resolution, _LAST_BAND)
+    for band in reversed(range(_LAST_BAND)):
         above = least >= 2.0 ** (-5 - 4 * band)
         cell = nw.when(above).then(_band(least, resolution, band)).otherwise(cell)
     return nw.when(score <= 0.5).then(cell).otherwise(2.0 ** (resolution + 5) - cell).cast(nw.Int32)
@@ -40,6 +42,21 @@ def fine_cell(bits):
 
 def _band(least, resolution, band):
     return (least * 2.0 ** (resolution + 4 + 4 * band)).floor() - band * 2.0 ** (resolution + 4)
+
+
+def fine_cell_bounds(bits):
+    """Return the numbers of all fine cells with their least and greatest possible values, both ends included."""
+    resolution = bits - 7
+    numbers, lows, highs = [], [], []
+    for band in range(_LAST_BAND + 1):
+        scale = 2.0 ** -(resolution + 4 + 4 * band)
+        part = np.arange(0 if band == _LAST_BAND else 2 ** (resolution - 1), 2 ** (resolution + 3) + (band == 0))
+        numbers.append(part - band * 2 ** (resolution + 4))
+        lows.append(part * scale)
+        highs.append(np.minimum((part + 1) * scale, 0.5))
+    number, low, high = map(np.concatenate, (numbers, lows, highs))
+    mirrored = 2 ** (resolution + 5) - number
+    return np.concatenate((number, mirrored)), np.concatenate((low, 1 - high)), np.concatenate((high, 1 - low))
 
 
 def nearly_width_bin(n_bins):

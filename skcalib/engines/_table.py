@@ -1,5 +1,6 @@
 """A table of predictions: labels, scores, weights and segments, wherever they live."""
 
+from skcalib.engines._apply import with_forecasts
 from skcalib.engines._columns import PredictionColumns
 from skcalib.engines._cumulative import exact_cumulative_error
 from skcalib.engines._fit import fitted
@@ -172,6 +173,42 @@ class PredictionTable:
             For other recalibrators, for ``input="logit"``, for invalid rows, and for a table without a valid row.
         """
         return self._by_key(fitted(self._columns, recalibrator))
+
+    def apply(self, recalibrator, *, output):
+        """Return the table with the forecasts of a recalibrator as one more column.
+
+        Lazy tables stay lazy: the forecast is an expression of the engine, equal to `predict_proba` within 1e-12.
+        In-memory tables go through `predict_proba`.
+
+        Parameters
+        ----------
+        recalibrator : recalibrator
+            Fitted, for two classes, on probabilities. A `GroupwiseRecalibrator` takes the groups from `by`.
+        output : str
+            Name of the new column. It is NULL where the score is missing or outside [0, 1].
+
+        Returns
+        -------
+        table : native table
+            Of the same kind as `data`, with all its rows and columns. The order of rows is not promised.
+
+        Raises
+        ------
+        ValueError
+            For a recalibrator that has no form as an expression, for other classes than two, and for an `output` that
+            is a column already.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skcalib import HistogramBinning
+        >>> from skcalib.engines import PredictionTable
+        >>> log = pd.DataFrame({"p": [0.2, 0.4, 0.8, 0.9], "clicked": [0, 1, 1, 1]})
+        >>> table = PredictionTable(log, label="clicked", score="p")
+        >>> table.apply(table.fit(HistogramBinning(2)), output="calibrated")["calibrated"].tolist()
+        [0.5, 0.5, 1.0, 1.0]
+        """
+        return with_forecasts(self._columns, recalibrator, output)
 
     def _by_key(self, parts):
         """Return the only part, or the parts by segment: a single value where `by` names one column."""

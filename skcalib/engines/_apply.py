@@ -1,0 +1,64 @@
+"""A fitted recalibrator as one more column of a table."""
+
+import numpy as np
+
+from skcalib.engines._expressions import ColumnWriter
+from skcalib.engines._native import narwhals
+from skcalib.export._maps import calibration_map
+from skcalib.recalibrators import GroupwiseRecalibrator
+
+__all__ = ["with_forecasts"]
+
+
+def with_forecasts(columns, recalibrator, output):
+    """Return the native table with the column `output`: NULL where the score is missing or out of range."""
+    frame = columns.frame
+    if not isinstance(output, str) or output in frame.collect_schema():
+        raise ValueError(f"output must be the name of a new column, found {output!r}.")
+    _check(recalibrator)
+    is_eager = isinstance(frame, narwhals().DataFrame)
+    if is_eager and not isinstance(recalibrator, GroupwiseRecalibrator):
+        return _predicted(columns, recalibrator, output).to_native()
+    result = _written(columns, recalibrator, output)
+    return (result.collect() if is_eager else result).to_native()
+
+
+def _check(recalibrator):
+    name = type(recalibrator).__name__
+    if len(getattr(recalibrator, "classes_", (0, 1))) != 2:
+        raise ValueError(f"apply is for two classes, but {name} was fitted to {len(recalibrator.classes_)}.")
+    if getattr(recalibrator, "input", "probability") != "probability":
+        raise ValueError(
+            f"the scores of a table are probabilities: {name} needs input='probability', found {recalibrator.input!r}."
+        )
+
+
+def _predicted(columns, recalibrator, output):
+    """Return an eager frame with what `predict_proba` gives."""
+    nw, frame = narwhals(), columns.frame
+    score = frame.select(columns.score.alias("score"))["score"].to_numpy().astype(np.float64)
+    valid = (score >= 0) & (score <= 1)
+    forecast = np.full(len(score), np.nan)
+    if valid.any():
+        both = np.column_stack((1 - score[valid], score[valid]))
+        width = recalibrator.n_features_in_ if hasattr(recalibrator, "n_features_in_") else 1
+        forecast[valid] = recalibrator.predict_proba(both if width == 2 else score[valid])[:, 1]
+    series = nw.new_series(output, forecast, nw.Float64, backend=frame.implementation)
+    return frame.with_columns(series).with_columns(nw.when(~nw.col(output).is_nan()).then(nw.col(output)).alias(output))
+
+
+def _written(columns, recalibrator, output):
+    """Return a lazy frame with the forecasts as expressions."""
+    nw, frame = narwhals(), columns.frame.lazy()
+    names = frame.collect_schema().names()
+    calibration = calibration_map(recalibrator, n_columns=1)
+    group = nw.col(columns.by[0]) if len(columns.by) == 1 else None
+    if calibration.group_key is not None and group is None:
+        raise ValueError("GroupwiseRecalibrator takes the groups of rows from one column: name it with by=.")
+    score = "skcalib_score"
+    is_valid = (columns.score >= 0) & (columns.score <= 1)
+    writer = ColumnWriter(frame.with_columns(nw.when(is_valid).then(columns.score).alias(score)), score, group)
+    forecast = writer.column(calibration.output)
+    # The guard is outside: the greatest of NULL and a bound is the bound in some engines.
+    guarded = nw.when(~nw.col(score).is_null()).then(forecast)
+    return writer.frame.select(*names, guarded.alias(output))

@@ -1,0 +1,198 @@
+"""Calibration maps as columns of a lazy table, from the same pieces as SQL and ONNX."""
+
+import numpy as np
+
+from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib.engines._cells import fine_cell, fine_cell_bounds
+from skcalib.engines._native import beside, narwhals
+from skcalib.export._nodes import (
+    Above,
+    Affine,
+    Choice,
+    Clip,
+    Expit,
+    GroupOf,
+    LogOdds,
+    LogSides,
+    Mixture,
+    OneColumn,
+    Pieces,
+    Scaled,
+    Scores,
+)
+
+__all__ = ["ColumnWriter"]
+
+_MOST_CASES = 64  # pieces of one CASE; more are joined
+_LEAST_BITS, _MOST_BITS = 8, 16
+_LARGEST_EXPONENT = 700.0
+
+
+class ColumnWriter:
+    """Adds the values of nodes to a lazy frame, each as a column of its own.
+
+    An engine repeats the text of an expression wherever it is used; a column it makes once.
+
+    Parameters
+    ----------
+    frame : narwhals LazyFrame
+        The rows, with valid scores in the column `score`.
+    score : str
+        Name of that column.
+    group : narwhals Expr or None
+        The groups of the rows.
+    """
+
+    def __init__(self, frame, score, group=None):
+        self.frame, self.score, self.group, self.columns = frame, score, group, {}
+
+    def column(self, node):
+        """Return the node's value as a column."""
+        nw = narwhals()
+        if isinstance(node, Scores):
+            return nw.col(self.score)
+        if id(node) not in self.columns:
+            write = _WRITERS.get(type(node))
+            if write is None:
+                raise ValueError(f"{type(node).__name__} has no form as an expression of one score.")
+            self.columns[id(node)] = node, self.add(write(self, node))
+        return nw.col(self.columns[id(node)][1])
+
+    def add(self, expression):
+        """Add a column and return its name."""
+        name = f"skcalib_{len(self.frame.collect_schema())}"
+        self.frame = self.frame.with_columns(expression.alias(name))
+        return name
+
+    def pair(self, node):
+        """Return the two columns of log(p) and -log(1 - p)."""
+        nw, log_odds = narwhals(), self.column(node.of)
+        if id(node) not in self.columns:
+            rest = self.add((1 + (-log_odds.abs()).exp()).log())
+            self.columns[id(node)] = node, rest
+        rest = nw.col(self.columns[id(node)][1])
+        return nw.min_horizontal(log_odds, nw.lit(0.0)) - rest, nw.max_horizontal(log_odds, nw.lit(0.0)) + rest
+
+
+def _clipped(value, low, high):
+    nw = narwhals()
+    return nw.max_horizontal(nw.min_horizontal(value, nw.lit(float(high))), nw.lit(float(low)))
+
+
+def _clip(writer, node):
+    return _clipped(writer.column(node.of), node.low, node.high)
+
+
+def _log_odds(writer, node):
+    nw = narwhals()
+    inside = writer.add(_clipped(writer.column(node.of), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP))
+    return nw.col(inside).log() - (1 - nw.col(inside)).log()
+
+
+def _scaled(writer, node):
+    return writer.column(node.of) * float(node.slope) + float(node.intercept)
+
+
+def _affine(writer, node):
+    values = writer.pair(node.of) if isinstance(node.of, LogSides) else (writer.column(node.of),)
+    [coefficients], [constant] = node.coef, node.intercept
+    return sum((value * float(c) for value, c in zip(values, coefficients, strict=True)), narwhals().lit(0.0)) + float(
+        constant
+    )
+
+
+def _expit(writer, node):
+    value = _clipped(writer.column(node.of), -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
+    probability = 1 / (1 + (-value).exp())
+    return _clipped(probability, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) if node.clip else probability
+
+
+def _mixture(writer, node):
+    parts = [writer.column(part) * float(weight) for weight, part in zip(node.weights, node.parts, strict=True)]
+    return sum(parts[1:], parts[0]) + float(node.constant)
+
+
+def _one_column(writer, node):
+    return writer.column(node.of)
+
+
+def _choice(writer, node):
+    nw = narwhals()
+    cases = [writer.column(case) for case in node.cases]
+    if isinstance(node.key, Above):
+        return nw.when(writer.column(node.key.of) > node.key.threshold).then(cases[1]).otherwise(cases[0])
+    if not isinstance(node.key, GroupOf) or writer.group is None:
+        raise ValueError("groups are taken from one column: name it with by=.")
+    chosen = cases[node.key.otherwise]
+    for group, number in reversed(list(node.key.cases.items())):
+        chosen = nw.when(writer.group == nw.lit(group)).then(cases[number]).otherwise(chosen)
+    return chosen
+
+
+def _pieces(writer, node):
+    """Return the value of the piece that holds the argument."""
+    nw, argument = narwhals(), writer.column(node.of)
+    if len(node.cuts) < _MOST_CASES or node.cuts[0] < 0 or node.cuts[-1] > 1:
+        return _case(argument, node, 0, len(node.cuts))
+    name = writer.add(nw.when(~argument.is_null()).then(argument).otherwise(nw.lit(0.0)))  # a join loses NULL
+    writer.frame, columns = _joined(writer.frame, name, node)
+    return _polynomial(nw.col(name), nw.col(columns[0]), [nw.col(column) for column in columns[1:]])
+
+
+def _case(argument, node, first, last):
+    """Return the pieces from `first` to `last` as a balanced tree of comparisons."""
+    if first == last:
+        return _polynomial(argument, float(node.origins[first]), node.coefficients[first].tolist())
+    middle = (first + last) // 2
+    below, above = _case(argument, node, first, middle), _case(argument, node, middle + 1, last)
+    return narwhals().when(argument <= float(node.cuts[middle])).then(below).otherwise(above)
+
+
+def _polynomial(argument, origin, coefficients):
+    """Return the polynomial by Horner's rule; for one coefficient a constant."""
+    nw = narwhals()
+    while len(coefficients) > 1 and isinstance(coefficients[-1], float) and coefficients[-1] == 0:
+        coefficients = coefficients[:-1]
+    as_columns = [nw.lit(value) if isinstance(value, float) else value for value in coefficients]
+    value = as_columns[-1]
+    for coefficient in reversed(as_columns[:-1]):
+        value = value * (argument - origin) + coefficient
+    return value
+
+
+def _joined(frame, name, node):
+    """Return the rows, each with the piece that holds the column `name`, and the names of the columns of pieces.
+
+    The pieces are joined by cell; of the few that share one the limits choose.
+    """
+    nw = narwhals()
+    bits = int(np.clip(np.ceil(np.log2(4 * len(node.origins))), _LEAST_BITS, _MOST_BITS))
+    number, low, high = fine_cell_bounds(bits)
+    lower, upper = np.append(-1.0, node.cuts), np.append(node.cuts, 2.0)
+    first, last = np.searchsorted(upper, low, side="left"), np.searchsorted(lower, high, side="left")
+    n_pieces = last - first
+    piece = np.repeat(first - np.cumsum(n_pieces) + n_pieces, n_pieces) + np.arange(n_pieces.sum())
+    columns = [f"{name}_origin", *(f"{name}_{power}" for power in range(node.coefficients.shape[1]))]
+    table = {
+        f"{name}_cell": np.repeat(number, n_pieces),
+        f"{name}_low": lower[piece],
+        f"{name}_high": upper[piece],
+        columns[0]: node.origins[piece],
+        **dict(zip(columns[1:], node.coefficients[piece].T.copy(), strict=True)),
+    }
+    frame = frame.with_columns(fine_cell(bits, name).alias(f"{name}_cell"))
+    frame = frame.join(beside(frame, table), on=f"{name}_cell", how="inner")
+    return frame.filter((nw.col(name) > nw.col(f"{name}_low")) & (nw.col(name) <= nw.col(f"{name}_high"))), columns
+
+
+_WRITERS = {
+    Affine: _affine,
+    Choice: _choice,
+    Clip: _clip,
+    Expit: _expit,
+    LogOdds: _log_odds,
+    Mixture: _mixture,
+    OneColumn: _one_column,
+    Pieces: _pieces,
+    Scaled: _scaled,
+}

@@ -1,0 +1,184 @@
+"""Forecasts in the engine are those of `predict_proba`."""
+
+import numpy as np
+import pytest
+from _engine_tables import column, every_engine, every_local_engine, native
+from sklearn.base import clone
+
+from skcalib import (
+    BetaCalibration,
+    ClasswiseTemperatureScaling,
+    DirichletCalibration,
+    EnsembleTemperatureScaling,
+    GroupwiseRecalibrator,
+    HistogramBinning,
+    IsotonicCalibration,
+    MatrixScaling,
+    PlattScaling,
+    PriorShift,
+    QuadraticScaling,
+    ScalingBinning,
+    SplineCalibration,
+    StackedRecalibrator,
+    TemperatureScaling,
+    UniformMassBinning,
+    VectorScaling,
+    VennAbers,
+)
+from skcalib.binning import EqualWidth, UniqueScores
+
+pytest.importorskip("narwhals")
+from skcalib.engines import PredictionTable  # noqa: E402
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Dask support is moving out of Narwhals:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+]
+
+RECALIBRATORS = [
+    HistogramBinning(),
+    HistogramBinning(EqualWidth(7)),
+    HistogramBinning(UniqueScores()),  # hundreds of pieces
+    UniformMassBinning(9),
+    ScalingBinning(),
+    IsotonicCalibration(),
+    IsotonicCalibration(centered=True),
+    PlattScaling(),
+    PlattScaling(clip=0.01),
+    BetaCalibration(),
+    QuadraticScaling(),
+    TemperatureScaling(),
+    SplineCalibration(),
+    VennAbers(),
+    VennAbers(max_groups=20),
+    PriorShift(target_prior=[0.4, 0.6]),
+    VectorScaling(),
+    MatrixScaling(),
+    DirichletCalibration(),
+    ClasswiseTemperatureScaling(),
+    EnsembleTemperatureScaling(),
+    StackedRecalibrator(),
+    GroupwiseRecalibrator(PlattScaling(), groups="predicted_class"),
+]
+
+
+def training_rows():
+    rng = np.random.default_rng(0)
+    scores = np.concatenate([rng.random(400), rng.beta(0.3, 20, 200), np.round(rng.random(100), 1), [0, 1]])
+    return scores, (rng.random(len(scores)) < scores**1.5).astype(int)
+
+
+def table_rows(fitted=()):
+    """Return scores at and around everything that a map depends on, and invalid ones; and an identifier."""
+    rng = np.random.default_rng(1)
+    special = [0.0, 1.0, 5e-324, 1e-300, 1e-16, 2.0**-52, 1 - 2.0**-53, 0.5, np.nextafter(0.5, 1), 2.0**-41, 2.0**-5]
+    train, _ = training_rows()
+    near = np.concatenate([train[:150], np.nextafter(train[:150], 0), np.nextafter(train[:150], 1), *fitted])
+    scores = np.concatenate([special, rng.random(300), rng.beta(0.1, 5, 200), near.clip(0, 1)]).tolist()
+    scores += [None, float("nan"), -0.1, 1.1, float("inf"), -float("inf")]
+    return {"p": scores, "id": list(range(len(scores))), "name": [f"row {i}" for i in range(len(scores))]}
+
+
+def expected(recalibrator, scores):
+    scores = np.array([np.nan if value is None else value for value in scores])
+    valid = (scores >= 0) & (scores <= 1)
+    forecast = np.full(len(scores), np.nan)
+    forecast[valid] = recalibrator.predict_proba(scores[valid])[:, 1]
+    return forecast
+
+
+@every_engine
+def test_forecasts_are_those_of_predict_proba(engine):
+    scores, y = training_rows()
+    columns = table_rows()
+    data = native(engine, **columns)
+    table = PredictionTable(data, label="id", score="p")
+    for recalibrator in RECALIBRATORS[:: 3 if engine == "dask" else 1]:
+        fitted = clone(recalibrator).fit(scores, y)
+        result = table.apply(fitted, output="calibrated")
+        assert type(result) is type(data)
+        np.testing.assert_allclose(
+            column(result, "calibrated", by="id"),
+            expected(fitted, columns["p"]),
+            rtol=0,
+            atol=1e-12,
+            err_msg=repr(fitted),
+        )
+    assert list(nw_columns(result)) == ["p", "id", "name", "calibrated"]
+
+
+def nw_columns(table):
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(table).collect_schema().names()
+
+
+@every_local_engine
+def test_scores_that_are_missing_or_out_of_range_give_null(engine):
+    import narwhals.stable.v2 as nw
+
+    scores, y = training_rows()
+    data = native(engine, p=[0.5, None, float("nan"), -0.1, 1.5], id=[0, 1, 2, 3, 4])
+    table = PredictionTable(data, label="id", score="p")
+    for recalibrator in (PlattScaling(), HistogramBinning(), VennAbers()):
+        result = table.apply(recalibrator.fit(scores, y), output="q")
+        n_null = nw.from_native(result).lazy().select(nw.col("q").is_null().cast(nw.Int64).sum()).collect()["q"][0]
+        assert n_null == 4
+
+
+@every_local_engine
+def test_groups_come_from_by(engine):
+    scores, y = training_rows()
+    names = np.array(["a", "b", "c"])[np.arange(len(scores)) % 3]
+    model = GroupwiseRecalibrator(PlattScaling(), groups=None, shrinkage=50.0).fit(scores, y, groups=names)
+    p, group = [0.1, 0.7, 0.7, 0.7, None, 0.9], ["a", "b", "c", "never seen", "a", None]
+    data = native(engine, p=p, g=group, id=list(range(6)))
+    result = PredictionTable(data, label="id", score="p", by="g").apply(model, output="q")
+    with pytest.warns(UserWarning, match="not seen in fit"):
+        wanted = model.predict_proba([0.1, 0.7, 0.7, 0.7, 0.9], groups=["a", "b", "c", "never seen", "none"])[:, 1]
+    np.testing.assert_allclose(column(result, "q", by="id"), [*wanted[:4], np.nan, wanted[4]], rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="name it with by="):
+        PredictionTable(data, label="id", score="p").apply(model, output="q")
+
+
+@every_local_engine
+def test_a_frame_with_an_index_of_its_own(engine):
+    scores, y = training_rows()
+    fitted = PlattScaling().fit(scores, y)
+    data = native(engine, p=[0.2, 0.8, 0.5], id=[0, 1, 2])
+    if engine == "pandas":
+        data.index = [7, 7, 3]
+    result = PredictionTable(data, label="id", score="p").apply(fitted, output="q")
+    np.testing.assert_allclose(column(result, "q", by="id"), fitted.predict_proba([0.2, 0.8, 0.5])[:, 1], rtol=1e-14)
+    if engine == "pandas":
+        assert result.index.tolist() == [7, 7, 3]
+
+
+def test_fitted_to_two_columns():
+    scores, y = training_rows()
+    fitted = PlattScaling().fit(np.column_stack((1 - scores, scores)), y)
+    for engine in ("pandas", "duckdb"):
+        data = native(engine, p=[0.2, 0.8], id=[0, 1])
+        result = PredictionTable(data, label="id", score="p").apply(fitted, output="q")
+        wanted = fitted.predict_proba([[0.8, 0.2], [0.2, 0.8]])[:, 1]
+        np.testing.assert_allclose(column(result, "q", by="id"), wanted, rtol=0, atol=1e-12)
+
+
+def test_what_cannot_be_applied_is_refused_by_name():
+    scores, y = training_rows()
+    data = native("duckdb", p=[0.2], id=[0])
+    table = PredictionTable(data, label="id", score="p")
+    fitted = PlattScaling().fit(scores, y)
+    for output in ("p", "id", 3, None):
+        with pytest.raises(ValueError, match="output must be the name of a new column"):
+            table.apply(fitted, output=output)
+    with pytest.raises(ValueError, match=r"UniformMassBinning\(randomize=True\)"):
+        table.apply(UniformMassBinning(4, randomize=True, random_state=0).fit(scores, y), output="q")
+    with pytest.raises(ValueError, match="PlattScaling needs input='probability', found 'logit'"):
+        table.apply(PlattScaling(input="logit").fit(scores, y), output="q")
+    three = PlattScaling().fit(np.tile([0.2, 0.3, 0.5], (30, 1)), np.arange(30) % 3)
+    with pytest.raises(ValueError, match="two classes, but PlattScaling was fitted to 3"):
+        table.apply(three, output="q")
+    with pytest.raises(ValueError, match="not fitted"):
+        table.apply(PlattScaling(), output="q")
