@@ -25,7 +25,8 @@ __all__ = ["ColumnWriter"]
 
 _MOST_CASES = 64  # pieces of one CASE; more are joined
 _LEAST_BITS, _MOST_BITS = 8, 16
-_LARGEST_EXPONENT = 700.0
+# Log-odds of the two ends that probabilities are clipped to, and what the exponential of is finite.
+_LARGEST_LOG_ODDS, _LARGEST_EXPONENT = float(np.log(2.0**52 - 1)), 700.0
 
 
 class ColumnWriter:
@@ -64,13 +65,18 @@ class ColumnWriter:
         self.frame = self.frame.with_columns(expression.alias(name))
         return name
 
+    def inside(self, node):
+        """Return the column of a probability, clipped before its logarithm is taken."""
+        return narwhals().col(self.add(_clipped(self.column(node), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)))
+
     def pair(self, node):
         """Return the two columns of log(p) and -log(1 - p)."""
-        nw, log_odds = narwhals(), self.column(node.of)
-        if id(node) not in self.columns:
-            rest = self.add((1 + (-log_odds.abs()).exp()).log())
-            self.columns[id(node)] = node, rest
-        rest = nw.col(self.columns[id(node)][1])
+        nw = narwhals()
+        if isinstance(node.of, LogOdds):
+            inside = self.inside(node.of.of)
+            return inside.log(), -(1 - inside).log()
+        log_odds = self.column(node.of)
+        rest = nw.col(self.add((1 + (-log_odds.abs()).exp()).log()))
         return nw.min_horizontal(log_odds, nw.lit(0.0)) - rest, nw.max_horizontal(log_odds, nw.lit(0.0)) + rest
 
 
@@ -84,9 +90,8 @@ def _clip(writer, node):
 
 
 def _log_odds(writer, node):
-    nw = narwhals()
-    inside = writer.add(_clipped(writer.column(node.of), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP))
-    return nw.col(inside).log() - (1 - nw.col(inside)).log()
+    inside = writer.inside(node.of)
+    return (inside / (1 - inside)).log()
 
 
 def _scaled(writer, node):
@@ -102,9 +107,22 @@ def _affine(writer, node):
 
 
 def _expit(writer, node):
-    value = _clipped(writer.column(node.of), -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
-    probability = 1 / (1 + (-value).exp())
-    return _clipped(probability, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) if node.clip else probability
+    """Return the sigmoid; clipped log-odds are as good as a clipped probability, and never too large."""
+    value, bound = writer.column(node.of), _LARGEST_LOG_ODDS if node.clip else _LARGEST_EXPONENT
+    if _size(node.of) > bound:
+        value = _clipped(value, -bound, bound)
+    return 1 / (1 + (-value).exp())
+
+
+def _size(node):
+    """Return a bound on a node's absolute value, where it is known."""
+    if isinstance(node, LogOdds):
+        return _LARGEST_LOG_ODDS
+    if isinstance(node, Scaled):
+        return abs(float(node.slope)) * _size(node.of) + abs(float(node.intercept))
+    if isinstance(node, Affine) and isinstance(node.of, LogSides):
+        return np.abs(node.coef).sum() * _size(node.of.of) + np.abs(node.intercept).sum()
+    return np.inf
 
 
 def _mixture(writer, node):
