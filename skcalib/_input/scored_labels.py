@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcalib._input.hints import hint_at_labels, hint_at_two_indices, refuse_swapped
 from skcalib._input.labels import check_label_vector, encode_labels, shown, unique_labels, zero_one
 from skcalib._input.scores import check_scores, checked_scores
 from skcalib._input.weights import check_sample_weight
@@ -57,6 +58,7 @@ def check_scored_labels(
             f"y_proba must have shape (n,) or (n, n_classes), found None (), beside a {type(y_true).__name__}. "
             "This needs the score and the label of each row, of which a BinStatistics holds sums by bin only."
         )
+    hint_at_two_indices(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
     scores, *top = checked_scores(
         y_proba,
         name="y_proba",
@@ -65,6 +67,7 @@ def check_scored_labels(
     )
     y_true = check_label_vector(y_true, len(scores), name="y_true", scores_name="y_proba")
     sample_weight = check_sample_weight(sample_weight, len(scores))
+    refuse_swapped(y_true, scores)
     if scores.shape[1] <= 2:
         codes, classes, column = _positive_class(y_true, scores.shape[1], pos_label, labels)
         if scores.shape[1] == 2 and multiclass != "auto":
@@ -72,6 +75,8 @@ def check_scored_labels(
             classes, codes = (classes, codes) if column == 1 else (classes[::-1], ~codes)
             codes = codes.astype(np.intp)
         else:
+            if scores.shape[1] == 1:
+                hint_at_labels(scores[:, 0], codes)
             scores, top = scores[:, column], (None, None)
     else:
         if pos_label is not None:

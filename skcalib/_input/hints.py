@@ -1,0 +1,67 @@
+"""Hints where users stumble: labels for probabilities, probabilities for logits, rows in different orders."""
+
+import warnings
+
+import numpy as np
+
+__all__ = ["hint_at_labels", "hint_at_probabilities", "hint_at_two_indices", "refuse_swapped"]
+
+_FEW_ROWS = 10  # below, scores of 0 and 1 or logits inside [0, 1] are no sign of anything
+_FIRST_ROWS = 64
+
+
+def refuse_swapped(y_true, scores):
+    """Raise where the labels are probabilities and the scores labels."""
+    if y_true.dtype.kind == "f" and _only_zero_and_one(scores):
+        between = (y_true > 0) & (y_true < 1)
+        if between.any() and y_true.min() >= 0 and y_true.max() <= 1:
+            row = int(np.argmax(between))
+            raise ValueError(
+                f"y_true holds probabilities (row {row} is {y_true[row]:.6g}) and y_proba only 0 and 1: the arguments "
+                "are swapped. Pass y_true first, then y_proba."
+            )
+
+
+def hint_at_labels(scores, events):
+    """Warn where scores (n,) are 0 or 1 in every row, both occur, and some are wrong: sure forecasts cannot be."""
+    if len(scores) >= _FEW_ROWS and _only_zero_and_one(scores):
+        if scores.min() < scores.max() and np.any(scores != events):
+            _warn(
+                "y_proba is exactly 0 or 1 in every row and wrong in some, as predicted labels are. A calibration metric "
+                "is for probabilities: pass predict_proba(X)[:, 1] if these are labels."
+            )
+
+
+def hint_at_probabilities(scores):
+    """Warn where logits look like probabilities: inside [0, 1], and for more columns with rows that sum to 1."""
+    if len(scores) >= _FEW_ROWS and scores.min() >= 0 and scores.max() <= 1:
+        if scores.shape[1] == 1 or np.allclose(scores.sum(axis=1, dtype=np.float64), 1, atol=1e-3):
+            _warn(
+                'X lies in [0, 1] as probabilities do, but input="logit" says that it holds log-odds or logits. Use '
+                'input="probability" if these are probabilities.'
+            )
+
+
+def hint_at_two_indices(**given):
+    """Warn where two pandas objects have different indices: rows are matched by their positions.
+
+    Labels that occur twice are no names of rows: nobody can have meant to match them.
+    """
+    indices = {name: value.index for name, value in given.items() if hasattr(getattr(value, "index", None), "equals")}
+    names = list(indices)
+    for first, second in zip(names, names[1:], strict=False):
+        one, other = indices[first], indices[second]
+        if len(one) == len(other) and not one.equals(other) and one.is_unique and other.is_unique:
+            _warn(
+                f"{first} and {second} have different indices. Rows are matched by position: bring them into one order "
+                "first, or pass .to_numpy() if they are in one."
+            )
+
+
+def _only_zero_and_one(scores):
+    # The first rows mostly tell.
+    return all(bool(np.all((part == 0) | (part == 1))) for part in (scores[:_FIRST_ROWS], scores))
+
+
+def _warn(message):
+    warnings.warn(message, UserWarning, stacklevel=4)
