@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from _catalog import metrics_, refused
 
-from skcalib import IsotonicCalibration, PlattScaling, TemperatureScaling
 from skcalib.metrics import (
     brier_decomposition,
     calibration_error,
@@ -64,16 +63,3 @@ def test_different_indices():
         calibration_error(Y, scores, sample_weight=pandas.Series(np.ones(50), index=range(1, 51)), binning=3)
     for one, other in ((y, scores), (y, SCORES), (y.to_numpy(), shuffled.sort_index()), (y, SCORES.tolist())):
         assert calibration_error(one, other, binning=3) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("recalibrator", [PlattScaling, IsotonicCalibration, TemperatureScaling])
-def test_probabilities_for_logits(recalibrator):
-    with pytest.warns(UserWarning, match='input="probability" if these are probabilities'):
-        fitted = recalibrator(input="logit").fit(SCORES, Y)
-    fitted.predict_proba(SCORES)  # said once, at the fit
-    proba = RNG.dirichlet(np.ones(3), 60)
-    with pytest.warns(UserWarning, match='input="logit" says'):
-        recalibrator(input="logit").fit(proba, np.arange(60) % 3)
-    recalibrator(input="logit").fit(np.log(SCORES / (1 - SCORES)), Y)
-    recalibrator(input="logit").fit(np.log(proba), np.arange(60) % 3)
-    recalibrator(input="logit").fit(RNG.random((60, 3)), np.arange(60) % 3)  # rows that do not sum to 1

@@ -1,12 +1,12 @@
-"""Hints where users stumble: labels for probabilities, probabilities for logits, rows in different orders."""
+"""Hints where users of metrics stumble: labels for probabilities, swapped arguments, rows in different orders."""
 
 import warnings
 
 import numpy as np
 
-__all__ = ["hint_at_labels", "hint_at_probabilities", "hint_at_two_indices", "refuse_swapped"]
+__all__ = ["hint_at_labels", "hint_at_two_indices", "refuse_swapped"]
 
-_FEW_ROWS = 10  # below, scores of 0 and 1 or logits inside [0, 1] are no sign of anything
+_FEW_ROWS = 10  # below, scores of 0 and 1 are no sign of anything
 _FIRST_ROWS = 64
 
 
@@ -27,18 +27,8 @@ def hint_at_labels(scores, events):
     if len(scores) >= _FEW_ROWS and _only_zero_and_one(scores):
         if scores.min() < scores.max() and np.any(scores != events):
             _warn(
-                "y_proba is exactly 0 or 1 in every row and wrong in some, as predicted labels are. A calibration metric "
-                "is for probabilities: pass predict_proba(X)[:, 1] if these are labels."
-            )
-
-
-def hint_at_probabilities(scores):
-    """Warn where logits look like probabilities: inside [0, 1], and for more columns with rows that sum to 1."""
-    if len(scores) >= _FEW_ROWS and scores.min() >= 0 and scores.max() <= 1:
-        if scores.shape[1] == 1 or np.allclose(scores.sum(axis=1, dtype=np.float64), 1, atol=1e-3):
-            _warn(
-                'X lies in [0, 1] as probabilities do, but input="logit" says that it holds log-odds or logits. Use '
-                'input="probability" if these are probabilities.'
+                "y_proba is exactly 0 or 1 in every row and wrong in some, as predicted labels are. A metric of "
+                "calibration is for probabilities: pass predict_proba(X)[:, 1] if these are labels."
             )
 
 

@@ -6,7 +6,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from skcalib._input.hints import hint_at_probabilities
 from skcalib._rows.blocks import row_blocks
 
 __all__ = [
@@ -43,8 +42,6 @@ def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
 def check_estimator_scores(estimator, X, *, input, reset):
     """Validate what a recalibrator is given as `X` and record or compare its width; return scores (n, C)."""
     scores = check_scores(X, name="X", input=input)
-    if reset and input == "logit":
-        hint_at_probabilities(scores)
     if not reset and scores.shape[1] != estimator.n_features_in_:
         raise ValueError(
             f"X has {scores.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
