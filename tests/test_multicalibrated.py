@@ -165,6 +165,16 @@ def test_categories_and_missing_values():
     assert south < missing == unseen < north
 
 
+def test_a_column_without_any_value_says_nothing():
+    pandas = pytest.importorskip("pandas")
+    X, y = _shifted(600)
+    frame = pandas.DataFrame({"score": X[:, 0], "age": X[:, 1], "empty": np.nan, "nothing": [None] * 600})
+    fitted = MulticalibratedRecalibrator(features=["age", "empty", "nothing"], **QUICK).fit(frame, y)
+    expected = MulticalibratedRecalibrator(features=1, **QUICK).fit(X, y)
+    assert fitted.n_rounds_ > 0
+    np.testing.assert_allclose(fitted.predict_proba(frame), expected.predict_proba(X), atol=1e-9)
+
+
 def test_feature_columns():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(

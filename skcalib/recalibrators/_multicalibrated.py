@@ -334,6 +334,7 @@ class MulticalibratedRecalibrator(DefaultObjects, ClassifierMixin, TransformerMi
         for k in range(logits.shape[1]):
             cuts = cuts_between_cells(logits[:, k])
             columns = np.column_stack((rows.features, cells(logits[:, k], cuts)))
+            columns[:, np.isnan(columns).all(axis=0)] = 0  # scikit-learn refuses a column without any value
             models.append((cuts, clone(regressor).fit(columns, step[:, k], sample_weight=weight[:, k])))
         return models
 
