@@ -54,7 +54,17 @@ __all__ = [
     "__version__",
 ]
 
-_SUBMODULES = ("binning", "displays", "engines", "export", "guarantees", "metrics", "model_selection", "simulation")
+_SUBMODULES = (
+    "binning",
+    "displays",
+    "engines",
+    "export",
+    "guarantees",
+    "metrics",
+    "model_selection",
+    "monitoring",
+    "simulation",
+)
 
 
 def __getattr__(name):

@@ -15,6 +15,7 @@ PUBLIC = [
     "skcalib.guarantees",
     "skcalib.metrics",
     "skcalib.model_selection",
+    "skcalib.monitoring",
     "skcalib.recalibrators",
     "skcalib.simulation",
 ]

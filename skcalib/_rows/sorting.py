@@ -4,7 +4,7 @@ import numpy as np
 
 from skcalib._rows.blocks import row_blocks
 
-__all__ = ["in_order", "sorted_rows", "sorted_scores"]
+__all__ = ["in_order", "mid_rank_cells", "sorted_rows", "sorted_scores"]
 
 
 def in_order(scores):
@@ -37,3 +37,11 @@ def sorted_rows(scores, labels):
         np.not_equal(keys[rows] & 1, 0, out=labels[rows])
         keys[rows] >>= 1
     return keys.view(scores.dtype), labels
+
+
+def mid_rank_cells(scores, n_cells):
+    """Return the equal-mass cell of each score by its mid-rank, tied scores together, and how many cells are filled."""
+    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - counts / 2
+    filled, cells = np.unique(np.floor(n_cells * middle / len(scores)), return_inverse=True)
+    return cells[inverse], len(filled)

@@ -13,6 +13,7 @@ from skcalib._bins.tables import ResultTable
 from skcalib._input.columns import table_columns
 from skcalib._input.scalars import check_int
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._rows.sorting import mid_rank_cells
 from skcalib.metrics._segment_columns import split_column
 
 __all__ = ["SegmentTable", "SegmentTestResult", "segment_calibration_test"]
@@ -206,7 +207,7 @@ class _Segments:
 
     def __init__(self, columns, scores, max_depth, min_size):
         self.columns, self.scores = columns, scores
-        self.score_cell, self.n_score_cells = _score_cells(scores)
+        self.score_cell, self.n_score_cells = mid_rank_cells(scores, _MOST_SCORE_CELLS)
         depth = min(max_depth, len(columns))
         sizes = self._sizes(depth, min_size)
         self.keys = list(sizes)
@@ -299,12 +300,3 @@ def _indicators(parts, n_parts):
     starts = np.append(0, np.cumsum([len(one) for one in parts]))
     columns = np.concatenate(parts)
     return csr_array((np.ones(len(columns)), columns, starts), shape=(len(parts), n_parts))
-
-
-def _score_cells(scores):
-    """Return the equal-mass cell of each score by its mid-rank, tied scores together, and the number of cells."""
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - counts / 2
-    cells = np.floor(_MOST_SCORE_CELLS * middle / len(scores)).astype(np.int64)
-    filled, cells = np.unique(cells, return_inverse=True)
-    return cells[inverse], len(filled)

@@ -1,0 +1,369 @@
+"""Two samples: has the calibration curve changed, by how much, and what does that do to bias and error."""
+
+from dataclasses import dataclass
+from math import hypot, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.utils import check_random_state
+
+from skcalib._bins.reductions import BinaryTask, binary_tasks, resolve_multiclass
+from skcalib._bins.statistics import BinStatistics
+from skcalib._bins.tables import ResultTable
+from skcalib._input.scalars import check_confidence_level, check_int
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib._rows.sorting import mid_rank_cells
+from skcalib.binning import BaseBinning, EqualMass, check_binning
+from skcalib.metrics._bias import bias_test, cells_of_statistics
+from skcalib.metrics._bootstrap import IntervalEstimate
+from skcalib.metrics._errors import check_norm
+from skcalib.metrics._interval import calibration_error_interval
+
+__all__ = ["CalibrationChange", "calibration_change"]
+
+_LEAST_ROWS_A_CELL = 20
+_MOST_ROWS_DRAWN = 10**8  # counts of cells with more are drawn as normal: NumPy's draws end at 10^9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibrationChange(ResultTable):
+    """Result of `calibration_change`. Differences are after minus before.
+
+    Parameters
+    ----------
+    n_before, n_after : int
+        Numbers of rows.
+    statistic : float
+        Range of the cumulative differences of the event counts, over its standard deviation.
+    pvalue : float
+        P-value of "the calibration curve is the same", whatever the scores did.
+    shift : IntervalEstimate
+        Mean difference of the event frequencies at equal scores.
+    bias_before, bias_after, bias_difference : IntervalEstimate
+        Mean score minus event frequency.
+    error_before, error_after, error_difference : IntervalEstimate
+        Calibration error.
+    """
+
+    n_before: int
+    n_after: int
+    statistic: float
+    pvalue: float
+    shift: IntervalEstimate
+    bias_before: IntervalEstimate
+    bias_after: IntervalEstimate
+    bias_difference: IntervalEstimate
+    error_before: IntervalEstimate
+    error_after: IntervalEstimate
+    error_difference: IntervalEstimate
+
+    def columns(self):
+        """Return the intervals as a table, by the name of each column.
+
+        Returns
+        -------
+        columns : dict
+            `quantity`, `estimate`, `low` and `high`.
+        """
+        intervals = {name: value for name, value in vars(self).items() if isinstance(value, IntervalEstimate)}
+        estimate, low, high = np.array(list(intervals.values())).T
+        return {"quantity": np.array(list(intervals), dtype=object), "estimate": estimate, "low": low, "high": high}
+
+    def __repr__(self):
+        found = f"n_before={self.n_before}, n_after={self.n_after}, pvalue={self.pvalue:.3g}"
+        return super().__repr__().replace(f"({len(self)} rows)", f"({found})", 1)
+
+
+def calibration_change(
+    y_before,
+    y_proba_before=None,
+    y_after=None,
+    y_proba_after=None,
+    *,
+    norm=2,
+    binning=None,
+    method="debiased",
+    confidence_level=0.9,
+    n_resamples=999,
+    multiclass="auto",
+    pos_label=None,
+    labels=None,
+    random_state=None,
+):
+    """Compare the calibration of two samples: last release and this one, last year and this year.
+
+    The p-value compares the event frequencies at equal scores, so that a change of the scores alone does not count. The
+    intervals say how the mean difference, the bias and the calibration error have changed.
+
+    Parameters
+    ----------
+    y_before, y_after : array-like of shape (n,), or BinStatistics
+        Labels of both samples. Two `BinStatistics` with equal edges take the place of the labels and probabilities;
+        they may also be given as the first two arguments.
+    y_proba_before, y_proba_after : array-like of shape (n,), (n, 2) or (n, K), default=None
+        Probabilities in [0, 1].
+    norm : float, default=2
+        Norm of the error: see `skcalib.metrics.calibration_error`.
+    binning : BaseBinning, int or None, default=None
+        Bins of the error, made for each sample by itself; an int means so many equal-mass bins, None
+        ``EqualMass(15)``.
+    method : {"debiased", "plugin", "unbiased", "label_binned"}, default="debiased"
+        Method of the error.
+    confidence_level : float, default=0.9
+        Coverage of each interval.
+    n_resamples : int, default=999
+        Number of draws behind the p-value and the intervals of the errors; the smallest p-value is
+        ``1 / (n_resamples + 1)``.
+    multiclass : {"auto", "top_label"}, default="auto"
+        "auto" is the positive class for one or two columns, "top_label" for more.
+    pos_label : int, float, bool or str, default=None
+        The label that one column of scores is the probability of.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
+
+    Returns
+    -------
+    change : CalibrationChange
+        Frozen object of `n_before, n_after, statistic, pvalue`, and of the intervals (named tuples `estimate, low,
+        high`) `shift, bias_before, bias_after, bias_difference, error_before, error_after, error_difference`.
+        Differences are after minus before; a positive `shift` means more events than before at equal scores.
+
+    Raises
+    ------
+    ValueError
+        For labels, probabilities or parameters that do not fit together, for statistics with other edges or with
+        weights, and where a sample is too small for a debiased error.
+
+    Notes
+    -----
+    The rows of both samples go into cells of neighbouring scores, of 20 rows and more. Within a cell labels are
+    exchangeable if the curve is the same: the number of events of the second sample is hypergeometric. The statistic is
+    the range of the cumulative sums of its deviations, in the order of the scores. Bins of `BinStatistics` are taken as
+    cells: where they are wide, a change of the scores within a bin counts as a change of the curve.
+
+    The intervals of differences join those of both parts by "square and add" [1]_. That of the shift is normal.
+
+    References
+    ----------
+    .. [1] Zou and Donner (2008), Construction of confidence limits about effect measures: a general approach.
+
+    Examples
+    --------
+    Higher scores alone are no change; more events at equal scores are one:
+
+    >>> import numpy as np
+    >>> from skcalib.monitoring import calibration_change
+    >>> rng = np.random.default_rng(0)
+    >>> before, after = rng.beta(1, 3, 2000), rng.beta(2, 3, 2000)
+    >>> y_before, same = rng.random(2000) < before, rng.random(2000) < after
+    >>> calibration_change(y_before, before, same, after, random_state=0).pvalue > 0.1
+    True
+    >>> more = rng.random(2000) < np.minimum(after + 0.1, 1)
+    >>> change = calibration_change(y_before, before, more, after, random_state=0)
+    >>> change.pvalue, round(change.shift.estimate, 1)
+    (0.001, 0.1)
+    """
+    norm = check_norm(norm, method=method)
+    confidence_level = check_confidence_level(confidence_level)
+    check_int(n_resamples, "n_resamples")
+    if multiclass == "marginal":
+        raise ValueError('multiclass="marginal" is one comparison a class: use "top_label", or one class at a time.')
+    if isinstance(y_before, BinStatistics):
+        after = y_proba_before if y_after is None else y_after
+        before, after = _check_statistics(y_before, after, binning, y_proba_after)
+    else:
+        given = {"pos_label": pos_label, "labels": labels, "multiclass": multiclass}
+        if labels is None and pos_label is None:
+            given["labels"] = _shared_labels(y_before, y_after)
+        strategy = check_binning(binning, EqualMass(15))
+        before = _Sample.from_rows(y_before, y_proba_before, "before", given, strategy)
+        after = _Sample.from_rows(y_after, y_proba_after, "after", given, strategy)
+    seed = check_random_state(random_state)
+    cells = _cells_of_statistics(before, after) if before.task is None else _cells_of_rows(before, after)
+    statistic, pvalue = _compare(cells, n_resamples, np.random.default_rng(seed.randint(2**32, dtype=np.uint64)))
+    options = {
+        "norm": norm,
+        "method": method,
+        "confidence_level": confidence_level,
+        "n_resamples": n_resamples,
+        "random_state": seed,
+    }
+    biases = [sample.bias(confidence_level) for sample in (before, after)]
+    errors = [sample.error(options) for sample in (before, after)]
+    return CalibrationChange(
+        n_before=before.n,
+        n_after=after.n,
+        statistic=statistic,
+        pvalue=pvalue,
+        shift=_shift(cells, confidence_level),
+        bias_before=biases[0],
+        bias_after=biases[1],
+        bias_difference=_difference(*biases),
+        error_before=errors[0],
+        error_after=errors[1],
+        error_difference=_difference(*errors),
+    )
+
+
+class _Sample(NamedTuple):
+    """One sample: its name, its rows and their binning, or its bins."""
+
+    name: str
+    task: BinaryTask | None
+    binning: BaseBinning | None
+    statistics: BinStatistics | None
+
+    @classmethod
+    def from_rows(cls, y, y_proba, name, given, strategy):
+        if y is None or y_proba is None:
+            missing = f"y_{name}" if y is None else f"y_proba_{name}"
+            raise ValueError(f"{missing} is missing: give labels and probabilities of both samples.")
+        try:
+            data = check_scored_labels(y, y_proba, **given)
+        except (TypeError, ValueError) as error:  # which of the two samples is wrong
+            text = str(error).replace("y_true", f"y_{name}").replace("y_proba", f"y_proba_{name}")
+            raise (TypeError if isinstance(error, TypeError) else ValueError)(text) from None
+        resolve_multiclass(given["multiclass"], data)
+        [task] = binary_tasks(data, given["multiclass"])
+        return cls(name, task._replace(labels=np.asarray(task.labels, dtype=bool)), strategy, None)
+
+    @property
+    def n(self):
+        return int(self.statistics.count.sum()) if self.task is None else len(self.task.scores)
+
+    def bias(self, confidence_level):
+        if self.task is None:
+            (scores, weight), events = cells_of_statistics(self.statistics), self.statistics.weighted_label.sum()
+            mean_score = self.statistics.weighted_score.sum() / self.n
+        else:
+            scores, weight, events = self.task.scores, None, np.count_nonzero(self.task.labels)
+            mean_score = scores.mean(dtype=np.float64)
+        test = bias_test(scores, events, confidence_level, weight)
+        return IntervalEstimate(float(mean_score - events / self.n), test.low, test.high)
+
+    def error(self, options):
+        if self.task is None:
+            rows = (self.statistics,)
+        else:
+            rows, options = (self.task.labels, self.task.scores), options | {"binning": self.binning}
+        try:
+            return calibration_error_interval(*rows, **options)
+        except ValueError as error:
+            raise ValueError(f"The error of the sample {self.name!r} cannot be computed. {error}") from error
+
+
+def _shared_labels(*labels):
+    """Return [0, 1] or [-1, 1] where both samples together hold these labels: one of them may hold one class."""
+    try:
+        found = set(np.concatenate([np.unique(np.asarray(y)) for y in labels]).tolist())
+    except (TypeError, ValueError):
+        return None  # refused later, by the argument
+    return next(([*pair] for pair in ((0, 1), (-1, 1)) if found == set(pair)), None)
+
+
+def _check_statistics(before, after, binning, y_proba_after):
+    if not isinstance(after, BinStatistics):
+        raise ValueError(f"y_after must be a BinStatistics, as y_before is, found {type(after).__name__}.")
+    if binning is not None or y_proba_after is not None:
+        name = "binning" if binning is not None else "y_proba_after"
+        raise ValueError(f"{name} has no meaning for two BinStatistics: leave it out.")
+    if not np.array_equal(before.edges, after.edges):
+        raise ValueError("y_before and y_after must have equal edges: bin both samples with the same FixedEdges.")
+    for name, statistics in (("before", before), ("after", after)):
+        if not np.array_equal(statistics.weight, statistics.count):
+            raise ValueError(f"y_{name} has weights, which the comparison of counts does not take.")
+        if statistics.count.sum() == 0:
+            raise ValueError(f"y_{name} holds no rows.")
+    return _Sample("before", None, None, before), _Sample("after", None, None, after)
+
+
+class _Cells(NamedTuple):
+    """Rows and events of both samples in cells of neighbouring scores, those with rows of both."""
+
+    n_before: np.ndarray
+    n_after: np.ndarray
+    events_before: np.ndarray
+    events_after: np.ndarray
+
+    @classmethod
+    def with_both(cls, *counts):
+        counts = [np.asarray(np.rint(count), dtype=np.int64) for count in counts]
+        both = (counts[0] > 0) & (counts[1] > 0)
+        return cls(*(count[both] for count in counts))
+
+    @property
+    def n(self):
+        return self.n_before + self.n_after
+
+    @property
+    def events(self):
+        return self.events_before + self.events_after
+
+    @property
+    def excess(self):
+        """Events of the second sample beyond its share."""
+        return self.events_after - self.n_after * self.events / self.n
+
+    @property
+    def variance(self):
+        """Variance of the excess where labels are exchangeable within the cell (hypergeometric)."""
+        spread = self.n_after / self.n * (self.n_before / self.n) * self.events * (self.n - self.events)
+        return spread / np.maximum(self.n - 1, 1)
+
+
+def _cells_of_rows(before, after):
+    scores = np.concatenate([sample.task.scores.astype(np.float64) for sample in (before, after)])
+    labels = np.concatenate((before.task.labels, after.task.labels))
+    n_cells = max(1, int(len(scores) / max(_LEAST_ROWS_A_CELL, sqrt(len(scores)))))
+    cells, n_cells = mid_rank_cells(scores, n_cells)
+    is_after = np.arange(len(scores)) >= before.n
+    counts = np.bincount(cells + n_cells * (is_after + 2 * labels), minlength=4 * n_cells).reshape(2, 2, n_cells)
+    return _Cells.with_both(*counts.sum(axis=0), *counts[1])
+
+
+def _cells_of_statistics(before, after):
+    before, after = before.statistics, after.statistics
+    return _Cells.with_both(before.count, after.count, before.weighted_label, after.weighted_label)
+
+
+def _compare(cells, n_resamples, rng):
+    """Return the statistic and its p-value, by labels permuted within the cells."""
+    scale = sqrt(cells.variance.sum())
+    if scale == 0:
+        return 0.0, 1.0
+    share = cells.n_after * cells.events / cells.n
+    if cells.n.size and cells.n.max() > _MOST_ROWS_DRAWN:
+        drawn = rng.normal(0.0, np.sqrt(cells.variance), (n_resamples, len(share)))
+    else:
+        size = (n_resamples, len(share))
+        drawn = rng.hypergeometric(cells.events, cells.n - cells.events, cells.n_after, size) - share
+    statistics = _range_of_sums(np.vstack((cells.excess, drawn))) / scale
+    exceeding = np.count_nonzero(statistics[1:] >= statistics[0] - 1e-9)
+    return float(statistics[0]), float((1 + exceeding) / (n_resamples + 1))
+
+
+def _range_of_sums(steps):
+    sums = np.cumsum(steps, axis=1)
+    return np.maximum(sums.max(axis=1), 0) - np.minimum(sums.min(axis=1), 0)
+
+
+def _shift(cells, confidence_level):
+    """Return the mean difference of the frequencies with weights n0 n1 / (n0 + n1), and its normal limits."""
+    weight = np.sum(cells.n_before * (cells.n_after / cells.n))
+    if weight == 0:
+        raise ValueError("The samples have no scores in common: no cell of neighbouring scores has rows of both.")
+    estimate = cells.excess.sum() / weight
+    margin = ndtri((1 + confidence_level) / 2) * sqrt(cells.variance.sum()) / weight
+    return IntervalEstimate(float(estimate), float(estimate - margin), float(estimate + margin))
+
+
+def _difference(before, after):
+    """Return after minus before, and its limits by "square and add"; estimates count from inside their limits."""
+    inside = [min(max(one.estimate, one.low), one.high) for one in (before, after)]
+    middle = inside[1] - inside[0]
+    low = middle - hypot(inside[1] - after.low, before.high - inside[0])
+    high = middle + hypot(after.high - inside[1], inside[0] - before.low)
+    return IntervalEstimate(after.estimate - before.estimate, low, high)

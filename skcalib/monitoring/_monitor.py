@@ -1,0 +1,309 @@
+"""A monitor of calibration: bets against the scores, whose winnings keep the level at whatever row one looks."""
+
+from array import array
+from dataclasses import dataclass
+from math import exp, log
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from skcalib._bins.statistics import BinStatistics
+from skcalib._bins.tables import ResultTable
+from skcalib._input.labels import check_label_vector, encode_labels, zero_one
+from skcalib._input.scalars import check_confidence_level, check_number
+from skcalib._input.scores import check_scores
+from skcalib.monitoring._bets import N_BETS, log_likelihood_ratios
+
+__all__ = ["CalibrationMonitor", "MonitorHistory"]
+
+_BLOCK_ROWS = 2048
+_LARGEST_LOG = log(np.finfo(float).max)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MonitorHistory(ResultTable):
+    """What a `CalibrationMonitor` has seen, batch by batch.
+
+    Parameters
+    ----------
+    n_rows : ndarray of int
+        Number of rows seen up to the end of each batch.
+    n : ndarray of int
+        Number of rows of the batch.
+    mean_score, event_frequency : ndarray of float
+        Means of the scores and of the labels of the batch.
+    e_value : ndarray of float
+        Evidence against calibration at the end of the batch.
+    alarm : ndarray of bool
+        Whether there had been an alarm by then.
+    """
+
+    n_rows: np.ndarray
+    n: np.ndarray
+    mean_score: np.ndarray
+    event_frequency: np.ndarray
+    e_value: np.ndarray
+    alarm: np.ndarray
+
+
+class CalibrationMonitor(BaseEstimator):
+    """Watches a model's calibration and raises an alarm when it is gone, however often one looks.
+
+    Each row is a round of bets against its score: that the log-odds are too low or too high, or too extreme. While the
+    scores are calibrated the mean wealth of the bets, the e-value, stays below ``1 / (1 - confidence_level)`` for ever
+    with probability `confidence_level`. Rows come one by one or in batches of any size: the result is the same.
+
+    Parameters
+    ----------
+    confidence_level : float, default=0.99
+        Probability of no alarm, ever, while the scores are calibrated.
+    average_run_length : float, default=None
+        Rows to the first false alarm, on average and at least. With it the monitor restarts its bets at every row (an
+        e-detector), which finds a late change sooner and in the long run does give false alarms; `confidence_level`
+        then has no meaning.
+    classes : array-like, default=None
+        The two labels, in sorted order: scores are the probability of the second. For K > 2 labels scores have K
+        columns, and what is watched is the confidence of the predicted class. None means labels 0 and 1 or booleans.
+
+    Attributes
+    ----------
+    e_value_ : float
+        Evidence against calibration: with `average_run_length` the e-detector.
+    threshold_ : float
+        The `e_value_` that is an alarm.
+    alarm_ : bool
+        Whether there has been an alarm. It stays until `fit`.
+    alarm_row_ : int or None
+        Row of the alarm, the first row being 0; the last row of its batch for a `BinStatistics`.
+    change_row_ : int or None
+        Estimate, made at the alarm, of the first row after the change.
+    n_rows_ : int
+        Number of rows seen.
+    history_ : MonitorHistory
+        Table with a row for each batch.
+
+    See Also
+    --------
+    calibration_change : Two samples of fixed size.
+
+    Notes
+    -----
+    A row may only count once its label would be known whatever it is. If events are reported at once and their absence
+    after 30 days, give each row to the monitor 30 days after its score: rows in the order in which labels arrive are
+    early events first, and raise a false alarm.
+
+    A monitor is pickled and goes on after it is loaded. Watch segments with a dict of monitors, and give each the
+    confidence level ``1 - (1 - level) / n_segments`` to keep the level of all together.
+
+    A batch of `BinStatistics` is a single bet on its bin means, which is a little weaker than one bet a row; weights
+    are refused.
+
+    References
+    ----------
+    Ville (1939), Etude critique de la notion de collectif. Shin, Ramdas and Rinaldo (2024), E-detectors: a
+    nonparametric framework for sequential change detection.
+
+    Examples
+    --------
+    The log-odds of the scores are too low from row 3,000 on:
+
+    >>> import numpy as np
+    >>> from skcalib.monitoring import CalibrationMonitor
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.uniform(0.1, 0.6, 6000)
+    >>> y = rng.random(6000) < scores + 0.1 * (np.arange(6000) >= 3000)
+    >>> monitor = CalibrationMonitor()
+    >>> for month in range(6):
+    ...     rows = slice(1000 * month, 1000 * (month + 1))
+    ...     monitor = monitor.partial_fit(scores[rows], y[rows])
+    >>> monitor.alarm_, 3000 < monitor.alarm_row_ < 4500, abs(monitor.change_row_ - 3000) < 300
+    (True, True, True)
+    """
+
+    def __init__(self, *, confidence_level=0.99, average_run_length=None, classes=None):
+        self.confidence_level = confidence_level
+        self.average_run_length = average_run_length
+        self.classes = classes
+
+    def fit(self, scores, y=None):
+        """Forget everything, and see the first rows.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,), (n, 2) or (n, K), or BinStatistics
+            Probabilities.
+        y : array-like of shape (n,), default=None
+            Labels.
+
+        Returns
+        -------
+        self : CalibrationMonitor
+            The monitor.
+        """
+        self._reset()
+        return self.partial_fit(scores, y)
+
+    def partial_fit(self, scores, y=None):
+        """See more rows, in the order of time.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,), (n, 2) or (n, K), or BinStatistics
+            Probabilities; one row or many. A `BinStatistics` holds the labels too.
+        y : array-like of shape (n,), default=None
+            Labels. A batch may hold one class.
+
+        Returns
+        -------
+        self : CalibrationMonitor
+            The monitor.
+
+        Raises
+        ------
+        ValueError
+            For scores or labels that are not valid, and for a `BinStatistics` with weights.
+        """
+        if not hasattr(self, "n_rows_"):
+            self._reset()
+        if isinstance(scores, BinStatistics):
+            self._see_statistics(scores, y)
+            return self
+        checked = _plain_batch(scores, y) if self.classes is None else None
+        scores, events = self._checked_batch(scores, y) if checked is None else checked
+        for start in range(0, len(scores), _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            ratios = log_likelihood_ratios(scores[rows], events[rows])
+            self._advance(ratios, None)
+        self._record(len(scores), scores.sum(), np.count_nonzero(events))
+        return self
+
+    @property
+    def history_(self):
+        """Table with a row for each batch."""
+        if not hasattr(self, "n_rows_"):
+            raise NotFittedError("This CalibrationMonitor has not seen any rows yet: call partial_fit.")
+        seen, n, score, events, e_value, alarm = map(np.array, self._batches)
+        return MonitorHistory(seen, n, score / n, events / n, e_value, alarm.astype(bool))
+
+    @property
+    def threshold_(self):
+        """The `e_value_` that is an alarm."""
+        return self._threshold
+
+    def _reset(self):
+        check_confidence_level(self.confidence_level)
+        if self.average_run_length is None:
+            self._threshold = 1 / (1 - self.confidence_level)
+        else:
+            self._threshold = check_number(self.average_run_length, "average_run_length", above=1)
+        self._log_wealth = np.zeros(N_BETS)  # of each bet, all rows
+        self._log_detector = np.full(N_BETS, -np.inf)  # of each bet, summed over the rows at which it may start
+        self._lowest = np.zeros(N_BETS)  # log wealth, and the first row after it
+        self._lowest_end = np.zeros(N_BETS, dtype=np.int64)
+        self._batches = tuple(array(kind) for kind in "qqdqdb")
+        self.n_rows_, self.e_value_, self.alarm_, self.alarm_row_, self.change_row_ = 0, 1.0, False, None, None
+        if self.average_run_length is not None:
+            self.e_value_ = 0.0
+
+    def _see_statistics(self, statistics, y):
+        if y is not None:
+            raise ValueError("y has no meaning for a BinStatistics, which holds the labels: leave it out.")
+        if not np.array_equal(statistics.weight, statistics.count):
+            raise ValueError("scores is a BinStatistics with weights, which bets on rows do not take.")
+        n_rows = int(statistics.count.sum())
+        if n_rows == 0:
+            return
+        filled = statistics.count > 0
+        scores, events = np.clip(statistics.mean_score[filled], 0, 1), statistics.weighted_label[filled]
+        n = len(scores)
+        both = log_likelihood_ratios(np.tile(scores, 2), np.repeat([True, False], n))
+        ratio = events @ both[:n] + (statistics.count[filled] - events) @ both[n:]
+        self._advance(ratio[None], n_rows)
+        self._record(n_rows, statistics.weighted_score.sum(), round(events.sum()))
+
+    def _advance(self, ratios, n_at_once):
+        """Add the log likelihood ratios (steps, bets) of steps, each of one row or all of `n_at_once` rows."""
+        sums = np.cumsum(ratios, axis=0) if len(ratios) > 1 else ratios
+        wealth = self._log_wealth + sums
+        if self.average_run_length is None:
+            evidence = wealth
+        else:
+            evidence = self._detector(sums, n_at_once)
+            self._log_detector = evidence[-1]
+        if not self.alarm_:
+            self._look_for_alarm(evidence, wealth, n_at_once or 1)
+        self._log_wealth = wealth[-1]
+        self.n_rows_ += n_at_once or len(ratios)
+        self.e_value_ = exp(min(_log_mean(evidence[-1]), _LARGEST_LOG))
+
+    def _detector(self, sums, n_at_once):
+        """Return the logarithm of R <- (R + m) LR after each step, m its number of rows."""
+        before = np.vstack((np.zeros(N_BETS), sums[:-1]))
+        starts = (0.0 if n_at_once is None else log(n_at_once)) - before  # what starts at a step, less the sums before
+        starts[0] = np.logaddexp(starts[0], self._log_detector)
+        return sums + np.logaddexp.accumulate(starts, axis=0)
+
+    def _look_for_alarm(self, evidence, wealth, n_each):
+        threshold, alarm = log(self._threshold), None
+        if evidence.max() >= threshold:  # the mean of the bets is at most their maximum, which is cheap
+            near = np.flatnonzero(evidence.max(axis=1) >= threshold)
+            alarm = next((step for step in near if _log_mean(evidence[step]) >= threshold), None)
+        self._remember_lowest(wealth if alarm is None else wealth[: alarm + 1], n_each)
+        if alarm is not None:
+            self.alarm_, self.alarm_row_ = True, int(self.n_rows_ + (alarm + 1) * n_each - 1)
+            best = np.argmax(wealth[alarm] - self._lowest)
+            self.change_row_ = int(self._lowest_end[best])
+
+    def _remember_lowest(self, wealth, n_each):
+        """Keep for each bet the last row at which its cumulative sum is lowest: there the sum from 0 leaves 0."""
+        if len(wealth) == 1:
+            lowest, last = wealth[0], 0
+        else:
+            last = len(wealth) - 1 - np.argmin(wealth[::-1], axis=0)
+            lowest = wealth[last, np.arange(N_BETS)]
+        lower = lowest <= self._lowest
+        self._lowest = np.minimum(lowest, self._lowest)
+        self._lowest_end = np.where(lower, self.n_rows_ + (last + 1) * n_each, self._lowest_end)
+
+    def _record(self, n, score, events):
+        values = self.n_rows_, n, float(score), int(events), self.e_value_, self.alarm_
+        for column, value in zip(self._batches, values, strict=True):
+            column.append(value)
+
+    def _checked_batch(self, scores, y):
+        """Return scores of the event and whether it happened, or raise."""
+        scores = check_scores(scores, name="scores")
+        y = check_label_vector(y, len(scores), name="y", scores_name="scores")
+        if self.classes is None:
+            if scores.shape[1] > 2:
+                raise ValueError(f"scores has {scores.shape[1]} columns: name their labels with classes=.")
+            events = zero_one(y)
+            if events is None:
+                raise ValueError("y must hold 0 and 1 or booleans: name other labels with classes=.")
+        else:
+            _, codes = encode_labels(y, scores.shape[1], self.classes, name="y", classes_name="classes")
+            if scores.shape[1] > 2:
+                predicted = scores.argmax(axis=1)
+                return scores.max(axis=1).astype(np.float64), codes == predicted
+            events = codes == 1
+        return scores[:, -1].astype(np.float64), events
+
+
+def _plain_batch(scores, y):
+    """Return a batch of plain arrays whose values are valid as they are: most of the time of a row is its checks."""
+    if isinstance(scores, list):
+        scores, y = np.array(scores), np.asarray(y)
+    if type(scores) is not np.ndarray or type(y) is not np.ndarray or scores.shape != y.shape or scores.ndim != 1:
+        return None
+    if scores.dtype != np.float64 or len(scores) == 0 or not (scores.min() >= 0 and scores.max() <= 1):
+        return None
+    if y.dtype == np.bool_:
+        return scores, y
+    return (scores, y == 1) if y.dtype == np.int64 and y.min() >= 0 and y.max() <= 1 else None
+
+
+def _log_mean(values):
+    """Return the logarithm of the mean of exponentials."""
+    largest = float(values.max())
+    return largest + log(np.exp(values - largest).sum() / len(values))

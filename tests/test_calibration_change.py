@@ -1,0 +1,205 @@
+"""Two samples compared: against loops, permutations by brute force, and the levels."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from _catalog import refused
+from scipy.special import expit, logit
+from scipy.stats import norm
+
+from skcalib.binning import EqualMass
+from skcalib.metrics import BinStatistics, calibration_by_group, calibration_error_interval
+from skcalib.metrics._bootstrap import IntervalEstimate
+from skcalib.monitoring import calibration_change
+from skcalib.monitoring._change import _difference
+
+INTERVALS = ["shift", "bias_before", "bias_after", "bias_difference", "error_before", "error_after", "error_difference"]
+
+
+def _samples(n=500, shift=0.0, seed=0, tied=False):
+    rng = np.random.default_rng(seed)
+    before, after = rng.beta(1, 3, n), rng.beta(2, 3, n)
+    if tied:
+        before, after = np.round(before, 1), np.round(after, 1)
+    y_before = rng.random(n) < before
+    y_after = rng.random(n) < np.clip(expit(logit(np.clip(after, 1e-9, 1 - 1e-9)) + shift), 0, 1)
+    return y_before.astype(int), before, y_after.astype(int), after
+
+
+def _cells(before, after):
+    """Return the cell of each row by mid-ranks of the pooled scores, in plain loops."""
+    scores = np.concatenate((before, after))
+    n = len(scores)
+    n_cells = int(n / max(20, sqrt(n)))
+    return np.array([int(n_cells * (np.sum(scores < s) + np.sum(scores <= s)) / 2 / n) for s in scores])
+
+
+def _statistic(cells, labels, is_after):
+    total, low, high, variance = 0.0, 0.0, 0.0, 0.0
+    for cell in sorted(set(cells.tolist())):
+        own = cells == cell
+        n, n1, k = own.sum(), (own & is_after).sum(), labels[own].sum()
+        total += labels[own & is_after].sum() - n1 * k / n
+        low, high = min(low, total), max(high, total)
+        if n > 1:
+            variance += n1 * (n - n1) * k * (n - k) / (n**2 * (n - 1))
+    return (high - low) / sqrt(variance)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_pvalue_is_that_of_permutations_within_cells(tied):
+    y_before, before, y_after, after = _samples(300, 0.25, tied=tied)
+    change = calibration_change(y_before, before, y_after, after, n_resamples=2000, random_state=0)
+    cells, labels = _cells(before, after), np.concatenate((y_before, y_after))
+    is_after = np.arange(600) >= 300
+    assert change.statistic == pytest.approx(_statistic(cells, labels, is_after))
+    rng = np.random.default_rng(0)
+    drawn = []
+    for _ in range(400):
+        permuted = labels.copy()
+        for cell in set(cells.tolist()):
+            own = np.flatnonzero(cells == cell)
+            permuted[own] = rng.permutation(permuted[own])
+        drawn.append(_statistic(cells, permuted, is_after))
+    share = np.mean(np.array(drawn) >= change.statistic - 1e-9)
+    assert change.pvalue == pytest.approx(share, abs=4 * sqrt(max(share * (1 - share), 0.01) / 400))
+
+
+def test_the_shift_by_hand():
+    y_before, before, y_after, after = _samples(300, 0.5)
+    cells = _cells(before, after)
+    weights, differences, variances = [], [], []
+    for cell in set(cells.tolist()):
+        first, second = y_before[cells[:300] == cell], y_after[cells[300:] == cell]
+        n0, n1, k = len(first), len(second), first.sum() + second.sum()
+        if n0 and n1:
+            n = n0 + n1
+            weights.append(n0 * n1 / n)
+            differences.append(second.mean() - first.mean())
+            variances.append(n1 * n0 * k * (n - k) / (n**2 * (n - 1)))
+    change = calibration_change(y_before, before, y_after, after, confidence_level=0.8, n_resamples=9, random_state=0)
+    estimate = np.average(differences, weights=weights)
+    margin = norm.ppf(0.9) * sqrt(sum(variances)) / sum(weights)
+    assert change.shift == pytest.approx((estimate, estimate - margin, estimate + margin))
+
+
+def test_each_part_is_the_public_one():
+    y_before, before, y_after, after = _samples(400, 0.5)
+    options = {"norm": 1, "method": "plugin", "binning": 5, "n_resamples": 50}
+    change = calibration_change(y_before, before, y_after, after, **options, random_state=0)
+    assert (change.n_before, change.n_after) == (400, 400)
+    for name, y, scores in (("before", y_before, before), ("after", y_after, after)):
+        table = calibration_by_group(y, scores, np.zeros(400), random_state=0)
+        expected = table.bias[0], table.bias_low[0], table.bias_high[0]
+        assert getattr(change, f"bias_{name}") == pytest.approx(expected)
+        error = calibration_error_interval(y, scores, **options, random_state=0)
+        found = getattr(change, f"error_{name}")
+        assert found.estimate == pytest.approx(error.estimate)
+        assert found[1:] == pytest.approx(error[1:], abs=0.03)  # other draws
+    before_, after_ = change.bias_before, change.bias_after
+    low = before_.estimate - before_.low, before_.high - before_.estimate
+    high = after_.estimate - after_.low, after_.high - after_.estimate
+    difference = after_.estimate - before_.estimate
+    expected = difference, difference - np.hypot(high[0], low[1]), difference + np.hypot(high[1], low[0])
+    assert change.bias_difference == pytest.approx(expected)
+
+
+def test_an_estimate_outside_its_interval():
+    # The plugin error .3 lies above [.1, .2]: the difference of the limits counts from .2 = .2 - 0 on.
+    found = _difference(IntervalEstimate(0.0, 0.0, 0.05), IntervalEstimate(0.3, 0.1, 0.2))
+    assert found == pytest.approx((0.3, 0.2 - np.hypot(0.1, 0.05), 0.2 + np.hypot(0.0, 0.0)))
+
+
+def test_a_change_of_the_scores_alone_is_none():
+    change = calibration_change(*_samples(3000), random_state=0)
+    assert change.pvalue > 0.05
+    assert change.shift.low < 0 < change.shift.high
+    moved = calibration_change(*_samples(3000, 0.5), random_state=0)
+    assert moved.pvalue == 0.001
+    assert moved.shift.low > 0
+    assert moved.bias_difference.high < 0
+
+
+def test_statistics_take_the_place_of_rows():
+    y_before, before, y_after, after = _samples(2000, 0.3)
+    edges = EqualMass(60).bin_edges(np.concatenate((before, after)))
+    bins = [BinStatistics.from_scores(scores, y, edges) for scores, y in ((before, y_before), (after, y_after))]
+    change = calibration_change(*bins, random_state=0)
+    again = calibration_change(y_before=bins[0], y_after=bins[1], random_state=0)
+    rows = calibration_change(y_before, before, y_after, after, random_state=0)
+    assert change.pvalue == again.pvalue
+    assert (change.n_before, change.n_after) == (2000, 2000)
+    for name in ("shift", "bias_before", "bias_difference"):
+        assert getattr(change, name) == pytest.approx(getattr(rows, name), abs=0.01)
+    assert change.statistic == pytest.approx(rows.statistic, abs=0.5)
+    assert change.error_before == pytest.approx(calibration_error_interval(bins[0], n_resamples=999), abs=0.02)
+
+
+def test_the_result_is_a_table_of_its_intervals():
+    change = calibration_change(*_samples(), random_state=0)
+    assert len(change) == 7
+    assert change.columns()["quantity"].tolist() == INTERVALS
+    assert "n_before=500, n_after=500, pvalue=" in repr(change)
+    assert change._repr_html_().count("<tr>") == 8
+    pytest.importorskip("pandas")
+    assert change.to_frame()["estimate"].tolist() == [getattr(change, name).estimate for name in INTERVALS]
+    with pytest.raises(AttributeError):
+        change.pvalue = 0.0
+
+
+def test_one_class_in_one_sample_and_other_labels():
+    y_before, before, _, after = _samples()
+    change = calibration_change(y_before, before, np.zeros(500, dtype=int), after, random_state=0)
+    assert change.pvalue == 0.001
+    texts = np.array(["no", "yes"])
+    y = texts[y_before], before, texts[np.zeros(500, dtype=int)], after
+    named = calibration_change(*y, labels=["no", "yes"], pos_label="yes", random_state=0)
+    assert named.statistic == change.statistic
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 400)
+    many = calibration_change(rng.integers(0, 3, 200), proba[:200], rng.integers(0, 3, 200), proba[200:])
+    assert many.bias_before.estimate > 0.2  # confidence .6, right in a third
+    all_events = np.ones(40, dtype=bool)
+    nothing = calibration_change(all_events, np.full(40, 0.9), all_events, np.full(40, 0.9))
+    assert (nothing.statistic, nothing.pvalue) == (0, 1)
+
+
+def test_wrong_input_is_named():
+    y_before, before, y_after, after = _samples(60)
+    with refused(ValueError, "y_proba_after", "NaN", "row 2"):
+        calibration_change(y_before, before, y_after, np.where(np.arange(60) == 2, np.nan, after))
+    with refused(ValueError, "y_before has 59 rows", "y_proba_before has 60"):
+        calibration_change(y_before[:59], before, y_after, after)
+    with refused(ValueError, "y_after is missing"):
+        calibration_change(y_before, before)
+    with refused(ValueError, "multiclass", "marginal"):
+        calibration_change(y_before, before, y_after, after, multiclass="marginal")
+    with refused(ValueError, "'after'", "two rows a bin"):
+        calibration_change(y_before, before, y_after[:3], after[:3])
+    with refused(ValueError, "no scores in common"):
+        calibration_change(y_before, before / 10, y_after, 0.9 + after / 10)
+    bins = BinStatistics.from_scores(before, y_before, [0, 0.5, 1])
+    with refused(ValueError, "equal edges"):
+        calibration_change(bins, BinStatistics.from_scores(before, y_before, [0, 0.4, 1]))
+    with refused(ValueError, "y_after", "BinStatistics", "ndarray"):
+        calibration_change(bins, before)
+    with refused(ValueError, "binning"):
+        calibration_change(bins, bins, binning=5)
+    with refused(ValueError, "weights"):
+        calibration_change(bins, BinStatistics.from_scores(before, y_before, [0, 0.5, 1], np.full(60, 2.0)))
+    with refused(ValueError, "y_after", "no rows"):
+        calibration_change(bins, BinStatistics.from_scores([], [], [0, 0.5, 1]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tied", [False, True])
+def test_level_and_coverage(tied):
+    rejected, covered, runs = 0, np.zeros(3), 150
+    for seed in range(runs):
+        change = calibration_change(*_samples(500, seed=seed, tied=tied), n_resamples=99, random_state=seed)
+        rejected += change.pvalue <= 0.05
+        differences = change.shift, change.bias_difference, change.error_difference
+        covered += [one.low <= 0 <= one.high for one in differences]
+    assert rejected <= 16  # more than this of 150 has a chance of .4 % at a level of .05
+    assert np.all(covered / runs >= 0.83)  # .86 less one and a half standard errors
