@@ -17,9 +17,13 @@ from skcalib.metrics import (
     calibration_test,
     expected_calibration_error,
     kde_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+    kuiper_calibration_error,
+    reliability_curve,
     smooth_calibration_error,
     sweep_calibration_error,
 )
+from skcalib.metrics._closed_form_tests import maximum_pvalue, range_pvalue
 
 
 def sample(n=300, power=1.0, seed=0):
@@ -101,6 +105,127 @@ def test_a_weight_of_two_is_two_draws(metric):
     assert weighted.pvalue == pytest.approx(repeated.pvalue, abs=0.08)
 
 
+def brownian(pvalue, x):
+    """P-value of Brownian motion by the series that needs few terms for small x."""
+    k = np.arange(1, 400) - 0.5
+    if pvalue == "range":
+        return 1 - math.fsum((8 / x**2 + 2 / (k * np.pi) ** 2) * np.exp(-2 * (k * np.pi / x) ** 2))
+    signs = (-1.0) ** np.arange(len(k))
+    return 1 - 2 / np.pi * math.fsum(signs / k * np.exp(-((k * np.pi / x) ** 2) / 2))
+
+
+@pytest.mark.parametrize("x", [0.3, 0.8, 1.49, 1.51, 2.2, 3.5, 5.0])
+def test_both_series_of_brownian_motion_agree(x):
+    assert range_pvalue(x) == pytest.approx(brownian("range", x), abs=1e-12)
+    assert maximum_pvalue(x) == pytest.approx(brownian("maximum", x), abs=1e-12)
+
+
+def test_far_tails_are_not_rounded_to_zero():
+    # max |B| beyond 8: 4 P(Z > 8), next to nothing else; the range: twice that.
+    assert maximum_pvalue(8.0) == pytest.approx(4 * norm.sf(8), rel=1e-9)
+    assert range_pvalue(8.0) == pytest.approx(8 * norm.sf(8), rel=1e-9)
+    assert maximum_pvalue(0.0) == range_pvalue(0.0) == 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cumulative_tests_equal_the_loop(weighted):
+    labels, scores, weights = sample(power=1.3)
+    w = weights if weighted else np.ones(len(scores))
+    sums, total = [0.0], 0.0
+    for score in sorted(set(scores.tolist())):
+        total += math.fsum(w[scores == score] * (labels[scores == score] - score))
+        sums.append(total)
+    x = np.array([max(sums) - min(sums), np.abs(sums).max()]) / math.sqrt(math.fsum(w * scores * (1 - scores)))
+    weights = weights if weighted else None
+    kuiper = calibration_test(labels, scores, method="kuiper", sample_weight=weights)
+    smirnov = calibration_test(labels, scores, method="kolmogorov_smirnov", sample_weight=weights)
+    assert kuiper == pytest.approx(((max(sums) - min(sums)) / w.sum(), brownian("range", x[0])))
+    assert smirnov == pytest.approx((np.abs(sums).max() / w.sum(), brownian("maximum", x[1])))
+    assert kuiper.statistic == pytest.approx(kuiper_calibration_error(labels, scores, sample_weight=weights))
+
+
+def test_asymptotic_and_resampled_pvalues_agree():
+    rng = np.random.default_rng(3)
+    scores = rng.random(4000)
+    labels = rng.random(4000) < scores**1.03
+    for method, metric in (
+        ("kuiper", kuiper_calibration_error),
+        ("kolmogorov_smirnov", kolmogorov_smirnov_calibration_error),
+    ):
+        asymptotic = calibration_test(labels, scores, method=method).pvalue
+        resampled = calibration_test(labels, scores, metric=metric, n_resamples=1999, random_state=0).pvalue
+        assert resampled == pytest.approx(asymptotic, abs=0.05)
+
+
+def test_clusters_of_equal_rows_are_one_row_each():
+    # Ten copies of each row: as independent rows they are ten times as certain as the 150 clusters that they are.
+    labels, scores, _ = sample(150, power=1.3, seed=2)
+    clusters = np.repeat(np.arange(150), 10)
+    labels, scores = np.repeat(labels, 10), np.repeat(scores, 10)
+    for options in ({}, {"metric": calibration_error}, {"method": "kuiper"}, {"method": "kolmogorov_smirnov"}):
+        rows = calibration_test(labels, scores, random_state=0, **options)
+        found = calibration_test(labels, scores, clusters=clusters, random_state=0, **options)
+        assert found.statistic == pytest.approx(rows.statistic)
+        assert found.pvalue > 3 * rows.pvalue
+
+
+def test_sign_flips_equal_the_enumeration():
+    # Six clusters: all 64 signs; one bin, so that the statistic is |mean of the signed sums|.
+    rng = np.random.default_rng(0)
+    scores, clusters = rng.random(30), np.repeat(np.arange(6), 5)
+    labels = rng.random(30) < scores**1.5
+    sums = np.bincount(clusters, labels - scores)
+    signs = np.array(np.meshgrid(*[[-1, 1]] * 6)).reshape(6, -1)
+    values = np.abs(sums @ signs)
+    exact = np.mean(values >= abs(sums.sum()) - 1e-12)
+    metric = partial(calibration_error, norm=1, method="plugin", binning=1)
+    found = calibration_test(labels, scores, metric=metric, clusters=clusters, n_resamples=4000, random_state=0)
+    assert found.pvalue == pytest.approx(exact, abs=0.03)
+
+
+def test_poor_approximations_warn():
+    rng = np.random.default_rng(0)
+    constant, few = np.full(100, 0.01), rng.random(20)
+    rare = rng.beta(1, 999, 1000)
+    with pytest.warns(UserWarning, match="spiegelhalter.*resampling"):
+        calibration_test(np.arange(100) < 1, constant, method="spiegelhalter")
+    for scores in (constant, few, rare, rng.beta(1, 19, 200)):
+        with pytest.warns(UserWarning, match="hosmer_lemeshow.*resampling"):
+            calibration_test(np.arange(len(scores)) < 1, scores, method="hosmer_lemeshow")
+
+
+def test_sums_of_bins_in_place_of_rows():
+    labels, scores, _ = sample(power=1.4)
+    bins = reliability_curve(labels, scores, binning=10)
+    rows = calibration_test(
+        labels, scores, metric=partial(calibration_error, binning=10), n_resamples=99, random_state=0
+    )
+    assert calibration_test(bins, metric=calibration_error, n_resamples=99, random_state=0) == pytest.approx(rows)
+    chi_squared = calibration_test(labels, scores, method="hosmer_lemeshow")
+    assert calibration_test(bins, method="hosmer_lemeshow") == pytest.approx(chi_squared)
+    distinct = reliability_curve(labels, scores, binning=UniqueScores())
+    for options in ({"method": "kuiper"}, {"metric": kuiper_calibration_error}):
+        options = {"n_resamples": 99, "random_state": 0, **options}
+        assert calibration_test(distinct, **options) == pytest.approx(calibration_test(labels, scores, **options))
+    with refused(ValueError, "BinStatistics"):
+        calibration_test(bins, method="spiegelhalter")
+    with refused(ValueError, "BinStatistics"):
+        calibration_test(bins, clusters=np.arange(10))
+    with refused(ValueError, "BinStatistics"):
+        calibration_test(bins, metric=brier_score_loss)
+
+
+def test_ten_million_rows_cost_about_one_sort():
+    # 999 draws of 4,096 cells; the rows are sorted once. 400,000 here: well under the seconds of 999 sorts.
+    rng = np.random.default_rng(0)
+    scores = rng.random(400_000)
+    labels = rng.random(400_000) < scores
+    start = time.perf_counter()
+    pvalue = calibration_test(labels, scores, metric=kuiper_calibration_error, random_state=0).pvalue
+    assert 0.001 < pvalue <= 1
+    assert time.perf_counter() - start < 10
+
+
 def test_miscalibrated_scores_are_found():
     rng = np.random.default_rng(0)
     scores = rng.random(1000)
@@ -173,6 +298,12 @@ def test_bad_parameters():
         calibration_test(y, s, method="bootstrap")
     with refused(ValueError, "metric", "spiegelhalter"):
         calibration_test(y, s, method="spiegelhalter", metric=calibration_error)
+    with refused(ValueError, "clusters", "spiegelhalter", "kuiper"):
+        calibration_test(y, s, method="spiegelhalter", clusters=[0, 1, 1])
+    with refused(ValueError, "clusters", "calibration_error"):
+        calibration_test(y, s, metric=brier_score_loss, clusters=[0, 1, 1])
+    with refused(ValueError, "clusters", "2", "3"):
+        calibration_test(y, s, clusters=[0, 1])
     with refused(ValueError, "binning", "hosmer_lemeshow", "resampling"):
         calibration_test(y, s, binning=5)
     with refused(TypeError, "metric", "'ece'"):

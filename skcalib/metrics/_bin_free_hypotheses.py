@@ -11,7 +11,7 @@ __all__ = ["ScoreCells", "bin_free_hypotheses"]
 
 # Distinct scores up to which each is a cell of its own; more are pooled to cells of nearly equal scores.
 _MOST_SCORES, _POOLED_CELLS = 1 << 13, 1 << 12
-_WINDOW = 0.15  # share of the rows over which residuals are averaged
+_WINDOWS = 0.15, 0.5  # shares of the rows over which residuals are averaged
 
 
 class ScoreCells(NamedTuple):
@@ -76,26 +76,26 @@ def bin_free_hypotheses(parts, make_power, combine, root, n_draws, rng, draws=No
         pieces = zip(powers, np.split(frequency, ends), strict=True)
         return root(float(combine(np.array([power.error_power(piece) for power, piece in pieces]))))
 
-    deviation = np.concatenate([_smoothed_deviation(part) for part in parts])
-    if not np.any(deviation):
-        deviation = np.sqrt(cells.variance) if np.any(cells.variance) else (0.5 - score) / (weight + 1)
+    directions = [np.concatenate([_smoothed_deviation(part, window) for part in parts]) for window in _WINDOWS]
+    if not np.any(directions[0]):
+        directions = [np.sqrt(cells.variance) if np.any(cells.variance) else (0.5 - score) / (weight + 1)]
     return Hypotheses(
         cells=cells,
-        draw=CountDraws(cells, n_draws, rng) if draws is None else draws(cells, deviation),
+        draw=CountDraws(cells, n_draws, rng) if draws is None else draws(cells, directions[0]),
         statistic=statistic,
         error=error,
         observed=float(statistic(frequency[None])[0]),
-        directions=[deviation],
+        directions=directions,
     )
 
 
-def _smoothed_deviation(part):
+def _smoothed_deviation(part, window):
     """Return the residuals averaged twice by a moving mean over a share of the rows, next to the ends over fewer."""
     deviation = part.frequency - part.score
     total = np.append(0.0, np.cumsum(part.weight))
     middle = (total[1:] + total[:-1]) / 2
-    low = np.maximum(middle - _WINDOW / 2 * total[-1], 0)
-    high = np.minimum(middle + _WINDOW / 2 * total[-1], total[-1])
+    low = np.maximum(middle - window / 2 * total[-1], 0)
+    high = np.minimum(middle + window / 2 * total[-1], total[-1])
     for _ in range(2):
         sums = np.append(0.0, np.cumsum(part.weight * deviation))
         deviation = (np.interp(high, total, sums) - np.interp(low, total, sums)) / (high - low)

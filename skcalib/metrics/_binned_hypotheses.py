@@ -14,6 +14,7 @@ from skcalib.metrics._inversion import Cells, Hypotheses
 
 __all__ = ["BinnedPart", "binned_hypotheses"]
 
+_WIDTHS = 1, 3  # bins over which the observed deviation is smoothed, for two more directions
 _POINTS = 512  # scores of a bin, and frequencies, between which a label-binned error is interpolated
 
 
@@ -74,10 +75,9 @@ def binned_hypotheses(parts, norm, method, combine, root, n_draws, rng, draws=No
     deviation = _deviation(cells)
     directions = [deviation]
     if not (norm == 2 and method in ("debiased", "unbiased")):
-        smooth = np.concatenate(
-            [_smooth(*piece) for piece in zip(*(np.split(x, ends) for x in (deviation, _weights(cells))), strict=True)]
-        )
-        directions += [smooth, _firm(deviation, cells.variance)]
+        pieces = list(zip(np.split(deviation, ends), np.split(_weights(cells), ends), strict=True))
+        smooth = [np.concatenate([_smooth(*piece, width) for piece in pieces]) for width in _WIDTHS]
+        directions += [*smooth, _firm(deviation, cells.variance)]
     return Hypotheses(
         cells=cells,
         draw=CountDraws(cells, n_draws, rng) if draws is None else draws(cells, deviation),
@@ -169,13 +169,10 @@ def _weights(cells):
     return 1 / (cells.variance + 0.25 / (cells.weight + 1) ** 2)
 
 
-def _smooth(deviation, weight):
-    """Return the weighted mean over neighbouring bins, Gaussian with a deviation of one bin."""
-    return _blur(weight * deviation) / _blur(weight)
-
-
-def _blur(values):
-    return gaussian_filter1d(values, 1, mode="constant")
+def _smooth(deviation, weight, width):
+    """Return the weighted mean over neighbouring bins, Gaussian with a deviation of `width` bins."""
+    weighted, total = (gaussian_filter1d(values, width, mode="constant") for values in (weight * deviation, weight))
+    return weighted / total
 
 
 def _firm(deviation, variance):

@@ -6,8 +6,6 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import chi2, norm
 
-from skcalib.binning._distinct_scores import DistinctScores
-
 __all__ = ["hosmer_lemeshow", "kolmogorov_smirnov", "kuiper", "spiegelhalter"]
 
 # Expected events or non-events below which an approximation is known to be poor: of all rows, of one bin, on average.
@@ -85,7 +83,7 @@ def _cumulative_differences(task):
 
     Both are relative to the total weight.
     """
-    table = DistinctScores.from_rows(*task)
+    table = task.distinct_scores()
     weight, scores = np.diff(table.weight), table.scores.astype(np.float64)
     total = table.weight[-1]
     sums = (table.positives[1:] - np.cumsum(weight * scores)) / total

@@ -7,10 +7,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._bins.reductions import BinnedTask, binary_tasks, check_rows_or_bins, resolve_multiclass
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_int
-from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import check_scores
 from skcalib.binning import EqualMass, check_binning
 from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
@@ -40,7 +39,7 @@ class CalibrationTestResult(NamedTuple):
 
 def calibration_test(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     method="resampling",
     metric=None,
@@ -59,8 +58,9 @@ def calibration_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels.
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba` and all that describes rows: for
+        "hosmer_lemeshow", for a binned `metric` and, with one distinct score a bin, for the cumulative differences.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     method : {"resampling", "kuiper", "kolmogorov_smirnov", "spiegelhalter", "hosmer_lemeshow"}, default="resampling"
@@ -153,9 +153,10 @@ def calibration_test(
     True
     """
     _check_method(method, metric, binning)
-    data = check_scored_labels(
+    data = check_rows_or_bins(
         y_true,
         y_proba,
+        binning=binning,
         multiclass=multiclass,
         sample_weight=sample_weight,
         pos_label=pos_label,
@@ -178,7 +179,7 @@ def calibration_test(
             f'method={method!r} tests one binary problem, multiclass="marginal" are several: use "resampling" or '
             '"top_label".'
         )
-    (task,) = binary_tasks(data.at(data.kept), multiclass)
+    (task,) = binary_tasks(_kept(data), multiclass)
     options = (check_binning(binning, EqualMass(10)),) if method == "hosmer_lemeshow" else ()
     statistic, pvalue = _CLOSED_FORM[method](task, *options)
     return CalibrationTestResult(float(statistic), float(pvalue))
@@ -194,6 +195,11 @@ def _check_method(method, metric, binning):
         raise TypeError(f"metric must be a function (y_true, y_proba) -> number, found {metric!r}.")
     if binning is not None and method != "hosmer_lemeshow":
         raise ValueError(f'binning is for method="hosmer_lemeshow" and has no meaning for {method!r}: see metric.')
+
+
+def _kept(data):
+    """Return the rows of positive weight."""
+    return data if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores) else data.at(data.kept)
 
 
 class _Call(NamedTuple):
@@ -233,7 +239,7 @@ def _resampling_test(metric, call, data, options):
             "metric=calibration_error."
         )
     parallel = Parallel(n_jobs=options.n_jobs, prefer="threads", verbose=10 if options.verbose else 0)
-    data = data.at(data.kept)
+    data = _kept(data)
     statistics = _metric_statistics(partial(metric, **multiclass), data, options.n_resamples, options.rng, parallel)
     # Labels that give the same bins may differ in the last digit of the statistic.
     pvalue = float(np.mean(np.asarray(statistics) >= statistics[0] - 1e-12))

@@ -1,0 +1,97 @@
+"""``python -m benchmarks.levels``: coverage of every interval and size of every test, with Monte Carlo errors."""
+
+import argparse
+import json
+import re
+import sys
+import warnings
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from benchmarks.levels.peers import peer_promises
+from benchmarks.levels.promises import INTERVALS, TESTS
+from benchmarks.levels.shapes import SHAPES
+
+_RUNS, _QUICK_RUNS = 400, 4
+
+
+@dataclass(frozen=True)
+class Row:
+    """A promise on a shape of data: how often it was kept, and the standard error of that.
+
+    `measured` is the coverage of an interval, or the share of calibrated samples that a test rejects. The verdict is
+    "holds" unless the promise is missed by more than two standard errors.
+    """
+
+    kind: str
+    promise: str
+    shape: str
+    promised: float
+    measured: float
+    standard_error: float
+    runs: int
+    verdict: str
+
+
+def main(argv=None):
+    """Simulate and print the tables; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.levels", description=__doc__.split("``: ")[1])
+    parser.add_argument("--quick", action="store_true", help=f"{_QUICK_RUNS} samples of each shape: does it run?")
+    parser.add_argument("--runs", type=int, default=_RUNS, help="samples of each shape")
+    parser.add_argument("--only", default="", help="regular expression of the promises to look at")
+    parser.add_argument("--peers", action="store_true", help="also the promises of other libraries that are installed")
+    parser.add_argument("--n-jobs", type=int, default=1, help="processes")
+    parser.add_argument("--json", action="store_true", help="print JSON in place of Markdown tables")
+    options = parser.parse_args(argv)
+    intervals, tests, missing = peer_promises() if options.peers else ([], [], [])
+    if missing:
+        print(f"not installed: {', '.join(missing)}", file=sys.stderr)
+    jobs = [
+        (kind, promise, shape)
+        for kind, promises in (("coverage", INTERVALS + intervals), ("size", TESTS + tests))
+        for promise in promises
+        for shape in promise.shapes
+        if re.search(options.only, promise.name)
+    ]
+    runs = _QUICK_RUNS if options.quick else options.runs
+    rows = Parallel(n_jobs=options.n_jobs)(delayed(measure)(*job, runs) for job in jobs)
+    if options.json:
+        json.dump([asdict(row) for row in rows], sys.stdout, indent=1)
+        print()
+    else:
+        print_tables(rows)
+    return 0
+
+
+def measure(kind, promise, shape, runs):
+    """Return the row of a promise on a shape of data."""
+    rng = np.random.default_rng(sum(map(ord, shape)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that an approximation is poor: the table shows it
+        kept = np.array([promise.kept(SHAPES[shape](rng), seed) for seed in range(runs)], dtype=np.float64)
+    measured = float(kept.mean())
+    # Of a binomial share at the promised level, so that a share of 0 or 1 is not taken to be exact.
+    error = float(np.sqrt(promise.promised * (1 - promise.promised) / runs))
+    shortfall = promise.promised - measured if kind == "coverage" else measured - promise.promised
+    verdict = "holds" if shortfall <= 2 * error else "misses"
+    return Row(kind, promise.name, shape, promise.promised, measured, error, runs, verdict)
+
+
+def print_tables(rows):
+    """Print a Markdown table of the intervals and one of the tests."""
+    titles = {"coverage": "interval", "size": "test"}
+    for kind, title in titles.items():
+        some = [row for row in rows if row.kind == kind]
+        if some:
+            print(f"\n| {title} | data | promised | measured | s.e. | |\n|---|---|---|---|---|---|")
+        for row in some:
+            print(
+                f"| {row.promise} | {row.shape} | {row.promised:.2f} | {row.measured:.3f} | {row.standard_error:.3f} "
+                f"| {row.verdict} |"
+            )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,196 @@
+"""What the library promises: intervals that cover, tests that keep their level. Each is a function of a sample."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib import ScalingBinning
+from skcalib.binning import EqualMass, EqualWidth
+from skcalib.metrics import (
+    calibration_by_group,
+    calibration_error,
+    calibration_error_interval,
+    calibration_slope_intercept,
+    calibration_test,
+    expected_calibration_error,
+    groupwise_calibration_error,
+    kde_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+    kuiper_calibration_error,
+    maximum_calibration_error,
+    neighborhood_calibration_error,
+    segment_calibration_test,
+    smooth_calibration_error,
+    sweep_calibration_error,
+)
+
+__all__ = ["INTERVALS", "TESTS", "Promise"]
+
+
+class Promise(NamedTuple):
+    """A promise and where it is looked at.
+
+    `kept` returns for a sample and a seed whether an interval covers, or whether a test rejects.
+    """
+
+    name: str
+    promised: float
+    kept: object
+    shapes: tuple
+
+
+_BINARY = (
+    "calibrated, n = 500",
+    "calibrated, n = 60",
+    "s^1.1, n = 500",
+    "s^1.6, n = 200",
+    "s^1.6, n = 1500",
+    "step, n = 500",
+    "rare, calibrated, n = 500",
+    "rare, twice too low, n = 500",
+    "tied, calibrated, n = 300",
+    "tied, s^1.6, n = 300",
+)
+_SOME = ("calibrated, n = 500", "s^1.6, n = 200", "s^1.6, n = 1500", "step, n = 500", "rare, calibrated, n = 500")
+_WEIGHTED = ("weights, s^1.3, 500 rows",)
+_CLUSTERED = ("clusters, calibrated, 60 of 20", "clusters, s^1.6, 60 of 20")
+_MULTICLASS = ("4 classes, calibrated, n = 600", "4 classes, p^1.5, n = 600")
+
+
+def without_noise(sample, metric, **options):
+    """Return a plugin error of the true probabilities: each row is an event and a non-event, weighted by them."""
+    weight = np.ones(len(sample.scores)) if sample.sample_weight is None else sample.sample_weight
+    if sample.scores.ndim == 1:
+        chance = np.column_stack((1 - sample.truth, sample.truth))
+    else:
+        chance = sample.truth
+    n_classes = chance.shape[1]
+    return metric(
+        np.repeat(np.arange(n_classes), len(weight)),
+        np.concatenate([sample.scores] * n_classes),
+        sample_weight=(chance * weight[:, None]).T.ravel(),
+        labels=np.arange(n_classes),
+        **options,
+    )
+
+
+def _covers(metric, sample, seed, *, plugin=None, **options):
+    """Return whether the interval of an error holds its value without noise; `plugin` is the metric for that."""
+    found = calibration_error_interval(
+        sample.labels,
+        sample.scores,
+        metric=metric,
+        clusters=sample.clusters,
+        sample_weight=sample.sample_weight,
+        labels=np.arange(2 if sample.scores.ndim == 1 else sample.scores.shape[1]),
+        n_resamples=300,
+        random_state=seed,
+        **options,
+    )
+    calibrated = np.array_equal(sample.scores, sample.truth)
+    truth = 0.0 if calibrated else without_noise(sample, plugin or metric, **options)
+    return found.low - 1e-12 <= truth <= found.high + 1e-12
+
+
+def _binned(norm, bins, **options):
+    metric = partial(calibration_error, norm=norm, binning=EqualMass(bins), **options)
+    plugin = partial(calibration_error, norm=norm, binning=EqualMass(bins), **(options | {"method": "plugin"}))
+    return partial(_covers, metric, plugin=plugin)
+
+
+def _slope(sample, seed):
+    slope = calibration_slope_intercept(sample.labels, sample.scores).slope
+    return slope.low <= 1 <= slope.high
+
+
+def _bias_by_group(sample, seed):
+    groups = np.arange(len(sample.scores)) % 5
+    table = calibration_by_group(sample.labels, sample.scores, groups, n_resamples=19, random_state=seed)
+    truth = np.array([np.mean((sample.scores - sample.truth)[groups == group]) for group in range(5)])
+    return float(np.mean((np.asarray(table.bias_low) <= truth) & (truth <= np.asarray(table.bias_high))))
+
+
+def _verified(bins, sample, seed):
+    """Return whether the bound holds the error of a binned model on rows from another distribution."""
+    rng = np.random.default_rng([seed, bins])
+    fitted = rng.random(4000)
+    model = ScalingBinning(binning=bins).fit(fitted, rng.random(4000) < fitted)
+    truth = without_noise(
+        sample._replace(scores=model.predict_proba(sample.scores)[:, 1]),
+        partial(calibration_error, binning=EqualMass(10**6), method="plugin"),
+    )
+    return model.verify(sample.scores, sample.labels, 1, n_resamples=300, random_state=seed).upper_bound >= truth
+
+
+INTERVALS = [
+    Promise("l2, debiased, 1 bin", 0.9, _binned(2, 1), _BINARY),
+    Promise("l2, debiased, 2 bins", 0.9, _binned(2, 2), _BINARY),
+    Promise("l2, debiased, 15 bins", 0.9, _binned(2, 15), _BINARY + _WEIGHTED + _CLUSTERED + _MULTICLASS),
+    Promise("l2, debiased, 50 bins", 0.9, _binned(2, 50), ("calibrated, n = 500", "s^1.6, n = 200", "s^1.6, n = 1500")),
+    Promise("l2, unbiased, 15 bins", 0.9, _binned(2, 15, method="unbiased"), _SOME),
+    Promise("l1, debiased, 15 bins", 0.9, _binned(1, 15), _BINARY + _WEIGHTED + _CLUSTERED),
+    Promise("l2, marginal, 10 bins", 0.9, _binned(2, 10, multiclass="marginal"), _MULTICLASS),
+    Promise("ECE, 15 bins", 0.9, partial(_covers, expected_calibration_error), _BINARY + _WEIGHTED + _MULTICLASS),
+    Promise("maximum, 5 bins", 0.9, partial(_covers, partial(maximum_calibration_error, binning=EqualWidth(5))), _SOME),
+    Promise("worst class, 15 bins", 0.9, partial(_covers, groupwise_calibration_error), _SOME),
+    Promise("sweep (truth: of each score)", 0.9, partial(_covers, sweep_calibration_error,
+            plugin=partial(expected_calibration_error, binning=EqualMass(10**6))), _SOME),
+    Promise("smooth", 0.9, partial(_covers, smooth_calibration_error), _SOME),
+    Promise("KDE", 0.9, partial(_covers, kde_calibration_error), _SOME),
+    Promise("neighborhood", 0.9, partial(_covers, neighborhood_calibration_error), _SOME),
+    Promise("Kolmogorov-Smirnov", 0.9, partial(_covers, kolmogorov_smirnov_calibration_error), _SOME + _CLUSTERED),
+    Promise("Kuiper", 0.9, partial(_covers, kuiper_calibration_error), _SOME),
+    Promise("verify, 2 bins", 0.9, partial(_verified, 2), ("s^1.6, n = 200", "s^1.6, n = 1500")),
+    Promise("verify, 10 bins", 0.9, partial(_verified, 10), ("s^1.6, n = 200", "s^1.6, n = 1500")),
+    Promise("calibration slope", 0.9, _slope, ("calibrated, n = 500", "calibrated, n = 60")),
+    Promise("bias by group", 0.9, _bias_by_group, _SOME),
+]  # fmt: skip
+
+
+def _rejects(sample, seed, level=0.05, **options):
+    result = calibration_test(
+        sample.labels,
+        sample.scores,
+        sample_weight=sample.sample_weight,
+        clusters=sample.clusters,
+        labels=np.arange(2 if sample.scores.ndim == 1 else sample.scores.shape[1]),
+        n_resamples=199,
+        random_state=seed,
+        **options,
+    )
+    return result.pvalue <= level
+
+
+def _segments(sample, seed):
+    columns = np.random.default_rng(seed).random((len(sample.scores), 2))
+    found = segment_calibration_test(sample.labels, sample.scores, columns, n_resamples=199, random_state=seed)
+    return found.pvalue <= 0.05
+
+
+def _any_group(sample, seed):
+    groups = np.arange(len(sample.scores)) % 5
+    table = calibration_by_group(sample.labels, sample.scores, groups, n_resamples=19, random_state=seed)
+    return np.min(table.adjusted_pvalue) <= 0.05
+
+
+_CALIBRATED = (
+    "calibrated, n = 500",
+    "calibrated, n = 60",
+    "rare, calibrated, n = 500",
+    "tied, calibrated, n = 300",
+    "sure, calibrated, n = 500",
+)
+_ONE, _MANY = _CLUSTERED[:1], _MULTICLASS[:1]
+
+TESTS = [
+    Promise("resampled sweep", 0.05, _rejects, _CALIBRATED + _ONE + _MANY),
+    Promise("resampled l2", 0.05, partial(_rejects, metric=partial(calibration_error, binning=10)), _CALIBRATED + _ONE),
+    Promise("resampled Kuiper", 0.05, partial(_rejects, metric=kuiper_calibration_error), _CALIBRATED + _ONE),
+    Promise("Kuiper", 0.05, partial(_rejects, method="kuiper"), _CALIBRATED),
+    Promise("Kolmogorov-Smirnov", 0.05, partial(_rejects, method="kolmogorov_smirnov"), _CALIBRATED),
+    Promise("Spiegelhalter", 0.05, partial(_rejects, method="spiegelhalter"), _CALIBRATED),
+    Promise("Hosmer-Lemeshow", 0.05, partial(_rejects, method="hosmer_lemeshow"), _CALIBRATED),
+    Promise("worst of 5 groups", 0.05, _any_group, _CALIBRATED),
+    Promise("worst segment", 0.05, _segments, ("calibrated, n = 500", "rare, calibrated, n = 500")),
+]

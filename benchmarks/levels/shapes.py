@@ -1,0 +1,88 @@
+"""Shapes of data: scores, true event probabilities, labels drawn from them, weights and clusters."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["SHAPES", "Sample"]
+
+
+class Sample(NamedTuple):
+    """Scores, labels and the probabilities that the labels were drawn from.
+
+    `scores` and `truth` are (n,), or (n, K) for K classes.
+    """
+
+    scores: np.ndarray
+    truth: np.ndarray
+    labels: np.ndarray
+    sample_weight: np.ndarray | None = None
+    clusters: np.ndarray | None = None
+
+
+def _binary(n, draw, curve=lambda s: s):
+    def sample(rng):
+        scores = draw(rng, n)
+        truth = curve(scores)
+        return Sample(scores, truth, rng.random(n) < truth)
+
+    return sample
+
+
+def _uniform(rng, n):
+    return rng.random(n)
+
+
+def _weights(rng):
+    """Rows that are counted: each distinct (score, label) stands once, with the number of its rows as weight."""
+    scores, weight = rng.random(250), rng.integers(1, 4, 250)
+    scores = np.repeat(scores, weight)
+    truth = scores**1.3
+    labels = rng.random(len(scores)) < truth
+    rows, counts = np.unique(np.column_stack((scores, labels)), axis=0, return_counts=True)
+    return Sample(rows[:, 0], rows[:, 0] ** 1.3, rows[:, 1] == 1, counts)
+
+
+def _clusters(strength, curve):
+    """60 clusters of 20 rows; the probabilities of a cluster all lie above or all below those of its scores."""
+
+    def sample(rng):
+        clusters = np.repeat(np.arange(60), 20)
+        scores = rng.random(1200)
+        truth = curve(scores)
+        sign = rng.choice([-1, 1], 60)[clusters]
+        labels = rng.random(1200) < truth + strength * sign * truth * (1 - truth)
+        return Sample(scores, truth, labels, clusters=clusters)
+
+    return sample
+
+
+def _classes(power):
+    def sample(rng):
+        scores = rng.dirichlet(np.ones(4), 600)
+        truth = scores**power / (scores**power).sum(axis=1, keepdims=True)
+        labels = (rng.random((600, 1)) > np.cumsum(truth, axis=1)[:, :-1]).sum(axis=1)
+        return Sample(scores, truth, labels)
+
+    return sample
+
+
+# name -> a sample from a random generator
+SHAPES = {
+    "calibrated, n = 500": _binary(500, _uniform),
+    "calibrated, n = 60": _binary(60, _uniform),
+    "s^1.1, n = 500": _binary(500, _uniform, lambda s: s**1.1),
+    "s^1.6, n = 200": _binary(200, _uniform, lambda s: s**1.6),
+    "s^1.6, n = 1500": _binary(1500, _uniform, lambda s: s**1.6),
+    "step, n = 500": _binary(500, _uniform, lambda s: np.where(s < 0.5, 0.8 * s, s)),
+    "rare, calibrated, n = 500": _binary(500, lambda rng, n: rng.beta(1, 200, n)),
+    "rare, twice too low, n = 500": _binary(500, lambda rng, n: rng.beta(1, 200, n), lambda s: np.minimum(2 * s, 1)),
+    "tied, calibrated, n = 300": _binary(300, lambda rng, n: rng.integers(1, 10, n) / 10),
+    "tied, s^1.6, n = 300": _binary(300, lambda rng, n: rng.integers(1, 10, n) / 10, lambda s: s**1.6),
+    "sure, calibrated, n = 500": _binary(500, lambda rng, n: rng.beta(2.8, 0.2, n)),
+    "weights, s^1.3, 500 rows": _weights,
+    "clusters, calibrated, 60 of 20": _clusters(0.8, lambda s: s),
+    "clusters, s^1.6, 60 of 20": _clusters(0.8, lambda s: s**1.6),
+    "4 classes, calibrated, n = 600": _classes(1.0),
+    "4 classes, p^1.5, n = 600": _classes(1.5),
+}
