@@ -137,15 +137,15 @@ class ScalingBinning(BinnedRecalibrator):
         confidence_level : float, default=0.9
             Level of the upper bound, in (0.5, 1).
         n_resamples : int, default=1000
-            Bootstrap resamples behind the bound.
+            Draws of the labels behind the bound.
         random_state : int, RandomState or None, default=None
-            Seed of the resamples.
+            Seed of the draws.
 
         Returns
         -------
         verification : Verification
-            Named tuple (estimate, upper_bound, verified): the debiased error, its one-sided bootstrap bound, and
-            whether that is at most `max_error`. For K > 2 classes the error is that of the predicted class with
+            Named tuple (estimate, upper_bound, verified): the debiased error, its one-sided bound by test
+            inversion, and whether that is at most `max_error`. For K > 2 classes the error is that of the predicted class with
             ``multiclass="top_label"``, else the marginal one.
 
         Raises
@@ -153,6 +153,11 @@ class ScalingBinning(BinnedRecalibrator):
         ValueError
             For one-vs-rest probabilities that were made to sum to 1, which are no longer binned, for arguments out of
             range, and where the rows are too few for the bins.
+
+        Notes
+        -----
+        The bound is the upper limit of `calibration_error_interval` with ``interval="inverted"``. Simulated at level .9
+        with an error exactly at the limit, 9 to 11 % of models with 2, 3 and 10 bins are verified (800 rows).
 
         References
         ----------
@@ -168,6 +173,7 @@ class ScalingBinning(BinnedRecalibrator):
         interval = calibration_error_interval(
             **self._verifiable(scores, y),
             binning=UniqueScores(),
+            interval="inverted",
             confidence_level=2 * confidence_level - 1,
             n_resamples=n_resamples,
             random_state=random_state,
