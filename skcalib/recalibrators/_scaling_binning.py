@@ -144,8 +144,8 @@ class ScalingBinning(BinnedRecalibrator):
         Returns
         -------
         verification : Verification
-            Named tuple (estimate, upper_bound, verified): the debiased error, its one-sided bound by test
-            inversion, and whether that is at most `max_error`. For K > 2 classes the error is that of the predicted class with
+            Named tuple (estimate, upper_bound, verified): the debiased error, its one-sided bound by test inversion,
+            and whether that is at most `max_error`. For K > 2 classes the error is that of the predicted class with
             ``multiclass="top_label"``, else the marginal one.
 
         Raises
