@@ -38,7 +38,7 @@ RECALIBRATORS = [
     skcalib.StackedRecalibrator(),
     skcalib.StackedRecalibrator([skcalib.PlattScaling(), skcalib.IsotonicCalibration()], cv=3),
     skcalib.TemperatureScaling(),
-    skcalib.TemperatureScaling(clip="auto"),
+    skcalib.TemperatureScaling(clip=None),
     skcalib.TemperatureScaling(loss="brier"),
     skcalib.UniformMassBinning(n_bins=3),
     skcalib.VectorScaling(),

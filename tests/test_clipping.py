@@ -1,16 +1,15 @@
-"""Clipping of scores: the same for every scale, and the learned constant moves only where the likelihood pays."""
+"""The parameter `clip`: a constant, or a learned floor, for every method on log-odds and on every scale."""
 
 import numpy as np
 import pytest
 from _catalog import RECALIBRATORS
-from scipy.special import logit
 from sklearn.base import clone
 
-from skcalib import PlattScaling, TemperatureScaling
+from skcalib import TemperatureScaling
 from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib.recalibrators._floor import learned_floor
 
 CLIPPING = [one for one in RECALIBRATORS if one._works_on_log_odds]
-CANDIDATES = [PROBABILITY_CLIP, 1e-7, 1e-5, 1e-4, 1e-3, 0.01, 0.03]
 
 
 @pytest.fixture(params=[clone(one).set_params(clip=None) for one in CLIPPING], ids=repr)
@@ -38,14 +37,15 @@ def test_a_constant_is_the_same_as_clipped_scores(clipping):
 def test_a_constant_clips_the_logarithms_of_many_classes():
     scores, y = forest(n_classes=3)
     logits = np.log(np.clip(scores, 0.01, 0.99))
-    expected = TemperatureScaling(input="logit").fit(logits, y).predict_proba(logits)
+    expected = TemperatureScaling(input="logit", clip=None).fit(logits, y).predict_proba(logits)
     found = TemperatureScaling(clip=0.01).fit(scores, y).predict_proba(scores)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-def test_the_default_is_the_constant_of_the_library(clipping):
+def test_none_is_the_constant_of_the_library(clipping):
     scores, y = forest()
     assert clipping.fit(scores, y).clip_ == PROBABILITY_CLIP == 2.0**-52
+    assert clipping.floor_ == 0
     by_hand = clone(clipping).set_params(clip=2.0**-52).fit(scores, y)
     np.testing.assert_array_equal(clipping.predict_proba(scores), by_hand.predict_proba(scores))
 
@@ -65,21 +65,15 @@ def test_logits_are_clipped_as_their_probabilities(n_classes):
         np.testing.assert_allclose(found.predict_proba(log_odds), expected.predict_proba(scores), atol=1e-9)
 
 
-@pytest.mark.parametrize("estimator", [TemperatureScaling(), PlattScaling()], ids=repr)
-def test_auto_takes_the_constant_that_gains_more_than_one_nat(estimator):
+def test_auto_is_a_fit_above_the_floor(clipping):
     scores, y = forest()
-    likelihood = {}
-    for constant in CANDIDATES:
-        fit = clone(estimator).set_params(clip=constant).fit(scores, y)
-        p = fit.predict_proba(scores)[:, 1]
-        likelihood[constant] = np.sum(np.log(np.where(y, p, 1 - p)))
-    chosen = CANDIDATES[0]
-    for constant in CANDIDATES[1:]:
-        chosen = constant if likelihood[constant] > likelihood[chosen] + 1 else chosen
-    fit = clone(estimator).set_params(clip="auto").fit(scores, y)
-    assert fit.clip_ == chosen > PROBABILITY_CLIP
-    expected = clone(estimator).set_params(clip=chosen).fit(scores, y).predict_proba(scores)
-    np.testing.assert_array_equal(fit.predict_proba(scores), expected)
+    floor, _ = learned_floor(scores, y, None, "probability")
+    assert floor > 0
+    fit = clone(clipping).set_params(clip="auto").fit(scores, y)
+    assert fit.clip_ == fit.floor_ == floor
+    lifted = (1 - 2 * floor) * scores + floor
+    expected = clipping.fit(lifted, y).predict_proba(lifted)
+    np.testing.assert_allclose(fit.predict_proba(scores), expected, atol=1e-12)
 
 
 def test_auto_pays_on_other_rows_of_a_forest(clipping):
@@ -97,31 +91,13 @@ def test_auto_changes_nothing_for_a_model_that_is_never_sure(clipping):
     scores = rng.uniform(0.05, 0.95, 400)
     y = rng.random(400) < scores
     auto = clone(clipping).set_params(clip="auto").fit(scores, y)
-    assert auto.clip_ == PROBABILITY_CLIP
+    assert auto.clip_ == auto.floor_ == 0
     np.testing.assert_array_equal(auto.predict_proba(scores), clipping.fit(scores, y).predict_proba(scores))
 
 
 def test_auto_keeps_nothing_of_an_earlier_fit_to_more_classes(clipping):
     again = clipping.set_params(clip="auto").fit(*forest(90, n_classes=3)).fit(*forest())
     assert vars(again).keys() == vars(clone(clipping).fit(*forest())).keys()
-
-
-def test_auto_counts_weights_as_rows():
-    scores, y = forest(40)
-    weight = np.random.default_rng(2).integers(1, 6, 40)
-    repeated = TemperatureScaling(clip="auto").fit(np.repeat(scores, weight, axis=0), np.repeat(y, weight))
-    weighted = TemperatureScaling(clip="auto").fit(scores, y, sample_weight=weight)
-    assert repeated.clip_ == weighted.clip_
-    assert repeated.temperature_ == pytest.approx(weighted.temperature_, rel=1e-9)
-
-
-def test_auto_on_raw_log_odds_beyond_all_clips():
-    scores = logit(np.array([1e-12, 0.2, 0.4, 0.6, 0.8, 1 - 1e-12] * 50))
-    y = np.tile([0, 0, 0, 1, 1, 1], 50)
-    y[::30] = 1  # ten of the surest rows are wrong
-    fit = TemperatureScaling(input="logit", clip="auto").fit(scores, y)
-    assert fit.clip_ > PROBABILITY_CLIP
-    assert np.isfinite(fit.predict_proba(scores)).all()
 
 
 @pytest.mark.parametrize("clip", [0, 0.5, -1, 2, "some"])

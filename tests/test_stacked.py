@@ -100,14 +100,14 @@ def test_default_members():
     ]
 
 
-def test_learned_clipping_reaches_the_members_on_log_odds():
+def test_the_learned_floor_reaches_the_members_on_log_odds():
     rng = np.random.default_rng(1)
     votes = rng.binomial(10, rng.beta(0.3, 0.3, 500)) / 10
     y = (rng.random(500) < 0.9 * votes + 0.05).astype(int)
     stack = StackedRecalibrator().fit(votes, y)
-    learned = TemperatureScaling(clip="auto").fit(votes, y).clip_
-    assert learned > 1e-8
-    assert [member.clip_ for member in stack.recalibrators_[1:4]] == [learned] * 3
+    learned = TemperatureScaling().fit(votes, y).floor_
+    assert learned > 0
+    assert [member.floor_ for member in stack.recalibrators_[1:4]] == [learned] * 3
 
 
 def test_leaves_calibrated_scores_alone_and_mends_others():

@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 from skcalib import TemperatureScaling
 from skcalib._rows.links import row_softmax
 from skcalib.metrics import expected_calibration_error
-from skcalib.recalibrators._temperature import fit_inverse_temperature, row_derivatives
+from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
 
 
 def _sample(n=150, n_classes=3, temperature=2.0, dtype=np.float64):

@@ -15,8 +15,9 @@ from skcalib._input.scores import check_estimator_scores
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.links import PROBABILITY_CLIP, clip_probability, log_odds, log_probability, row_softmax
-from skcalib.recalibrators._clipping import clipped, fit_clipped
+from skcalib._rows.links import clip_probability, log_odds, log_probability, row_softmax
+from skcalib._solvers.inverse_temperature import fit_inverse_temperature
+from skcalib.recalibrators._clipping import fit_inside, inside
 
 
 class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -54,8 +55,10 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
 
     # Which classes must have rows: "all", "two" (any two of them) or "any". The `classes` parameter names the others.
     _needs_classes = "all"
-    # Whether the method has the parameter `clip`, and its scores are clipped there before they become log-odds.
+    # Whether the method has the parameter `clip`, which keeps probabilities away from 0 and 1.
     _works_on_log_odds = False
+    # The floor of ``clip="auto"`` that a stack has learned for all its members.
+    _shared_floor = None
     # Whether `predict` gives the class of the largest score, also where probabilities round or are spread otherwise.
     _keeps_decisions = False
 
@@ -92,7 +95,7 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
         if len(self.classes_) > 2 or self.classes is not None or weight is not None:  # else both have rows
             self._check_classes_present(codes)
         if self._works_on_log_odds:
-            fit_clipped(self, scores, codes, weight)
+            fit_inside(self, scores, codes, weight)
         else:
             self._fit_scores(scores, codes, weight)
         return self
@@ -117,7 +120,7 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
         """
         check_is_fitted(self)
         scores = check_estimator_scores(self, X, input=self.input, reset=False)
-        return self._predict_scores(clipped(scores, getattr(self, "clip_", PROBABILITY_CLIP), self.input))
+        return self._predict_scores(inside(self, scores) if self._works_on_log_odds else scores)
 
     def transform(self, X):
         """Return the same as `predict_proba`, so that recalibrators chain.
@@ -339,6 +342,8 @@ class LogitRecalibrator(BaseRecalibrator):
     [[0.25, 0.75]]
     """
 
+    _known_inverse_temperature = None
+
     def _fit_scores(self, scores, codes, sample_weight):
         self._fit_logits(self._logits(scores), codes.astype(np.intp, copy=False), sample_weight)
 
@@ -353,6 +358,12 @@ class LogitRecalibrator(BaseRecalibrator):
             log_odds_ = scores[:, 0].astype(np.float64) if self.input == "logit" else log_odds(scores[:, 0])
             return np.column_stack((np.zeros(len(scores)), log_odds_))
         return scores if self.input == "logit" else log_probability(scores)
+
+    def _fit_inverse_temperature(self, logits, codes, sample_weight):
+        """Return the inverse temperature of least log-loss, which learning a floor of 0 has shown already."""
+        if self._known_inverse_temperature is not None:
+            return self._known_inverse_temperature
+        return fit_inverse_temperature(logits, codes, sample_weight)
 
     def _fit_logits(self, logits, codes, sample_weight):
         raise NotImplementedError

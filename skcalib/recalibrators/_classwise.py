@@ -5,10 +5,10 @@ from numbers import Real
 import numpy as np
 
 from skcalib._input.sklearn_private import Interval, StrOptions
+from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
 from skcalib._solvers.newton import minimise_convex
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
-from skcalib.recalibrators._temperature import fit_inverse_temperature, row_derivatives
 
 _TOLERANCE = 1e-11  # relative change of an inverse temperature
 
@@ -32,16 +32,19 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
         Labels of the columns, for a calibration set in which a class is missing.
-    clip : float or "auto", default=None
-        Probabilities are clipped to [clip, 1 - clip] before they become log-odds; None means 2^-52. "auto" goes up, to
-        .03 at most, where that gains more than 1 nat of log-likelihood: for models that say exactly 0 and 1.
+    clip : "auto", float or None, default="auto"
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
+        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
+        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     clip_ : float
-        The clipping constant used.
+        The learned floor, or the clipping constant.
+    floor_ : float
+        The learned floor, 0 if there is none.
     max_deviation_ : float
         The largest deviation allowed.
     inverse_temperature_ : ndarray of shape (n_classes,)
@@ -102,7 +105,7 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
     _needs_classes = "two"
     _works_on_log_odds = True
 
-    def __init__(self, max_deviation="auto", bounds=(1e-2, 1e2), *, input="probability", classes=None, clip=None):
+    def __init__(self, max_deviation="auto", bounds=(1e-2, 1e2), *, input="probability", classes=None, clip="auto"):
         self.max_deviation = max_deviation
         self.bounds = bounds
         self.input = input

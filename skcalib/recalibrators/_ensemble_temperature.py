@@ -20,16 +20,19 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
         Labels of the columns, for a calibration set in which a class is missing.
-    clip : float or "auto", default=None
-        Probabilities are clipped to [clip, 1 - clip] before they become log-odds; None means 2^-52. "auto" goes up, to
-        .03 at most, where that gains more than 1 nat of log-likelihood: for models that say exactly 0 and 1.
+    clip : "auto", float or None, default="auto"
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
+        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
+        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     clip_ : float
-        The clipping constant used.
+        The learned floor, or the clipping constant.
+    floor_ : float
+        The learned floor, 0 if there is none.
     temperature_ : float
         Of the first part: above 1 for an over-confident model.
     inverse_temperature_ : float
@@ -56,7 +59,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
 
     loss = "log"
 
-    def __init__(self, *, input="probability", classes=None, clip=None):
+    def __init__(self, *, input="probability", classes=None, clip="auto"):
         self.input = input
         self.classes = classes
         self.clip = clip

@@ -10,7 +10,6 @@ from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap, fit_softmax_regression
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
-from skcalib.recalibrators._temperature import fit_inverse_temperature
 
 _LARGEST_FEATURE = 1e150  # whose square is a number
 
@@ -38,7 +37,7 @@ class AffineScaling(LogitRecalibrator):
 
     def _fit_logits(self, logits, codes, sample_weight):
         n_classes = logits.shape[1]
-        self.inverse_temperature_ = float(fit_inverse_temperature(logits, codes, sample_weight))
+        self.inverse_temperature_ = float(self._fit_inverse_temperature(logits, codes, sample_weight))
         reference = np.concatenate([self._reference(logits[rows]) for rows in row_blocks(*logits.shape)])
         if self.inverse_temperature_ * np.abs(reference).max() > _LARGEST_FEATURE:
             raise ValueError(
@@ -95,16 +94,19 @@ class VectorScaling(AffineScaling):
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
         Labels of the columns, for a calibration set in which a class is missing.
-    clip : float or "auto", default=None
-        Probabilities are clipped to [clip, 1 - clip] before they become log-odds; None means 2^-52. "auto" goes up, to
-        .03 at most, where that gains more than 1 nat of log-likelihood: for models that say exactly 0 and 1.
+    clip : "auto", float or None, default="auto"
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
+        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
+        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     clip_ : float
-        The clipping constant used.
+        The learned floor, or the clipping constant.
+    floor_ : float
+        The learned floor, 0 if there is none.
     coef_ : ndarray of shape (n_classes,)
         Slopes.
     intercept_ : ndarray of shape (n_classes,)
@@ -139,7 +141,7 @@ class VectorScaling(AffineScaling):
 
     _parameter_constraints = {**AffineScaling._parameter_constraints, "center": ["boolean"]}
 
-    def __init__(self, alpha=1.0, *, center=True, alpha_intercept=None, input="probability", classes=None, clip=None):
+    def __init__(self, alpha=1.0, *, center=True, alpha_intercept=None, input="probability", classes=None, clip="auto"):
         self.alpha = alpha
         self.center = center
         self.alpha_intercept = alpha_intercept
@@ -178,16 +180,19 @@ class MatrixScaling(AffineScaling):
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
         Labels of the columns, for a calibration set in which a class is missing.
-    clip : float or "auto", default=None
-        Probabilities are clipped to [clip, 1 - clip] before they become log-odds; None means 2^-52. "auto" goes up, to
-        .03 at most, where that gains more than 1 nat of log-likelihood: for models that say exactly 0 and 1.
+    clip : "auto", float or None, default="auto"
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
+        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
+        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     clip_ : float
-        The clipping constant used.
+        The learned floor, or the clipping constant.
+    floor_ : float
+        The learned floor, 0 if there is none.
     coef_ : ndarray of shape (n_classes, n_classes)
         The matrix: row k makes the logit of class k.
     intercept_ : ndarray of shape (n_classes,)
@@ -233,7 +238,7 @@ class MatrixScaling(AffineScaling):
         alpha_intercept=None,
         input="probability",
         classes=None,
-        clip=None,
+        clip="auto",
     ):
         self.alpha = alpha
         self.alpha_diagonal = alpha_diagonal
@@ -267,16 +272,19 @@ class DirichletCalibration(MatrixScaling):
         What the scores are. Logits are normalised to log-probabilities.
     classes : array-like, default=None
         Labels of the columns, for a calibration set in which a class is missing.
-    clip : float or "auto", default=None
-        Probabilities are clipped to [clip, 1 - clip] before they become log-odds; None means 2^-52. "auto" goes up, to
-        .03 at most, where that gains more than 1 nat of log-likelihood: for models that say exactly 0 and 1.
+    clip : "auto", float or None, default="auto"
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
+        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
+        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     clip_ : float
-        The clipping constant used.
+        The learned floor, or the clipping constant.
+    floor_ : float
+        The learned floor, 0 if there is none.
     coef_ : ndarray of shape (n_classes, n_classes)
         The matrix: row k makes the logit of class k from the log-probabilities.
     intercept_ : ndarray of shape (n_classes,)

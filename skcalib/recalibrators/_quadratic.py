@@ -44,16 +44,19 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         K > 2 classes: each against the rest, or the confidence of the predicted class alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
-    clip : float or "auto", default=None
-        Probabilities are clipped to [clip, 1 - clip] before they become log-odds; None means 2^-52. "auto" goes up, to
-        .03 at most, where that gains more than 1 nat of log-likelihood: for models that say exactly 0 and 1.
+    clip : "auto", float or None, default="auto"
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
+        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
+        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     clip_ : float
-        The clipping constant used.
+        The learned floor, or the clipping constant.
+    floor_ : float
+        The learned floor, 0 if there is none.
     intercept_, slope_, curvature_ : float
         Coefficients of the parabola. For K > 2 classes these and the following are lists with one entry a class.
     log_odds_range_ : tuple of two floats
@@ -98,7 +101,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         classes=None,
         multiclass="ovr",
         normalize=True,
-        clip=None,
+        clip="auto",
     ):
         self.alpha = alpha
         self.class_pooling = class_pooling

@@ -12,6 +12,7 @@ from skcalib._rows.links import clip_probability
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator, check_recalibrator
 from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
+from skcalib.recalibrators._floor import learned_floor
 from skcalib.recalibrators._folds import Fold, cross_validation_folds
 from skcalib.recalibrators._matrix import MatrixScaling
 from skcalib.recalibrators._quadratic import QuadraticScaling
@@ -36,8 +37,8 @@ class StackedRecalibrator(BaseRecalibrator):
     recalibrators : list of recalibrators, default=None
         Members beside the uncalibrated scores. None means, for two classes, `TemperatureScaling`, `QuadraticScaling`,
         `SplineCalibration` and `VennAbers`; for K classes `TemperatureScaling`, `VennAbers` and `MatrixScaling` of the
-        alphas 1, .1, .02 and .001; for more than 50 classes that of alpha 1 alone. Their scores are clipped at
-        the constant that ``TemperatureScaling(clip="auto")`` learns.
+        alphas 1, .1, .02 and .001; for more than 50 classes that of alpha 1 alone. Those on log-odds
+        share the floor that ``clip="auto"`` learns from all rows.
     cv : int, splitter or iterable of (train, test), default=5
         Folds, which must predict every row once. An int makes stratified random folds that depend on the rows alone,
         not on their order. None means 5.
@@ -166,8 +167,11 @@ class StackedRecalibrator(BaseRecalibrator):
         elif self.rank_preserving:
             members = self._monotone_members()
         else:
-            temperature = TemperatureScaling(clip="auto", **shared).fit(scores, self.classes_[codes], sample_weight)
-            members = self._default_members(temperature.clip_)
+            members = self._default_members()
+        if self.recalibrators is None:
+            floor, _ = learned_floor(scores, codes, sample_weight, self.input)
+            for member in members:
+                member._shared_floor = floor
         if self.identity_weight > 0:
             members = [Uncalibrated(), *members]
         for member in members:
@@ -182,12 +186,12 @@ class StackedRecalibrator(BaseRecalibrator):
             raise ValueError("recalibrators must name at least one recalibrator, found none. None takes the default.")
         return [check_recalibrator(clone(member), "recalibrators") for member in self.recalibrators]
 
-    def _default_members(self, clip):
-        temperature, venn_abers = TemperatureScaling(clip=clip), VennAbers()
+    def _default_members(self):
+        temperature, venn_abers = TemperatureScaling(), VennAbers()
         if len(self.classes_) == 2:
-            return [temperature, QuadraticScaling(clip=clip), SplineCalibration(clip=clip), venn_abers]
+            return [temperature, QuadraticScaling(), SplineCalibration(), venn_abers]
         alphas = _MATRIX_ALPHAS if len(self.classes_) <= _MANY_CLASSES else _MATRIX_ALPHAS[:1]
-        return [temperature, venn_abers, *(MatrixScaling(alpha, clip=clip) for alpha in alphas)]
+        return [temperature, venn_abers, *(MatrixScaling(alpha) for alpha in alphas)]
 
     def _monotone_members(self):
         if len(self.classes_) == 2:
@@ -229,6 +233,7 @@ def _fit_and_predict(member, fold, scores, codes, classes):
     """Return a member fitted to a fold's training rows and the probabilities it gives the labels of the test rows."""
     one_class = codes[fold.train].min() == codes[fold.train].max()
     fitted = clone(Uncalibrated(input=member.input, classes=classes) if one_class else member)
+    fitted._shared_floor = getattr(member, "_shared_floor", None)  # which a clone does not have
     fitted.fit(scores[fold.train], classes[codes[fold.train]], sample_weight=fold.train_weight)
     if len(fold.test) == 0:
         return fitted, np.zeros(0)

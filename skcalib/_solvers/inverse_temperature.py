@@ -1,0 +1,95 @@
+"""The factor of the logits of greatest likelihood: softmax regression with one parameter."""
+
+import numpy as np
+
+from skcalib._rows.blocks import row_blocks
+from skcalib._rows.links import expit
+from skcalib._solvers.newton import minimise_convex
+
+_WARM_START_ROWS = 2000
+# Inverse temperatures are sought within these multiples of 1 / (largest spread of a row of logits).
+_RELATIVE_BOUNDS = (1e-6, 1e6)
+# Spreads of a row of logits for which single precision does: squares lose nothing of weight, and the inverse
+# temperatures, up to 1e6 / spread, are in range.
+_SINGLE_SPREADS = (1e-12, 1e4)
+
+
+def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
+    """Return the inverse temperature of least log-loss within `bounds`.
+
+    A sample of the rows gives the start. For float32 logits of more than two classes single precision gets close, so
+    that few passes over all rows are left in double precision.
+    """
+    rough = np.float64
+    if bounds is None:
+        spread = max(float(_spread(logits[rows]).max()) for rows in row_blocks(*logits.shape))
+        bounds = tuple(bound / spread for bound in _RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
+        if logits.shape[1] > 2 and _SINGLE_SPREADS[0] < spread < _SINGLE_SPREADS[1]:
+            rough = logits.dtype
+    inverse = 1.0
+    step = len(logits) // _WARM_START_ROWS
+    if step > 1:
+        weight = None if sample_weight is None else sample_weight[::step]
+        warm = _minimum(inverse, bounds, logits[::step], codes[::step], weight, 1e-2, rough)
+        inverse = warm if bounds[0] < warm < bounds[1] else inverse  # on a bound the few rows were separable
+    if rough == np.float32:
+        inverse = _minimum(inverse, bounds, logits, codes, sample_weight, 1e-3, rough)
+    return _minimum(inverse, bounds, logits, codes, sample_weight)
+
+
+def _minimum(start, bounds, logits, codes, sample_weight, tolerance=1e-6, dtype=np.float64):
+    """Return the inverse temperature of least log-loss, whose derivative is monotone."""
+
+    def derivatives(inverse):
+        return _log_loss_derivatives(inverse[0], logits, codes, sample_weight, dtype)
+
+    return float(minimise_convex(derivatives, np.array([start]), bounds, tolerance)[0])
+
+
+def _spread(logits):
+    """Return the largest minus the smallest logit of each row."""
+    if logits.shape[1] == 2:
+        return np.abs(np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64))
+    return np.subtract(logits.max(axis=1), logits.min(axis=1), dtype=np.float64)
+
+
+def row_derivatives(inverse, logits, codes, dtype=np.float64):
+    """Yield, for blocks of rows, the first two derivatives of each row's log-loss: E[z] - z_y and Var[z].
+
+    `inverse` is one inverse temperature, or one a row. `dtype` is what a row is computed in.
+    """
+    if logits.shape[1] == 2:
+        yield from _two_class_derivatives(inverse, logits, codes)
+        return
+    ones, inverse = np.ones(logits.shape[1], dtype), np.asarray(inverse, dtype)
+    for rows in row_blocks(*logits.shape):
+        z = logits[rows].astype(dtype)
+        z -= z.max(axis=1, keepdims=True)
+        likelihood = (inverse if inverse.ndim == 0 else inverse[rows, None]) * z
+        np.exp(likelihood, out=likelihood)
+        total = likelihood @ ones
+        mean = np.vecdot(likelihood, z) / total
+        z_true = z[np.arange(len(z)), codes[rows]]
+        z *= z
+        variance = np.maximum(np.vecdot(likelihood, z) / total - mean**2, 0)
+        yield rows, mean - z_true, variance
+
+
+def _two_class_derivatives(inverse, logits, codes):
+    """Yield the same from the margin of the true class over the other: -m q and m^2 q (1 - q), q that of the other."""
+    for rows in row_blocks(*logits.shape):
+        margin = np.subtract(logits[rows, 1], logits[rows, 0], dtype=np.float64)
+        margin *= 2 * codes[rows] - 1
+        other = expit(-margin * (inverse if np.ndim(inverse) == 0 else inverse[rows]))
+        slope = -margin * other
+        yield rows, slope, -slope * margin * (1 - other)
+
+
+def _log_loss_derivatives(inverse, logits, codes, sample_weight, dtype):
+    """Return the first two derivatives of the summed log-loss, shape (1,)."""
+    weight = np.ones(len(logits)) if sample_weight is None else sample_weight
+    slope, curvature = np.zeros(1), np.zeros(1)
+    for rows, row_slope, row_curvature in row_derivatives(inverse, logits, codes, dtype):
+        slope += weight[rows] @ row_slope
+        curvature += weight[rows] @ row_curvature
+    return slope, curvature
