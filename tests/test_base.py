@@ -292,7 +292,7 @@ def test_all_zero_row_becomes_uniform():
 
 
 @pytest.mark.parametrize(
-    "model", [HistogramBinning(5), IsotonicCalibration(), PlattScaling(), ScalingBinning(binning=5)]
+    "model", [HistogramBinning(5), IsotonicCalibration(), PlattScaling(clip=None), ScalingBinning(binning=5)]
 )
 def test_one_vs_rest_is_a_binary_fit_a_class(model):
     scores, y = _many()
@@ -306,7 +306,7 @@ def test_one_vs_rest_is_a_binary_fit_a_class(model):
 
 
 @pytest.mark.parametrize(
-    "model", [HistogramBinning(5), IsotonicCalibration(), PlattScaling(), ScalingBinning(binning=5)]
+    "model", [HistogramBinning(5), IsotonicCalibration(), PlattScaling(clip=None), ScalingBinning(binning=5)]
 )
 def test_top_label_calibrates_the_confidence_and_keeps_the_decision(model):
     scores, y = _many()

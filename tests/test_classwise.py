@@ -19,7 +19,7 @@ def _sample(n=300, n_classes=3, seed=0):
 
 
 def _fit(logits, y, max_deviation, **options):
-    return ClasswiseTemperatureScaling(max_deviation, input="logit", **options).fit(logits, y)
+    return ClasswiseTemperatureScaling(max_deviation, input="logit", clip=None, **options).fit(logits, y)
 
 
 def _loss(inverse, logits, y):
@@ -36,7 +36,7 @@ def _loss(inverse, logits, y):
 def test_without_deviation_it_is_temperature_scaling():
     for n_classes in (2, 3, 10):
         logits, y = _sample(n_classes=n_classes)
-        expected = TemperatureScaling(input="logit").fit(logits, y)
+        expected = TemperatureScaling(input="logit", clip=None).fit(logits, y)
         model = _fit(logits, y, 0)
         np.testing.assert_allclose(model.inverse_temperature_, expected.inverse_temperature_, rtol=1e-8)
         assert model.shared_inverse_temperature_ == pytest.approx(expected.inverse_temperature_, rel=1e-8)
@@ -103,7 +103,7 @@ def test_the_example_by_hand():
 def test_of_many_centres_the_one_nearest_the_pooled_optimum():
     logits, y = _sample()
     alone = _fit(logits, y, np.inf).inverse_temperature_
-    pooled = TemperatureScaling(input="logit").fit(logits, y).inverse_temperature_
+    pooled = TemperatureScaling(input="logit", clip=None).fit(logits, y).inverse_temperature_
     assert _fit(logits, y, np.inf).shared_inverse_temperature_ == pytest.approx(pooled, rel=1e-8)
     middle = (alone.max() + alone.min()) / 2
     reach = (alone.max() - alone.min()) / 2
@@ -169,8 +169,8 @@ def test_integer_weights_are_repeated_rows():
     logits, y = _sample()
     weights = np.random.default_rng(2).integers(0, 4, len(y))
     for gamma in (0, 0.3, "auto", np.inf):
-        weighted = ClasswiseTemperatureScaling(gamma, input="logit").fit(logits, y, weights)
-        rows = ClasswiseTemperatureScaling(gamma, input="logit").fit(*repeated(weights, logits, y))
+        weighted = ClasswiseTemperatureScaling(gamma, input="logit", clip=None).fit(logits, y, weights)
+        rows = ClasswiseTemperatureScaling(gamma, input="logit", clip=None).fit(*repeated(weights, logits, y))
         np.testing.assert_allclose(weighted.inverse_temperature_, rows.inverse_temperature_, rtol=1e-9)
         assert weighted.max_deviation_ == pytest.approx(rows.max_deviation_, rel=1e-9)
 
@@ -197,7 +197,7 @@ def _warranted(logits, y, shared):
 def test_the_deviation_that_the_rows_warrant():
     for n_classes, seed in ((3, 0), (10, 1), (30, 2)):
         logits, y = _sample(n=600, n_classes=n_classes, seed=seed)
-        model, pooled = _fit(logits, y, "auto"), TemperatureScaling(input="logit").fit(logits, y)
+        model, pooled = _fit(logits, y, "auto"), TemperatureScaling(input="logit", clip=None).fit(logits, y)
         expected = _warranted(logits, y, pooled.inverse_temperature_)
         assert 0.1 < expected < 10
         assert model.max_deviation_ == pytest.approx(expected, rel=1e-5)
@@ -208,7 +208,9 @@ def test_the_deviation_that_the_rows_warrant():
 
 def test_with_more_rows_the_warranted_deviation_grows_like_their_root():
     logits, y = _sample(n=3000, n_classes=5)
-    once, often = (ClasswiseTemperatureScaling(input="logit").fit(logits, y, np.full(3000, w)) for w in (1, 10_000))
+    once, often = (
+        ClasswiseTemperatureScaling(input="logit", clip=None).fit(logits, y, np.full(3000, w)) for w in (1, 10_000)
+    )
     assert often.max_deviation_ == pytest.approx(100 * once.max_deviation_, rel=0.2)
     np.testing.assert_allclose(often.inverse_temperature_, _fit(logits, y, np.inf).inverse_temperature_, rtol=1e-9)
 
@@ -235,10 +237,10 @@ def test_classes_that_do_not_differ_keep_together():
 def test_two_classes_that_differ_are_apart_with_a_few_hundred_rows():
     log_odds = np.repeat([2.2, -2.2], 40)
     y = np.repeat([1, 0, 0, 1], [30, 10, 36, 4])
-    few = ClasswiseTemperatureScaling(input="logit").fit(log_odds, y)
+    few = ClasswiseTemperatureScaling(input="logit", clip=None).fit(log_odds, y)
     assert 0.15 < few.max_deviation_ < 0.25  # the two are .5 apart, of which half binds
-    many = ClasswiseTemperatureScaling(input="logit").fit(np.repeat(log_odds, 10), np.repeat(y, 10))
-    alone = ClasswiseTemperatureScaling(np.inf, input="logit").fit(np.repeat(log_odds, 10), np.repeat(y, 10))
+    many = ClasswiseTemperatureScaling(input="logit", clip=None).fit(np.repeat(log_odds, 10), np.repeat(y, 10))
+    alone = ClasswiseTemperatureScaling(np.inf, input="logit", clip=None).fit(np.repeat(log_odds, 10), np.repeat(y, 10))
     np.testing.assert_array_equal(many.inverse_temperature_, alone.inverse_temperature_)
 
 
@@ -251,7 +253,7 @@ def test_nothing_to_tell_classes_apart_warrants_no_deviation():
         (np.zeros((6, 3)), np.arange(6) % 3),
         (1e4 * np.eye(3)[np.arange(9) % 3], np.arange(9) % 3),
     ):
-        model = ClasswiseTemperatureScaling(input="logit").fit(logits, y)
+        model = ClasswiseTemperatureScaling(input="logit", clip=None).fit(logits, y)
         assert model.max_deviation_ == 0
         assert np.ptp(model.inverse_temperature_) == 0
 

@@ -22,8 +22,8 @@ def log_loss(model, logits, y):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_weights_are_the_best_of_a_fine_grid(n_classes):
     logits, y = sample(n_classes=n_classes)
-    model = EnsembleTemperatureScaling(input="logit").fit(logits, y)
-    tempered = TemperatureScaling(input="logit").fit(logits, y)
+    model = EnsembleTemperatureScaling(input="logit", clip=None).fit(logits, y)
+    tempered = TemperatureScaling(input="logit", clip=None).fit(logits, y)
     assert model.temperature_ == tempered.temperature_
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
@@ -47,7 +47,7 @@ def test_beats_temperature_scaling_where_some_rows_are_noise():
     logits, y = sample(4000)
     fit, held_out = slice(0, 2000), slice(2000, None)
     ensemble, single = (
-        log_loss(method(input="logit").fit(logits[fit], y[fit]), logits[held_out], y[held_out])
+        log_loss(method(input="logit", clip=None).fit(logits[fit], y[fit]), logits[held_out], y[held_out])
         for method in (EnsembleTemperatureScaling, TemperatureScaling)
     )
     assert ensemble < single - 0.002
@@ -56,7 +56,10 @@ def test_beats_temperature_scaling_where_some_rows_are_noise():
 def test_never_fits_worse_than_temperature_scaling_or_the_scores():
     for seed in range(10):
         logits, y = sample(60, seed=seed, doubt=0.0)
-        models = [method(input="logit").fit(logits, y) for method in (EnsembleTemperatureScaling, TemperatureScaling)]
+        models = [
+            method(input="logit", clip=None).fit(logits, y)
+            for method in (EnsembleTemperatureScaling, TemperatureScaling)
+        ]
         assert log_loss(models[0], logits, y) <= log_loss(models[1], logits, y) + 1e-12
 
 

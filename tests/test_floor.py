@@ -124,7 +124,7 @@ def test_logits_that_gain_nothing_are_untouched(method, dtype):
     np.testing.assert_array_equal(auto.predict_proba(logits), plain.predict_proba(logits))
 
 
-@pytest.mark.parametrize("scale", [1e300, 1e5, 1e-5, 1e-300, 0.0])
+@pytest.mark.parametrize("scale", [1e99, 1e5, 1e-5, 1e-99, 0.0])
 @pytest.mark.parametrize("n_classes", [1, 2, 4])
 @pytest.mark.parametrize("right", [True, False])
 def test_extreme_logits(scale, n_classes, right):

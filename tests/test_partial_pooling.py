@@ -20,15 +20,15 @@ from skcalib import (
 )
 
 POOLED = [
-    PlattScaling(class_pooling=1.0),
-    PlattScaling(class_pooling=1.0, smooth_targets=False),
-    BetaCalibration(),
-    BetaCalibration("am"),
-    BetaCalibration("ab"),
-    BetaCalibration(smooth_targets=True),
-    QuadraticScaling(),
-    QuadraticScaling(monotone=True),
-    QuadraticScaling(0.0),
+    PlattScaling(class_pooling=1.0, clip=None),
+    PlattScaling(class_pooling=1.0, smooth_targets=False, clip=None),
+    BetaCalibration(clip=None),
+    BetaCalibration("am", clip=None),
+    BetaCalibration("ab", clip=None),
+    BetaCalibration(smooth_targets=True, clip=None),
+    QuadraticScaling(clip=None),
+    QuadraticScaling(monotone=True, clip=None),
+    QuadraticScaling(0.0, clip=None),
 ]
 over_methods = pytest.mark.parametrize("method", POOLED, ids=repr)
 
@@ -136,7 +136,7 @@ def test_each_parabola_is_the_minimum_of_the_written_objective(alpha, class_pool
 @pytest.mark.parametrize("method", [PlattScaling(), BetaCalibration(), QuadraticScaling(monotone=True)], ids=repr)
 def test_without_class_pooling_each_class_is_fitted_alone(method):
     proba, y = _sample()
-    found = method.set_params(class_pooling=0, normalize=False).fit(proba, y).predict_proba(proba)
+    found = method.set_params(class_pooling=0, normalize=False, clip=None).fit(proba, y).predict_proba(proba)
     for k in range(proba.shape[1]):
         alone = method.fit(proba[:, k], y == k).predict_proba(proba[:, k])[:, 1]
         np.testing.assert_allclose(found[:, k], alone, atol=1e-9)

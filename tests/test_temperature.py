@@ -10,8 +10,8 @@ from sklearn.metrics import log_loss
 
 from skcalib import TemperatureScaling
 from skcalib._rows.links import row_softmax
-from skcalib.metrics import expected_calibration_error
 from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
+from skcalib.metrics import expected_calibration_error
 
 
 def _sample(n=150, n_classes=3, temperature=2.0, dtype=np.float64):
@@ -27,7 +27,7 @@ def _sample(n=150, n_classes=3, temperature=2.0, dtype=np.float64):
 def test_fit_is_the_minimum_of_the_loss(loss, n_classes, weighted):
     logits, y = _sample(n_classes=n_classes)
     weights = np.random.default_rng(1).random(len(y)) if weighted else None
-    model = TemperatureScaling(loss=loss, input="logit").fit(logits, y, weights)
+    model = TemperatureScaling(loss=loss, input="logit", clip=None).fit(logits, y, weights)
     twin = minimum(lambda inverse: temperature_loss(inverse, logits, y, weights, loss), 0.05, 5, steps=60)
     assert model.inverse_temperature_ == pytest.approx(twin, rel=1e-6)
     assert model.temperature_ == 1 / model.inverse_temperature_
@@ -45,7 +45,7 @@ def _slope(inverse, logits, y):
 def test_log_loss_temperature_is_exact_to_1e_8(scale, temperature):
     logits, y = _sample(400, temperature=temperature)
     exact = brentq(_slope, 1e-4, 1e4, args=(logits, y), xtol=1e-300, rtol=1e-14)
-    model = TemperatureScaling(input="logit").fit(logits * scale, y)
+    model = TemperatureScaling(input="logit", clip=None).fit(logits * scale, y)
     assert model.inverse_temperature_ * scale == pytest.approx(exact, rel=1e-8)
 
 
@@ -185,7 +185,7 @@ def test_many_rows_start_from_a_sample_and_end_where_few_would(weighted, dtype):
     weights = np.random.default_rng(1).integers(1, 4, len(y)) if weighted else np.ones(len(y), dtype=int)
     z, codes = repeated(weights, logits.astype(np.float64), y)
     exact = brentq(_slope, 1e-4, 1e4, args=(z, codes), xtol=1e-300, rtol=1e-14)
-    model = TemperatureScaling(input="logit").fit(logits, y, weights if weighted else None)
+    model = TemperatureScaling(input="logit", clip=None).fit(logits, y, weights if weighted else None)
     assert model.inverse_temperature_ == pytest.approx(exact, rel=1e-11)
     expected = softmax(logits.astype(np.float64) * model.inverse_temperature_, axis=1)
     np.testing.assert_allclose(model.predict_proba(logits), expected, rtol=1e-12, atol=1e-15)
@@ -197,7 +197,8 @@ def test_a_start_that_is_separable_does_no_harm():
     logits[::4, :] = -50
     logits[np.arange(0, len(y), 4), y[::4]] = 50
     exact = brentq(_slope, 1e-4, 1e4, args=(logits, y), xtol=1e-300, rtol=1e-14)
-    assert TemperatureScaling(input="logit").fit(logits, y).inverse_temperature_ == pytest.approx(exact, rel=1e-9)
+    model = TemperatureScaling(input="logit", clip=None).fit(logits, y)
+    assert model.inverse_temperature_ == pytest.approx(exact, rel=1e-9)
 
 
 def test_two_classes_are_many_of_which_the_others_are_impossible():

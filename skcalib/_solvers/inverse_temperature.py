@@ -1,9 +1,9 @@
 """The factor of the logits of greatest likelihood: softmax regression with one parameter."""
 
 import numpy as np
+from scipy.special import expit
 
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.links import expit
 from skcalib._solvers.newton import minimise_convex
 
 _WARM_START_ROWS = 2000

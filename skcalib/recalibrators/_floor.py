@@ -1,10 +1,10 @@
 """The learned floor: probabilities are lifted off 0 and 1 where the likelihood pays for it."""
 
 import numpy as np
-from scipy.special import log_expit
+from scipy.special import expit, log_expit, softmax
 
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.links import PROBABILITY_CLIP, expit, log_odds, log_probability, softmax
+from skcalib._rows.links import PROBABILITY_CLIP, log_odds, log_probability
 from skcalib._solvers.inverse_temperature import fit_inverse_temperature
 from skcalib._solvers.newton import minimise_convex
 
