@@ -260,7 +260,7 @@ class _Decoder:
         state, in_parts = STATES[name], isinstance(written, dict) and _PARTS in written
         wanted = {"n_features_in_", "classes_", *state.whole, *([_PARTS] if in_parts else state.part)}
         if getattr(estimator, "_works_on_log_odds", False):
-            wanted.add("clip_")
+            wanted |= {"clip_", "floor_"}
         self._check_keys(written, wanted, {"feature_names_in_"}, where)
         checks = {**COMMON, **state.whole, **state.part}
         for attribute in [name for name in written if name != _PARTS]:

@@ -276,7 +276,14 @@ def _same_classes(whole, member):
         raise ValueError(f"a {type(member).__name__} inside has other classes: {member.classes_.tolist()}")
 
 
-COMMON = {"n_features_in_": count, "classes_": labels, "clip_": _within(0, 0.5), "feature_names_in_": names}
+_below_a_half = _within(-np.finfo(float).tiny, 0.5)
+COMMON = {
+    "n_features_in_": count,
+    "classes_": labels,
+    "clip_": _below_a_half,
+    "floor_": _below_a_half,
+    "feature_names_in_": names,
+}
 
 _BINS = {"bin_edges_": edges, "bin_values_": share_array, "bin_counts_": count_array, "n_bins_": count}
 _AFFINE = {"inverse_temperature_": positive, "intercept_": number_array}

@@ -112,12 +112,14 @@ def _output(recalibrator, scores):
     raise ValueError(f"{kind.__name__} cannot be written outside Python: it has no form in SQL, ONNX or expressions.")
 
 
-# What methods are given: scores, clipped as they were in the fit, on the scale that the method works on.
+# What methods are given: scores, kept from 0 and 1 as they were in the fit, on the scale that the method works on.
 
 
-def _clipped(recalibrator, scores):
+def _kept_inside(recalibrator, scores):
+    if getattr(recalibrator, "floor_", 0) > 0:
+        return _floored(recalibrator, scores)
     clip = getattr(recalibrator, "clip_", PROBABILITY_CLIP)
-    if clip == PROBABILITY_CLIP:
+    if clip in (0, PROBABILITY_CLIP):
         return scores
     low, high = float(np.log(clip)), float(np.log1p(-clip))
     if recalibrator.input == "probability":
@@ -127,9 +129,18 @@ def _clipped(recalibrator, scores):
     return Clip(LogNormalized(scores), low, high)
 
 
+def _floored(recalibrator, scores):
+    """Return scores whose probabilities are ``(1 - K * floor) * p + floor``."""
+    floor, is_logit = recalibrator.floor_, recalibrator.input == "logit"
+    if is_logit:
+        probabilities = (Expit if scores.width == 1 else Softmax)(scores, clip=False)
+    lifted = Scaled(probabilities if is_logit else scores, 1 - len(recalibrator.classes_) * floor, floor)
+    return (LogOdds if scores.width == 1 else Log)(lifted) if is_logit else lifted
+
+
 def _logits(recalibrator, scores):
     """Return one logit a column."""
-    scores = _clipped(recalibrator, scores)
+    scores = _kept_inside(recalibrator, scores)
     return scores if recalibrator.input == "logit" else Log(scores)
 
 
@@ -137,7 +148,7 @@ def _log_odds(recalibrator, scores):
     """Return the log-odds of the positive class of two, from both columns if there are two."""
     if scores.width == 2:
         return _difference(_logits(recalibrator, scores))
-    scores = _clipped(recalibrator, scores)
+    scores = _kept_inside(recalibrator, scores)
     return scores if recalibrator.input == "logit" else LogOdds(scores)
 
 
@@ -147,7 +158,7 @@ def _difference(logits):
 
 def _class_probabilities(recalibrator, scores):
     """Return K probabilities."""
-    scores = _clipped(recalibrator, scores)
+    scores = _kept_inside(recalibrator, scores)
     return Softmax(scores, clip=False) if recalibrator.input == "logit" else scores
 
 
@@ -155,7 +166,7 @@ def _class_probabilities(recalibrator, scores):
 
 
 def _binary_output(recalibrator, scores):
-    return _BINARY[type(recalibrator)](recalibrator, _binary_score(recalibrator, _clipped(recalibrator, scores)))
+    return _BINARY[type(recalibrator)](recalibrator, _binary_score(recalibrator, _kept_inside(recalibrator, scores)))
 
 
 def _binary_score(recalibrator, scores):

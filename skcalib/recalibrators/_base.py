@@ -57,8 +57,6 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
     _needs_classes = "all"
     # Whether the method has the parameter `clip`, which keeps probabilities away from 0 and 1.
     _works_on_log_odds = False
-    # The floor of ``clip="auto"`` that a stack has learned for all its members.
-    _shared_floor = None
     # Whether `predict` gives the class of the largest score, also where probabilities round or are spread otherwise.
     _keeps_decisions = False
 

@@ -20,13 +20,14 @@ def fit_inside(recalibrator, scores, codes, sample_weight):
     slope serves that row and all the others: the floor makes the log-odds smaller.
     """
     recalibrator.floor_, inverse_temperature = 0.0, None
+    shared_floor = vars(recalibrator).pop("_shared_floor", None)
     if recalibrator.clip != "auto":
         recalibrator.clip_ = PROBABILITY_CLIP if recalibrator.clip is None else float(recalibrator.clip)
     else:
-        if recalibrator._shared_floor is None:
+        if shared_floor is None:
             recalibrator.floor_, inverse_temperature = learned_floor(scores, codes, sample_weight, recalibrator.input)
         else:
-            recalibrator.floor_ = recalibrator._shared_floor
+            recalibrator.floor_ = shared_floor
         recalibrator.clip_ = recalibrator.floor_
     recalibrator._known_inverse_temperature = inverse_temperature
     recalibrator._fit_scores(inside(recalibrator, scores), codes, sample_weight)

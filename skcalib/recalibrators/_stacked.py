@@ -171,7 +171,8 @@ class StackedRecalibrator(BaseRecalibrator):
         if self.recalibrators is None:
             floor, _ = learned_floor(scores, codes, sample_weight, self.input)
             for member in members:
-                member._shared_floor = floor
+                if member._works_on_log_odds:
+                    member._shared_floor = floor
         if self.identity_weight > 0:
             members = [Uncalibrated(), *members]
         for member in members:
@@ -233,7 +234,8 @@ def _fit_and_predict(member, fold, scores, codes, classes):
     """Return a member fitted to a fold's training rows and the probabilities it gives the labels of the test rows."""
     one_class = codes[fold.train].min() == codes[fold.train].max()
     fitted = clone(Uncalibrated(input=member.input, classes=classes) if one_class else member)
-    fitted._shared_floor = getattr(member, "_shared_floor", None)  # which a clone does not have
+    if not one_class and "_shared_floor" in vars(member):  # which a clone does not have
+        fitted._shared_floor = member._shared_floor
     fitted.fit(scores[fold.train], classes[codes[fold.train]], sample_weight=fold.train_weight)
     if len(fold.test) == 0:
         return fitted, np.zeros(0)
