@@ -51,6 +51,11 @@ class PlattScaling(PartiallyPooledRecalibrator):
     slope_, intercept_ : float
         Parameters of the sigmoid. For K > 2 classes lists with one entry a class.
 
+    Notes
+    -----
+    With ``clip=None``, ``smooth_targets=True`` and ``input="logit"`` the fit to values of a `decision_function` is that
+    of scikit-learn's ``CalibratedClassifierCV(method="sigmoid")``. A learned floor above 0 makes it another one.
+
     References
     ----------
     .. [1] Platt (1999), Probabilistic outputs for support vector machines.
