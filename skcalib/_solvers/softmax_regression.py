@@ -69,6 +69,17 @@ class DiagonalMap:
         quadrants[1, diagonal, 1, diagonal] = variance.sum(axis=1)
         return hessian
 
+    @staticmethod
+    def covariances(covariance, features):
+        """Return, (K, K, n), how the logits of each column vary if the parameters have a covariance."""
+        n_classes, x = len(covariance) // 2, features[:-1]
+        quadrants = covariance.reshape(2, n_classes, 2, n_classes)[..., None]
+        both = quadrants[0, :, 0] * x[:, None] * x
+        both += quadrants[0, :, 1] * x[:, None]
+        both += quadrants[1, :, 0] * x
+        both += quadrants[1, :, 1]
+        return both
+
 
 class MatrixMap:
     """The linear map from a matrix, with a column of intercepts, to logits, and its adjoint.
@@ -109,6 +120,17 @@ class MatrixMap:
         hessian = sums[_square(classes)[:, None, :, None], _square(columns)[:, None, :]]
         return hessian.reshape(root.shape[0] * features.shape[0], -1)
 
+    @staticmethod
+    def covariances(covariance, features):
+        """Return, (K, K, n), how the logits of each column vary if the parameters have a covariance."""
+        n_features, n_classes = len(features), len(features) - 1
+        classes, columns = np.triu_indices(n_classes), np.triu_indices(n_features)
+        blocks = covariance.reshape(n_classes, n_features, n_classes, n_features)[classes[0], :, classes[1]]
+        blocks += blocks.swapaxes(1, 2)
+        blocks = blocks[:, *columns]
+        blocks[:, columns[0] == columns[1]] /= 2
+        return (blocks @ _products(features, columns))[_square(classes)]
+
 
 def _products(array, pairs):
     return array[pairs[0]] * array[pairs[1]]
@@ -121,8 +143,8 @@ def _square(pairs):
     return table
 
 
-def fit_softmax_regression(affine_map, features, codes, sample_weight=None, *, start, penalty):
-    """Return the parameters of an affine map of least log-loss, with a ridge that pulls them to the start.
+def fit_softmax_regression(affine_map, features, codes, sample_weight=None, *, centre, penalty, start=None):
+    """Return the parameters of an affine map of least log-loss, with a ridge that pulls them to a centre.
 
     Newton's method. With a ridge, single precision gives the start, and conjugate gradients the steps: they need only
     products of the Hessian with a vector. Without one the Hessian, which may be close to singular, is factorised.
@@ -138,18 +160,20 @@ def fit_softmax_regression(affine_map, features, codes, sample_weight=None, *, s
         Class of each row.
     sample_weight : ndarray of shape (n,), default=None
         Positive weights.
-    start : ndarray of shape (n_parameters,)
-        Where to start, and the point that the ridge pulls to.
+    centre : ndarray of shape (n_parameters,)
+        The point that the ridge pulls to.
     penalty : ndarray of shape (n_parameters,)
-        Strength of the ridge ``penalty @ (parameters - start)**2`` on the summed loss.
+        Strength of the ridge ``penalty @ (parameters - centre)**2`` on the summed loss.
+    start : ndarray of shape (n_parameters,), default=None
+        Where to start; None means the centre.
 
     Returns
     -------
     parameters : ndarray of shape (n_parameters,)
         Where the classes are separable and nothing penalises, a finite point of tiny loss.
     """
-    loss = _PenalisedLogLoss(affine_map, features, codes, sample_weight, start, penalty)
-    parameters = start
+    loss = _PenalisedLogLoss(affine_map, features, codes, sample_weight, centre, penalty)
+    parameters = centre if start is None else start
     if loss.dtype == np.float32:
         parameters, _ = _minimised(loss, parameters, _WARM_TOLERANCE)
         loss.dtype = np.float64
@@ -193,11 +217,11 @@ class _PenalisedLogLoss:
     is in single precision throughout if there is a ridge that keeps it from being close to singular.
     """
 
-    def __init__(self, affine_map, features, codes, sample_weight, start, penalty):
+    def __init__(self, affine_map, features, codes, sample_weight, centre, penalty):
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-        self.start, self.penalty = start, 2 * penalty / weight.sum()  # the curvature of the ridge
+        self.centre, self.penalty = centre, 2 * penalty / weight.sum()  # the curvature of the ridge
         weight = np.maximum(weight / weight.sum(), _LEAST_WEIGHT)
-        self.affine_map, n_classes = affine_map, len(affine_map.unpacked(start)[1])
+        self.affine_map, n_classes = affine_map, len(affine_map.unpacked(centre)[1])
         self.blocks = [
             _BlockLoss(affine_map, partial(features, rows), codes[rows], weight[rows])
             for rows in row_blocks(len(codes), (n_classes + 1) // 2)  # of half a megabyte in single precision
@@ -220,7 +244,7 @@ class _PenalisedLogLoss:
 
     def evaluate(self, parameters):
         """Return the loss, and keep its gradient, and the probabilities for the Hessian."""
-        deviation, rounded = parameters - self.start, parameters.astype(self.dtype)
+        deviation, rounded = parameters - self.centre, parameters.astype(self.dtype)
         value, self.gradient = 0.5 * self.penalty @ deviation**2, self.penalty * deviation
         for block in self.blocks:
             block_value, block_gradient = block.evaluate(rounded)

@@ -286,7 +286,7 @@ COMMON = {
 }
 
 _BINS = {"bin_edges_": edges, "bin_values_": share_array, "bin_counts_": count_array, "n_bins_": count}
-_AFFINE = {"inverse_temperature_": positive, "intercept_": number_array}
+_AFFINE = {"alpha_": number, "inverse_temperature_": positive, "intercept_": number_array}
 _TEMPERATURE = {"inverse_temperature_": positive, "temperature_": positive}
 _ONE_A_CLASS = _one_a_class("coef_", "intercept_")
 

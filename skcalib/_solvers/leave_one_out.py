@@ -1,0 +1,83 @@
+"""Leave-one-out log-loss of a penalised softmax regression, from one Newton step a row."""
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import logsumexp
+
+from skcalib._rows.blocks import row_blocks
+
+_DAMPING = 1e-10
+_LARGEST_LEVERAGE = 0.95
+
+
+def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, penalty):
+    """Return the log-loss, summed over the rows, of fits to the other rows.
+
+    X_i is the linear map from the parameters to the logits of row i, g_i its gradient and H the Hessian of the
+    penalised loss. ``d_i = X_i H^-1 g_i`` is how far Newton's first step without row i moves its logits. But the
+    Hessian without row i is smaller, too: ``h_i = d_i' W_i d_i / ((p_i - y_i)' d_i)``, with
+    ``W_i = diag(p_i) - p_i p_i'``, is the leverage of the row in this direction, and the logits move by
+    ``d_i / (1 - h_i)``.
+
+    Parameters
+    ----------
+    affine_map : type
+        `DiagonalMap` or `MatrixMap`: what the parameters stand for.
+    features : callable
+        ``features(rows)`` returns those of a slice of the rows, (K + 1, n_rows), the last of them 1.
+    codes : ndarray of shape (n,)
+        Class of each row.
+    sample_weight : ndarray of shape (n,) or None
+        Positive weights. A row of weight above 1 is so many rows, of which one is left out.
+    parameters : ndarray of shape (n_parameters,)
+        The minimum of the penalised loss.
+    penalty : ndarray of shape (n_parameters,)
+        Strength of the ridge ``penalty @ (parameters - centre)**2`` on the summed loss.
+
+    Returns
+    -------
+    loss : float
+        In nats.
+    """
+    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+    n_classes = len(affine_map.unpacked(parameters)[1])
+    blocks = list(row_blocks(len(codes), n_classes * (n_classes + 1)))
+    hessian = 2 * np.diag(penalty)
+    for rows in blocks:
+        block = features(rows)
+        probability = _softmax(affine_map.apply(parameters, block))
+        root = probability * np.sqrt(weight[rows])
+        hessian += affine_map.hessian(weight[rows] * probability * (1 - probability), root, block)
+    inverse = _inverse(hessian)
+    loss = 0.0
+    for rows in blocks:
+        block = features(rows)
+        logits = affine_map.apply(parameters, block)
+        probability, label = _softmax(logits), (codes[rows], np.arange(logits.shape[1]))
+        residual = probability.copy()
+        residual[label] -= 1
+        move = np.einsum("kjn,jn->kn", affine_map.covariances(inverse, block), residual)
+        weighted = probability * move
+        curvature = np.einsum("kn,kn->n", weighted, move) - weighted.sum(axis=0) ** 2
+        gain = np.einsum("kn,kn->n", residual, move)
+        left_out = np.minimum(weight[rows], 1)
+        leverage = left_out * np.divide(curvature, gain, out=np.zeros_like(gain), where=gain > 0)
+        logits += move * (left_out / (1 - np.clip(leverage, 0, _LARGEST_LEVERAGE)))
+        loss += weight[rows] @ (logsumexp(logits, axis=0) - logits[label])
+    return float(loss)
+
+
+def _softmax(logits):
+    probability = np.exp(logits - logits.max(axis=0))
+    probability /= probability.sum(axis=0)
+    return probability
+
+
+def _inverse(hessian):
+    """Return the inverse of a matrix that may be singular where the loss does not depend on the parameters."""
+    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), np.finfo(float).tiny))
+    hessian *= scale[:, None] * scale
+    hessian[np.diag_indices_from(hessian)] += _DAMPING
+    inverse = cho_solve(cho_factor(hessian), np.eye(len(hessian)))
+    inverse *= scale[:, None] * scale
+    return inverse

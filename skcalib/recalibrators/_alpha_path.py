@@ -1,0 +1,103 @@
+"""The ridge of an affine map that predicts best: a path of alphas, judged on rows that are left out."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skcalib._rows.blocks import row_blocks
+from skcalib._solvers.leave_one_out import leave_one_out_loss
+from skcalib._solvers.softmax_regression import fit_softmax_regression
+from skcalib.recalibrators._folds import cross_validation_folds
+
+# Classes up to which every row is left out by one Newton step. That takes K^4 operations a row: beyond, the first of
+# five folds is left out.
+_MOST_CLASSES_LEFT_OUT_ROW_BY_ROW = 16
+_LEAST_GAIN = 1.0  # in nats, summed over the rows, of a weaker ridge
+
+
+class AffineProblem(NamedTuple):
+    """Rows to fit an affine map to: logits (n, K), their reference (n,), codes (n,) and weights (n,) or None."""
+
+    affine_map: type
+    logits: np.ndarray
+    reference: np.ndarray
+    inverse_temperature: float
+    codes: np.ndarray
+    sample_weight: np.ndarray | None
+
+    def features(self, rows):
+        """Return the temperature-scaled logits above the reference, with a last row of ones, (K + 1, n_rows)."""
+        return affine_features(self.logits[rows], self.reference[rows], self.inverse_temperature)
+
+    def fit(self, penalty, start=None):
+        """Return the parameters of least log-loss with a ridge toward temperature scaling."""
+        centre = self.affine_map.identity(self.logits.shape[1])
+        return fit_softmax_regression(
+            self.affine_map, self.features, self.codes, self.sample_weight, centre=centre, penalty=penalty, start=start
+        )
+
+    def leave_one_out_loss(self, parameters, penalty):
+        """Return the log-loss of the rows by the fits to the others."""
+        return leave_one_out_loss(self.affine_map, self.features, self.codes, self.sample_weight, parameters, penalty)
+
+    def log_loss(self, parameters):
+        """Return the log-loss, summed over the rows."""
+        loss = 0.0
+        for rows in row_blocks(*self.logits.shape):
+            logits = self.affine_map.apply(parameters, self.features(rows))
+            losses = logsumexp(logits, axis=0) - logits[self.codes[rows], np.arange(logits.shape[1])]
+            loss += losses.sum() if self.sample_weight is None else self.sample_weight[rows] @ losses
+        return float(loss)
+
+    def taken(self, rows, sample_weight):
+        """Return the problem of some of the rows."""
+        return self._replace(
+            logits=self.logits[rows],
+            reference=self.reference[rows],
+            codes=self.codes[rows],
+            sample_weight=sample_weight,
+        )
+
+
+def fit_path(problem, penalties):
+    """Return which of the ridges predicts best, and the parameters fitted with it.
+
+    The strongest ridge comes first. A weaker one is taken only for more than 1 nat, summed over the rows, and the path
+    ends where the loss rises. Every fit starts from the last.
+    """
+    if problem.logits.shape[1] <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW:
+        path, best = _path(problem, penalties, problem.leave_one_out_loss)
+        return best, path[best]
+    fold = cross_validation_folds(5, problem.logits, problem.codes, problem.sample_weight)[0]
+    rest, held_out = problem.taken(fold.train, fold.train_weight), problem.taken(fold.test, fold.test_weight)
+    share = _total(held_out) / _total(problem)
+    path, best = _path(rest, penalties, lambda parameters, _: held_out.log_loss(parameters) / share)
+    return best, problem.fit(penalties[best], path[best])
+
+
+def _path(problem, penalties, loss_of):
+    """Return the parameters fitted with each ridge, up to where the loss rises, and the index of the best one."""
+    path, losses, best, start = [], [], 0, None
+    for index, penalty in enumerate(penalties):
+        start = problem.fit(penalty, start)
+        path.append(start)
+        losses.append(loss_of(start, penalty))
+        if losses[index] < losses[best] - _LEAST_GAIN:
+            best = index
+        if index > 0 and losses[index] > losses[index - 1]:
+            break
+    return path, best
+
+
+def _total(problem):
+    return len(problem.codes) if problem.sample_weight is None else problem.sample_weight.sum()
+
+
+def affine_features(logits, reference, scale=1.0):
+    """Return the logits above their row's reference as float64 (K + 1, n), with a last row of ones."""
+    features = np.empty((logits.shape[1] + 1, len(logits)))
+    np.subtract(logits.T, reference, out=features[:-1], dtype=np.float64)
+    features[:-1] *= scale
+    features[-1] = 1
+    return features
