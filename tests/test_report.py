@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from threading import Thread
@@ -19,12 +20,19 @@ from sklearn.model_selection import StratifiedKFold
 from skcalib import PlattScaling
 from skcalib.__main__ import main
 from skcalib._report import _command, _reader, _recalibration
-from skcalib._report._numbers import pvalue_words, report_numbers, summary_sentence
+from skcalib._report._numbers import report_numbers
 from skcalib._report._reader import ReportError, read_columns
+from skcalib._report._sentences import comparison_sentence, pvalue_words, segment_sentence, summary_sentence
 from skcalib._report._statistics import REPORT_BINNING
 from skcalib._report._table import ReportTable, read_table
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
-from skcalib.metrics import calibration_error, calibration_error_interval, calibration_test, expected_calibration_error
+from skcalib.metrics import (
+    calibration_by_group,
+    calibration_error,
+    calibration_error_interval,
+    calibration_test,
+    expected_calibration_error,
+)
 
 needs_matplotlib = pytest.mark.skipif(
     find_spec("matplotlib") is None, reason="the page needs matplotlib (extra report)"
@@ -203,13 +211,15 @@ def test_numbers_are_those_of_the_library(file):
         half = 1.6448536 * np.std(gaps) / np.sqrt(600)
         assert model["over_confidence"]["estimate"] == pytest.approx(np.mean(gaps))
         assert model["over_confidence"]["low"] == pytest.approx(np.mean(gaps) - half)
-        assert model["test"]["pvalue"] == calibration_test(data["y"], scores, random_state=0).pvalue
+        metric = partial(calibration_error, binning=REPORT_BINNING)
+        assert model["test"]["pvalue"] == calibration_test(data["y"], scores, metric=metric, random_state=0).pvalue
+        assert model["test"]["rejects"] == (model["errors"][0]["low"] > 0)  # interval and test agree
         assert sum(row["weight"] for row in model["bins"]) == 600
     assert numbers["models"][0]["test"]["rejects"]
     json.dumps(numbers, allow_nan=False)
 
 
-def test_segments_are_sorted_by_error_and_small_ones_marked(file):
+def test_segments_are_sorted_by_p_value_and_small_ones_marked(file):
     data = _data()
     table = read_table(file, label="y", scores=["p"], segment="s")
     rows = _numbers(table)["models"][0]["segments"]
@@ -221,7 +231,12 @@ def test_segments_are_sorted_by_error_and_small_ones_marked(file):
         estimate = calibration_error(data["y"][inside], data["p"][inside], binning=REPORT_BINNING)
         assert row["estimate"] == pytest.approx(estimate)
         assert row["is_small"] == (inside.sum() < 100)
-    assert [row["estimate"] for row in rows] == sorted((row["estimate"] for row in rows), reverse=True)
+        assert row["bias"] == pytest.approx(row["mean_score"] - row["event_frequency"])
+    assert [row["pvalue"] for row in rows] == sorted(row["pvalue"] for row in rows)
+    table = calibration_by_group(data["y"], data["p"], data["s"], binning=REPORT_BINNING, random_state=0)
+    by_name = {row["segment"]: row for row in rows}
+    for name, adjusted in zip(table.group.tolist(), table.adjusted_pvalue, strict=True):
+        assert by_name[name]["adjusted_pvalue"] == adjusted
     assert {row["segment"] for row in rows if row["is_small"]} == {"west"}
 
 
@@ -230,9 +245,8 @@ def test_a_segment_of_one_row_and_a_missing_segment(tmp_path):
     columns["s"] = ["once", "", *["often"] * 58]
     table = read_table(_write(tmp_path / "data.csv", columns), label="y", scores=["p"], segment="s")
     rows = _numbers(table)["models"][0]["segments"]
-    assert [row["segment"] for row in rows][0] == "often"
     assert {row["segment"] for row in rows} == {"once", "often", "(missing)"}
-    assert rows[-1]["estimate"] is None
+    assert {row["segment"] for row in rows if row["estimate"] is None} == {"once", "(missing)"}
 
 
 def test_recalibrators_are_cross_validated():
@@ -314,32 +328,77 @@ def test_weights_count_as_repeated_rows():
 def test_extreme_data_have_a_report(y, scores):
     numbers = _numbers(_table(y, scores))
     json.dumps(numbers, allow_nan=False)
-    assert numbers["models"][0]["summary"].startswith(f"At n = {len(y)} the model is ")
+    assert numbers["models"][0]["summary"].startswith("Scores are ")
+    assert f"at n = {len(y)} (" in numbers["models"][0]["summary"]
 
 
-def _model(confidence, error, pvalue, bias=(0, -0.01, 0.01)):
-    keys = ("estimate", "low", "high")
+_KEYS = ("estimate", "low", "high")
+
+
+def _model(bias, confidence, error, pvalue, rows=()):
     return {
-        "over_confidence": dict(zip(keys, confidence, strict=True)),
-        "errors": [dict(zip(keys, error, strict=True))],
-        "test": {"pvalue": pvalue, "smallest_pvalue": 0.001},
-        "score_minus_frequency": dict(zip(keys, bias, strict=True)),
+        "over_confidence": dict(zip(_KEYS, confidence, strict=True)),
+        "errors": [dict(zip(_KEYS, error, strict=True))],
+        "test": {"pvalue": pvalue, "smallest_pvalue": 0.001, "rejects": pvalue < 0.05},
+        "score_minus_frequency": dict(zip(_KEYS, bias, strict=True)),
+        "recalibrators": list(rows),
     }
 
 
+def _recalibrator(name, brier, gain, brier_gain):
+    row = {"name": name, "brier": brier, "log_loss": 0.5}
+    for key, values in (("gain", gain), ("brier_gain", brier_gain)):
+        row |= dict(zip((key, f"{key}_low", f"{key}_high"), values, strict=True))
+    return row
+
+
 def test_summary_sentence():
-    model = _model((0.011, 0.004, 0.018), (0.008, 0.004, 0.013), 0.31)
+    none = (0, -0.01, 0.01)
+    before = _recalibrator("as it is", 0.2, (0, 0, 0), (0, 0, 0))
+    better = _recalibrator("PlattScaling", 0.188, (0.02, 0.01, 0.03), (0.012, 0.008, 0.016))
+    model = _model((0.044, 0.02, 0.068), none, (0.045, 0.02, 0.061), 0.001, [better, before])
     assert summary_sentence(model, 15747) == (
-        "At n = 15,747 the model is over-confident by 1.1 points on average; the calibration error is 0.8 %, "
-        "90 % interval 0.4 to 1.3 %; the test does not reject calibration, p = .31."
+        "Scores are too high by 4.4 percentage points on average (2.0 to 6.8). The calibration error is 4.5 % (2.0 to "
+        "6.1 %), more than noise at n = 15,747 (p ≤ .001). Recalibrate with PlattScaling: it would lower the Brier "
+        "score by 6 % (4 to 8 %)."
     )
-    model = _model((-0.02, -0.03, -0.01), (0.05, 0.04, 0.06), 0.001)
-    assert "under-confident by 2.0 points on average" in summary_sentence(model, 100)
-    assert summary_sentence(model, 100).endswith("the test rejects calibration, p ≤ .001.")
-    model = _model((0.003, -0.01, 0.016), (0, 0, 0.01), 0.5)
-    assert "neither over- nor under-confident on average (0.3 points, within noise)" in summary_sentence(model, 100)
-    model = _model((0.003, -0.01, 0.016), (0, 0, 0.01), 0.5, bias=(-0.013, -0.02, -0.006))
-    assert summary_sentence(model, 100).endswith("p = .50. Its scores are 1.3 points too low on average.")
+    model = _model((-0.013, -0.02, -0.006), none, (0, 0, 0.01), 0.5, [before])
+    assert summary_sentence(model, 100) == (
+        "Scores are too low by 1.3 percentage points on average (0.6 to 2.0). The calibration error is 0.0 % (0.0 to "
+        "1.0 %), no more than noise can be at n = 100 (p = .50). No recalibrator gains more than noise: leave the "
+        "scores as they are."
+    )
+    model = _model(none, (0.02, 0.01, 0.03), (0, 0, 0.01), 0.5)
+    assert summary_sentence(model, 100).startswith(
+        "Scores are too extreme: the likelier outcome happens less often than predicted, by 2.0 percentage points"
+    )
+    assert summary_sentence(model, 100).endswith("There are too few rows of one class to recalibrate.")
+    assert summary_sentence(_model(none, none, (0, 0, 0.01), 0.5), 10).startswith("Scores are right on average. ")
+    only_sharper = _recalibrator("BetaCalibration", 0.2, (0.02, 0.01, 0.03), (0.001, -0.01, 0.01))
+    model = _model(none, none, (0, 0, 0.01), 0.5, [only_sharper, before])
+    assert summary_sentence(model, 10).endswith("it would lower the log-loss by 4 % (2 to 6 %).")
+
+
+def test_models_are_compared_with_an_interval():
+    def models(*difference):
+        return [{"name": "A"}, {"name": "B", "brier_difference": dict(zip(_KEYS, difference, strict=True))}]
+
+    assert comparison_sentence(models(0.01, 0.004, 0.016)) == (
+        "A has a lower Brier score than B, by 0.0100 (0.0040 to 0.0160)."
+    )
+    assert comparison_sentence(models(-0.01, -0.016, -0.004)).startswith("B has a lower Brier score than A, by 0.0100")
+    assert "do not tell" in comparison_sentence(models(0.001, -0.004, 0.006))
+    assert comparison_sentence([{"name": "A"}]) is None
+
+
+def test_segments_are_counted_against_chance():
+    rows = [{"segment": f"s{k}", "pvalue": p, "adjusted_pvalue": min(1, 20 * p)} for k, p in enumerate([0.001, 0.03])]
+    rows += [{"segment": "calm", "pvalue": 0.5, "adjusted_pvalue": 1.0}] * 18
+    words = segment_sentence(rows)
+    assert words.startswith("Of 20 segments 2 have scores")
+    assert "About 1 of 20 would for a calibrated model." in words
+    assert words.endswith("1 of them remain: s0.")
+    assert segment_sentence(rows[1:]).endswith("none is left.")
 
 
 def test_pvalues_in_words():
@@ -385,14 +444,16 @@ def test_page_is_whole_and_self_contained(file, tmp_path, capsys):
     out = capsys.readouterr().out
     text = output.read_text(encoding="utf-8")
     page = _Page(text)
-    assert all(source.startswith("data:") for source in page.sources)
-    assert page.scripts == 0
+    assert all(source.startswith(("data:", "#")) for source in page.sources)
+    assert page.scripts == 1  # the numbers, which no browser runs
+    data = re.search(r'<script type="application/json" id="numbers">(.*?)</script>', text, flags=re.S).group(1)
+    assert json.loads(data)["n_rows"] == 600
     assert not re.search(r"@import|url\(", text)
     assert len(page.pictures) == 2
     assert page.pictures[0].startswith("Reliability diagram, event frequency against predicted probability: p in ")
     for model in _numbers(read_table(file, label="y", scores=["p", "q"], segment="s"))["models"]:
         assert f"{model['name']}: {model['summary']}" in out
-        assert model["summary"].split(";")[0].removeprefix("At n = 600 ") in text
+        assert model["summary"].split(".")[0] in text
     assert str(output) in out
     assert "west *" in text
     first = output.read_bytes()
@@ -413,7 +474,8 @@ def test_names_cannot_break_the_page(tmp_path):
     path = _write(tmp_path / "data.csv", columns)
     assert main(["report", str(path), "--label", "y", "--score", nasty, "--segment", "s", "-o", str(output)]) == 0
     text = output.read_text(encoding="utf-8")
-    assert _Page(text).scripts == 0
+    assert _Page(text).scripts == 1  # the numbers
+    assert "alert" not in re.sub(r"&lt;script&gt;alert|u003cscript>alert", "", text)
     assert "&lt;script&gt;" in text
     assert "&lt;b&gt;" in text
 

@@ -1,5 +1,6 @@
 """The numbers of a report, as plain lists and dicts that JSON can hold: nothing here draws or writes."""
 
+from functools import partial
 from math import isfinite
 
 import numpy as np
@@ -7,9 +8,12 @@ import numpy as np
 from skcalib._bins.reductions import BinaryTask, binary_tasks
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._report._recalibration import recalibration_gains
+from skcalib._report._sentences import SIGNIFICANCE_LEVEL, summary_sentence
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, given, log_losses, mean, mean_interval
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
 from skcalib.metrics import (
+    calibration_by_group,
+    calibration_error,
     calibration_error_interval,
     calibration_slope_intercept,
     calibration_test,
@@ -19,10 +23,10 @@ from skcalib.metrics import (
     sweep_calibration_error,
 )
 
-__all__ = ["SIGNIFICANCE_LEVEL", "SMALL_SEGMENT", "pvalue_words", "report_numbers"]
+__all__ = ["SMALL_SEGMENT", "report_numbers"]
 
-SIGNIFICANCE_LEVEL = 0.05
 SMALL_SEGMENT = 100  # rows below which the place of a segment in the table may well be chance
+_N_RESAMPLES = 999
 _BIN_COUNTS = (2, 3, 5, 10, 15, 20, 30, 50, 100)
 
 
@@ -55,6 +59,8 @@ def report_numbers(table, *, seed, step):
         model["segments"] = _segment_rows(task, table.segments, seed)
         step(f"recalibrators of {name}")
         model["recalibrators"] = recalibration_gains(task, seed)
+        if models:
+            model["brier_difference"] = _brier_difference(task, next(iter(table.scores.values())))
         model["summary"] = summary_sentence(model, table.n_rows)
         models.append(model)
     return _plain(
@@ -72,42 +78,6 @@ def report_numbers(table, *, seed, step):
             "certificates": [] if table.weight is not None else _certificates(len(table.y)),
         }
     )
-
-
-def summary_sentence(model, n_rows):
-    """Return in plain words what the numbers of a model say."""
-    low, high = (100 * model["over_confidence"][key] for key in ("low", "high"))
-    points = 100 * abs(model["over_confidence"]["estimate"])
-    if low <= 0 <= high:
-        confident = f"neither over- nor under-confident on average ({points:.1f} points, within noise)"
-    else:
-        confident = f"{'over' if low > 0 else 'under'}-confident by {points:.1f} points on average"
-    error = model["errors"][0]
-    estimate, low, high = (f"{100 * error[key]:.1f}" for key in ("estimate", "low", "high"))
-    pvalue, smallest = model["test"]["pvalue"], model["test"]["smallest_pvalue"]
-    verdict = "rejects" if pvalue < SIGNIFICANCE_LEVEL else "does not reject"
-    return (
-        f"At n = {n_rows:,.0f} the model is {confident}; the calibration error is {estimate} %, "
-        f"{100 * CONFIDENCE_LEVEL:g} % interval {low} to {high} %; the test {verdict} calibration, "
-        f"{pvalue_words(pvalue, smallest)}." + _bias_sentence(model["score_minus_frequency"])
-    )
-
-
-def _bias_sentence(bias):
-    """Return a sentence on scores that are too high or too low on the whole, if they are."""
-    if bias["low"] <= 0 <= bias["high"]:
-        return ""
-    direction = "high" if bias["estimate"] > 0 else "low"
-    return f" Its scores are {100 * abs(bias['estimate']):.1f} points too {direction} on average."
-
-
-def pvalue_words(pvalue, smallest=0.0):
-    """Return a p-value as papers print it, p = .31 or p < .001; the smallest that resampling can give is "at most"."""
-    if pvalue < 0.001:
-        return "p < .001"
-    digits = 3 if pvalue < 0.0095 else 2
-    relation = "≤" if pvalue <= smallest else "="
-    return f"p {relation} " + f"{pvalue:.{digits}f}".removeprefix("0")
 
 
 def _bias(task):
@@ -156,15 +126,23 @@ def _proper_scores(task):
 
 
 def _test(task, seed):
-    n_rows = len(task.scores)
-    n_resamples = 999 if n_rows <= 20_000 else 199 if n_rows <= 200_000 else 99
-    result = calibration_test(task.labels, task.scores, n_resamples=n_resamples, random_state=seed, **given(task))
+    """Return the test of the first error: it rejects exactly where the interval of that error excludes 0."""
+    metric = partial(calibration_error, binning=REPORT_BINNING)
+    result = calibration_test(
+        task.labels, task.scores, metric=metric, n_resamples=_N_RESAMPLES, random_state=seed, **given(task)
+    )
     return {
-        "name": "resampling test of the sweep calibration error",
+        "name": "resampling test of the calibration error",
         **result._asdict(),
-        "smallest_pvalue": 1 / (n_resamples + 1),
+        "smallest_pvalue": 1 / (_N_RESAMPLES + 1),
         "rejects": result.pvalue < SIGNIFICANCE_LEVEL,
     }
+
+
+def _brier_difference(task, other):
+    """Return the Brier score of this model minus that of the other, with its interval."""
+    squares = [(scores - task.labels) ** 2 for scores in (task.scores, other)]
+    return mean_interval(squares[0] - squares[1], task.sample_weight)
 
 
 def _bins(task):
@@ -178,40 +156,27 @@ def _bins(task):
 
 
 def _segment_rows(task, segments, seed):
-    """Return a row for each segment, the largest error first and those without one last."""
+    """Return a row for each segment, those whose bias is least likely to be noise first."""
     if segments is None:
         return []
-    found = []
-    for name in np.unique(segments).tolist():
-        inside = segments == name
-        weight = None if task.sample_weight is None else task.sample_weight[inside]
-        part = BinaryTask(task.scores[inside], task.labels[inside], weight)
-        n_rows = float(inside.sum() if weight is None else weight.sum())
-        row = {
-            "segment": name,
-            "n_rows": n_rows,
-            "n_events": float(part.labels.sum() if weight is None else weight @ part.labels),
-            "mean_score": mean(part.scores, weight),
-            "event_frequency": mean(part.labels, weight),
-            "is_small": n_rows < SMALL_SEGMENT,
-        }
-        found.append({**row, **_segment_error(part, seed)})
-    return sorted(found, key=lambda row: -np.inf if row["estimate"] is None else row["estimate"], reverse=True)
-
-
-def _segment_error(part, seed):
-    try:
-        interval = calibration_error_interval(
-            part.labels,
-            part.scores,
-            binning=REPORT_BINNING,
-            confidence_level=CONFIDENCE_LEVEL,
-            random_state=seed,
-            **given(part),
-        )
-    except ValueError:  # a single row has no debiased error
-        return {"estimate": None, "low": None, "high": None}
-    return interval._asdict()
+    table = calibration_by_group(
+        task.labels,
+        task.scores,
+        segments,
+        binning=REPORT_BINNING,
+        confidence_level=CONFIDENCE_LEVEL,
+        random_state=seed,
+        **given(task),
+    )
+    rows = []
+    for i in np.lexsort((-np.abs(table.bias), table.pvalue)):
+        row = {name: getattr(table, name)[i] for name in ("mean_score", "event_frequency", "pvalue", "adjusted_pvalue")}
+        row |= {"bias": table.bias[i], "bias_low": table.bias_low[i], "bias_high": table.bias_high[i]}
+        row |= {"estimate": table.error[i], "low": table.error_low[i], "high": table.error_high[i]}
+        n_rows = float(table.n[i])
+        name = {"segment": str(table.group[i]), "n_rows": n_rows, "n_events": n_rows * float(table.event_frequency[i])}
+        rows.append({**name, **row, "is_small": n_rows < SMALL_SEGMENT})
+    return rows
 
 
 def _certificates(n_rows):

@@ -1,13 +1,15 @@
 """The HTML page of a report: numbers and pictures in, one self-contained text out."""
 
+import json
 from base64 import b64encode
 from html import escape
 from importlib.resources import files
 from string import Template
 
 from skcalib import __version__
-from skcalib._report._numbers import SIGNIFICANCE_LEVEL, SMALL_SEGMENT, pvalue_words
+from skcalib._report._numbers import SMALL_SEGMENT
 from skcalib._report._recalibration import MOST_ROWS, N_FOLDS
+from skcalib._report._sentences import SIGNIFICANCE_LEVEL, comparison_sentence, pvalue_words, segment_sentence
 
 __all__ = ["report_page"]
 
@@ -46,7 +48,8 @@ def report_page(numbers, pictures):
     return template.substitute(
         title=escape(f"Calibration of {', '.join(model['name'] for model in numbers['models'])}"),
         data=_data_sentence(numbers),
-        summary="\n".join(_summary(model, len(numbers["models"]) > 1) for model in numbers["models"]),
+        summary=_summaries(numbers["models"]),
+        numbers=_machine_readable(numbers),
         reliability=_figure(pictures["reliability"]),
         errors=_error_table(numbers["models"]),
         segments=_segment_section(numbers),
@@ -64,6 +67,17 @@ def _data_sentence(numbers):
         f"{numbers['source']}: {numbers['n_rows']:,} rows{weighted}; the event is {numbers['label']} = "
         f"{numbers['event']}, in {_percent(numbers['event_frequency'])} of them."
     )
+
+
+def _summaries(models):
+    words = [_summary(model, len(models) > 1) for model in models]
+    compared = comparison_sentence(models)
+    return "\n".join([*words, *([f"<p>{escape(compared)}</p>"] if compared else [])])
+
+
+def _machine_readable(numbers):
+    """Return the numbers as JSON that cannot end the element around it."""
+    return json.dumps(numbers, allow_nan=False).replace("<", "\\u003c").replace("$", "\\u0024")
 
 
 def _summary(model, several):
@@ -116,39 +130,69 @@ def _with_interval(shown, values, estimate="estimate", low="low", high="high"):
 def _segment_section(numbers):
     if numbers["segment"] is None:
         return "<p>No segment column was given (<code>--segment</code>).</p>"
-    small = (
-        f" Segments marked * have fewer than {SMALL_SEGMENT} rows: so few that their place in the table is largely "
-        "chance, as the interval says."
-    )
-    has_small = any(row["is_small"] for row in numbers["models"][0]["segments"])
     note = (
-        f"<p>Sorted by calibration error.{small if has_small else ''} Each interval holds for itself; among many "
-        "segments some miss.</p>"
+        "<p>The bias is the mean score minus the event frequency: above 0 the scores are too high. The segments whose "
+        "bias is least likely to be chance come first. The adjusted p-value takes their number into account.</p>"
     )
+    if any(row["is_small"] for row in numbers["models"][0]["segments"]):
+        note += f"<p>Segments marked * have fewer than {SMALL_SEGMENT} rows.</p>"
     return note + _per_model(numbers, _segment_table)
 
 
 def _segment_table(model):
+    rows = model["segments"]
+    shown = rows[:_MOST_SEGMENTS]
+    widest = max(max(abs(row["bias_low"]), abs(row["bias_high"])) for row in shown)
     lines = [
         [
             escape(row["segment"]) + " *" * row["is_small"],
-            _with_interval(_percent, row),
+            _bias_words(row),
+            _bias_picture(row, widest),
+            pvalue_words(row["adjusted_pvalue"]).removeprefix("p ").removeprefix("= "),
             f"{row['n_rows']:,.6g}",
             _percent(row["mean_score"]),
             _percent(row["event_frequency"]),
+            _with_interval(_percent, row),
         ]
-        for row in model["segments"][:_MOST_SEGMENTS]
+        for row in shown
     ]
-    left_out = len(model["segments"]) - len(lines)
-    more = f"<p>{left_out} more segments with smaller errors are left out.</p>" if left_out else ""
-    head = ["segment", "error", "rows", "mean score", "event frequency"]
-    return _table(f"Segments of {model['name']}", head, lines) + more
+    left_out = len(rows) - len(lines)
+    more = f"<p>{left_out} more segments with larger p-values are left out.</p>" if left_out else ""
+    head = ["segment", "bias", "", "adjusted p", "rows", "mean score", "event frequency", "error"]
+    words = f"<p>{escape(segment_sentence(rows))}</p>"
+    return words + _table(f"Segments of {model['name']}", head, lines) + more
+
+
+def _bias_words(row):
+    """Return the bias in points, its direction in words where it is significant, and its interval."""
+    direction = ""
+    if row["adjusted_pvalue"] < SIGNIFICANCE_LEVEL:
+        direction = " too high" if row["bias"] > 0 else " too low"
+    low, high = (f"{100 * row[key]:+.1f}" for key in ("bias_low", "bias_high"))
+    return f"{100 * row['bias']:+.1f}{direction}<small>{low} to {high} points</small>"
+
+
+def _bias_picture(row, widest):
+    """Return a small picture of the bias and its interval around 0."""
+
+    def at(value):
+        return 60 + 56 * value / (widest or 1)
+
+    color = "#d55e00" if row["adjusted_pvalue"] < SIGNIFICANCE_LEVEL else "#666"
+    low, high, middle = (at(row[key]) for key in ("bias_low", "bias_high", "bias"))
+    return (
+        '<svg class="bias" width="120" height="16" viewBox="0 0 120 16" role="img" aria-hidden="true">'
+        '<line x1="60" y1="1" x2="60" y2="15" stroke="#bbb"/>'
+        f'<line x1="{low:.1f}" y1="8" x2="{high:.1f}" y2="8" stroke="{color}" stroke-width="2"/>'
+        f'<circle cx="{middle:.1f}" cy="8" r="3.5" fill="{color}"/></svg>'
+    )
 
 
 def _recalibrator_section(numbers):
     note = (
         f"<p>Each recalibrator was fitted on {N_FOLDS - 1} of {N_FOLDS} parts of the rows and judged on the other, in "
-        "turn. The gain is the log-loss saved, in nats per row; where its interval lies above 0 recalibrating pays.</p>"
+        "turn. The gain is the share of the Brier score and of the log-loss that it saves; where its interval lies "
+        "above 0, recalibrating pays.</p>"
     )
     if numbers["n_rows"] > MOST_ROWS:
         note += f"<p>From a random sample of {MOST_ROWS:,} rows.</p>"
@@ -158,18 +202,28 @@ def _recalibrator_section(numbers):
 def _recalibrator_table(model):
     if not model["recalibrators"]:
         return f"<p>Not possible: it takes {N_FOLDS} rows with the event and {N_FOLDS} without.</p>"
+    before = next(row for row in model["recalibrators"] if row["name"] == "as it is")
     lines = [
         [
             escape(row["name"]),
-            "–" if row["name"] == "as it is" else _with_interval(_signed, row, "gain", "gain_low", "gain_high"),
-            _number(row["log_loss"]),
+            "–" if row is before else _gain(row, "brier_gain", before["brier"]),
+            "–" if row is before else _gain(row, "gain", before["log_loss"]),
             _number(row["brier"]),
+            _number(row["log_loss"]),
             _percent(row["calibration_error"]),
         ]
         for row in model["recalibrators"]
     ]
-    head = ["recalibrator", "gain", "log-loss", "Brier score", "calibration error"]
+    head = ["recalibrator", "Brier score saved", "log-loss saved", "Brier score", "log-loss", "calibration error"]
     return _table(f"Recalibrators of {model['name']}", head, lines)
+
+
+def _gain(row, key, whole):
+    """Return a gain and its interval as shares of the score before."""
+    if not whole:
+        return "–"
+    estimate, low, high = (100 * row[name] / whole for name in (key, f"{key}_low", f"{key}_high"))
+    return f"{estimate:+.1f} %<small>{low:+.1f} to {high:+.1f}</small>"
 
 
 def _certificate_section(numbers, picture):

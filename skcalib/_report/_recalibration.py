@@ -21,6 +21,7 @@ _NAMES = (
     "IsotonicCalibration",
     "HistogramBinning",
     "ScalingBinning",
+    "SplineCalibration",
     "StackedRecalibrator",
 )
 
@@ -60,14 +61,18 @@ def _out_of_fold(recalibrator, task, folds):
 
 
 def _measured(name, after, before, task):
-    losses = log_losses(after, task.labels)
+    losses, squares = log_losses(after, task.labels), (after - task.labels) ** 2
     gain = mean_interval(log_losses(before, task.labels) - losses, task.sample_weight)
+    brier_gain = mean_interval((before - task.labels) ** 2 - squares, task.sample_weight)
     return {
         "name": name,
         "log_loss": mean(losses, task.sample_weight),
         "gain": gain["estimate"],
         "gain_low": gain["low"],
         "gain_high": gain["high"],
-        "brier": mean((after - task.labels) ** 2, task.sample_weight),
+        "brier": mean(squares, task.sample_weight),
+        "brier_gain": brier_gain["estimate"],
+        "brier_gain_low": brier_gain["low"],
+        "brier_gain_high": brier_gain["high"],
         "calibration_error": calibration_error(task.labels, after, binning=REPORT_BINNING, **given(task)),
     }
