@@ -1,5 +1,7 @@
 """Kumar, Liang and Ma (2019), synthetic experiments: the calibration error by n and by B (Figures 8 to 11).
 
+The sources of this project do not say which of the four figures shows which experiment: the rows name all of them.
+
 Histogram binning (HB), scaling-binning (SB) and the scaling map alone are fitted on n rows of a known truth; their
 squared calibration error is exact, an integral over the truth rather than an estimate from more rows.
 """
@@ -12,15 +14,40 @@ from scipy.interpolate import CubicSpline
 from scipy.special import expit
 from sklearn.base import clone
 
-from benchmarks.papers._report import bootstrap_interval, claim, compare, ratio_interval
+from benchmarks.papers._intervals import bootstrap, mean, ratio
+from benchmarks.papers._rules import Rule, above, below, printed
 from skcalib import HistogramBinning, PlattScaling, ScalingBinning
 from skcalib.simulation import NoisyPlattCurve, PlattCurve
+
+PAPER = "kumar"
 
 _SIZES = (500, 1000, 1500, 2000, 2500, 3000, 3500, 4000)
 _BINS = (5, 10, 15, 20)
 _METHODS = ("HB", "SB", "scaling")
 # The authors' scaling map is a logistic regression on the log-odds without Platt's smoothed targets.
 _PLATT = PlattScaling(smooth_targets=False)
+
+_FIGURES = "Figure 8, Figure 9, Figure 10, Figure 11"
+_POSITIVE = (0.0, np.inf)
+ROWS = {
+    f"{_FIGURES}: {quantity}": rule
+    for quantity, rule in {
+        "a=2, c=1, B=10, squared CE, n 1000 / n 2000, HB": printed(2.00, margin=0.06, possible=_POSITIVE),
+        "a=2, c=1, B=10, squared CE, n 1000 / n 2000, SB": printed(1.98, margin=0.09, possible=_POSITIVE),
+        "a=2, c=1, n=2000, squared CE, B 20 / B 5, HB": printed(3.71, margin=0.15, possible=_POSITIVE),
+        "a=2, c=1, n=2000, squared CE, B 20 / B 5, SB": printed(1.02, margin=0.07, possible=_POSITIVE),
+        "noisy, B=10, n=3000, squared CE, scaling / SB": printed(5.2, margin=1.1, possible=_POSITIVE),
+        # 0.02^2; the signs of the noise do not quite average out against the map, hence .00039
+        "noisy, n=4000, squared CE of scaling": above(0.00039, "not below 0.0004", possible=_POSITIVE),
+    }.items()
+}
+for _name in ("a=2, c=1", "a=1, c=0"):
+    for _method in ("HB", "SB"):
+        ROWS[f"{_FIGURES}: {_name}, log squared CE per log n, {_method}"] = Rule("1/CE^2 linear in n: -1", -1.1, -0.9)
+    ROWS[f"{_FIGURES}: {_name}, log squared CE per log B, HB"] = Rule("linear in B: 1", 0.85, 1.15)
+    ROWS[f"{_FIGURES}: {_name}, log squared CE per log B, SB"] = Rule("nearly flat: 0", -0.1, 0.1)
+for _n in _SIZES[1::2]:
+    ROWS[f"{_FIGURES}: noisy, B=10, n={_n}, squared CE, SB / scaling"] = below(1, possible=_POSITIVE)
 
 
 class Truth(NamedTuple):
@@ -45,9 +72,9 @@ class Truth(NamedTuple):
         return cls(curve, low, high, nodes, lambda z: (spline(z) + np.interp(z, edges, noise)) / (high - low))
 
 
-def run(options):
-    """Measure the squared calibration errors and the papers' ratios of them."""
-    repeats = 25 if options.quick else options.repeats or 1000
+def measure(options):
+    """Yield the papers' ratios of squared calibration errors."""
+    repeats = 100 if options.quick else options.repeats or 600
     steep, straight = Truth.of(PlattCurve(2, 1)), Truth.of(PlattCurve(1, 0))
     noisy = Truth.of(NoisyPlattCurve(2, 1, noise=0.02, low=0.25, high=0.75), 0.25, 0.75)
     plans = {"a=2, c=1": steep, "a=1, c=0": straight}
@@ -59,7 +86,9 @@ def run(options):
         errors["noisy", n, 10] = _errors(noisy, n, 10, repeats, options)
     if options.plot is not None:
         _plot(errors, options.plot)
-    return _sample_size_rows(errors) + _bin_count_rows(errors) + _noise_rows(errors)
+    yield from _sample_sizes(errors)
+    yield from _bin_counts(errors)
+    yield from _noise(errors)
 
 
 def _errors(truth, n, n_bins, repeats, options):
@@ -103,55 +132,46 @@ def _binned_squared_error(truth, inner_edges, values):
     return float(share @ (distinct - events / share) ** 2)
 
 
-def _sample_size_rows(errors):
+def _sample_sizes(errors):
     at = errors["a=2, c=1", 1000, 10], errors["a=2, c=1", 2000, 10]
-    rows = [
-        compare("a=2, c=1, B=10: squared CE, n 1000 / n 2000, HB", 2.00, *_ratio(*at, "HB"), margin=0.06),
-        compare("a=2, c=1, B=10: squared CE, n 1000 / n 2000, SB", 1.98, *_ratio(*at, "SB"), margin=0.09),
-    ]
+    for method in ("HB", "SB"):
+        yield f"{_FIGURES}: a=2, c=1, B=10, squared CE, n 1000 / n 2000, {method}", _ratio(*at, method)
     for name in ("a=2, c=1", "a=1, c=0"):
         for method in ("HB", "SB"):
             slope = _log_slope([errors[name, n, 10][method] for n in _SIZES], _SIZES)
-            quantity = f"{name}: log squared CE per log n, {method} (1/CE^2 linear in n: -1)"
-            rows.append(compare(quantity, -1.0, *slope, margin=0.1))
-    return rows
+            yield f"{_FIGURES}: {name}, log squared CE per log n, {method}", slope
 
 
-def _bin_count_rows(errors):
+def _bin_counts(errors):
     at = errors["a=2, c=1", 2000, 20], errors["a=2, c=1", 2000, 5]
-    rows = [
-        compare("a=2, c=1, n=2000: squared CE, B 20 / B 5, HB", 3.71, *_ratio(*at, "HB"), margin=0.15),
-        compare("a=2, c=1, n=2000: squared CE, B 20 / B 5, SB", 1.02, *_ratio(*at, "SB"), margin=0.07),
-    ]
+    for method in ("HB", "SB"):
+        yield f"{_FIGURES}: a=2, c=1, n=2000, squared CE, B 20 / B 5, {method}", _ratio(*at, method)
     for name in ("a=2, c=1", "a=1, c=0"):
-        for method, paper in (("HB", 1.0), ("SB", 0.0)):
+        for method in ("HB", "SB"):
             slope = _log_slope([errors[name, 2000, n_bins][method] for n_bins in _BINS], _BINS)
-            quantity = f"{name}: log squared CE per log B, {method} ({'linear in B' if paper else 'nearly flat'})"
-            rows.append(compare(quantity, paper, *slope, margin=0.1))
-    return rows
+            yield f"{_FIGURES}: {name}, log squared CE per log B, {method}", slope
 
 
-def _noise_rows(errors):
+def _noise(errors):
     at = errors["noisy", 3000, 10]
-    ratio = ratio_interval(at["scaling"], at["SB"], paired=True)
-    rows = [compare("noisy, B=10, n=3000: squared CE, scaling / SB", 5.2, *ratio, margin=1.1)]
-    # noise^2 is .0004; the signs of the noise do not quite average out against the map, hence the margin
-    floor = bootstrap_interval(np.mean, errors["noisy", 4000, 10]["scaling"])
-    rows.append(claim("noisy, n=4000: squared CE of scaling, not below noise^2", ">= 0.0004", *floor, at_least=0.00039))
+    yield f"{_FIGURES}: noisy, B=10, n=3000, squared CE, scaling / SB", ratio(at["scaling"], at["SB"], paired=True)
+    yield f"{_FIGURES}: noisy, n=4000, squared CE of scaling", mean(errors["noisy", 4000, 10]["scaling"])
     for n in _SIZES[1::2]:
-        ratio = ratio_interval(errors["noisy", n, 10]["SB"], errors["noisy", n, 10]["scaling"], paired=True)
-        rows.append(claim(f"noisy, B=10, n={n}: squared CE, SB / scaling", "below 1", *ratio, at_most=1))
-    return rows
+        both = errors["noisy", n, 10]
+        yield (
+            f"{_FIGURES}: noisy, B=10, n={n}, squared CE, SB / scaling",
+            ratio(both["SB"], both["scaling"], paired=True),
+        )
 
 
 def _ratio(numerator, denominator, method):
-    return ratio_interval(numerator[method], denominator[method])
+    return ratio(numerator[method], denominator[method])
 
 
 def _log_slope(samples, sizes):
     """Return the least-squares slope of the log of the mean error on log size, with its interval."""
     x = np.log(sizes) - np.mean(np.log(sizes))
-    return bootstrap_interval(lambda *s: x @ np.log([values.mean() for values in s]) / (x @ x), *samples)
+    return bootstrap(lambda *s: x @ np.log([values.mean() for values in s]) / (x @ x), *samples)
 
 
 def _plot(errors, path):

@@ -1,0 +1,281 @@
+"""Kumar, Liang and Ma (2019): their statements, checked against known truths.
+
+Example 3.2, Proposition 3.3, Theorem 4.1, Lemmas 4.3 and D.6, Theorems 5.3 and 5.4, and a lemma of their earlier draft.
+The estimators of Theorems 5.3 and 5.4 are those of the library.
+"""
+
+from functools import partial
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.papers._intervals import exact, mean, ratio, share
+from benchmarks.papers._rules import Rule, above, below
+from skcalib import HistogramBinning, PlattScaling, ScalingBinning
+from skcalib.binning import EqualMass, EqualWidth, UniqueScores, assign_bins
+from skcalib.guarantees import binning_mse_bound, well_balanced_alpha
+from skcalib.metrics import calibration_error
+from skcalib.simulation import CalibrationModel, PlattCurve, roelofs_models
+
+PAPER = "kumar"
+
+_FLOAT = 1e-12  # rounding
+ROWS = {
+    "Example 3.2: square of the binned error, 15 equal-width bins": Rule("0", -1e-5, 1e-5, 1e-5),
+    "Example 3.2: true error of the same model": above(0.49, "at least .49", possible=(0, 1)),
+    "Proposition 3.3: largest of binned less true error, 10 fits, l1, l2, l4, B to 256": below(_FLOAT, "at most 0"),
+    "Proposition 3.3: least change of the binned error as nested bins double": above(-_FLOAT, "at least 0"),
+    "Theorem 4.1: share of samples with CE(SB)^2 at most 2 min CE(g)^2 + eps^2, n = B log B + log(B) / eps^2": above(
+        0.9, "at least 1 - delta = .9", possible=(0, 1)
+    ),
+    "Theorem 4.1: n for a squared CE of eps^2, B 64 over B 16, SB": below(
+        2, "at most 2: B enters once", possible=(0, 99)
+    ),
+    "Theorem 4.1: n for a squared CE of eps^2, B 64 over B 16, HB": above(2, "about 4: B / eps^2", possible=(0, 99)),
+    "Lemma 4.3: log n per log (B log(B / delta)), delta = .1": Rule("1 +- 0.15", 0.85, 1.15),
+    "Lemma 4.3: the constant c at B = 160 over that at B = 10": Rule("1 +- 0.25", 0.75, 1.25, possible=(0, 99)),
+    "Lemma D.6: largest of the MSE cost of binning over 2 alpha / B": below(1, "at most 1"),
+    "Appendix D: CE of a map binned by its own mean less that of the map, largest": below(_FLOAT, "at most 0"),
+    "Theorem 5.3: plugin, log n per log B": Rule("1 +- 0.1", 0.9, 1.1),
+    "Theorem 5.3: plugin, log n per log B, against the sqrt(B) of the sentence before it": above(0.6, "above .6"),
+    "Theorem 5.4: debiased, log n per log B": Rule("0.5 +- 0.1", 0.4, 0.6),
+    "Earlier draft: CE(f) - CE(g) - |f - g|_2, f a function of g, largest": below(_FLOAT, "at most 0"),
+    "Earlier draft: the same, f not a function of g, a counterexample": above(0.0, "a condition is needed"),
+}
+
+
+def measure(options):
+    """Check all statements."""
+    repeats = 5 if options.quick else options.repeats or 10
+    yield from _example_32(options.quick)
+    yield from _binned_errors()
+    yield from _theorem_41(10 * repeats)
+    yield from _well_balanced(repeats)
+    yield from _binning_cost()
+    yield from _sample_sizes(options.quick)
+    yield from _draft_lemma()
+    if options.plot is not None:
+        _plot(options.plot)
+
+
+# --- Section 3 ---
+
+
+class _Alternating:
+    """Event probability 0 or 1 in turn on cells finer than any bins: on average the score, nowhere near it."""
+
+    def __init__(self, n_cells=1000):
+        self.breakpoints = np.linspace(0.49, 0.51, n_cells + 1)
+
+    def __call__(self, scores):
+        return (np.searchsorted(self.breakpoints[1:-1], scores, side="right") % 2).astype(np.float64)
+
+
+def _example_32(quick):
+    model = CalibrationModel(stats.uniform(0.49, 0.02), _Alternating())
+    # Of one sample the signed square of the binned error, without bias; the truth is 0 in the bin that holds them all.
+    metric = partial(calibration_error, binning=EqualWidth(15), method="unbiased", squared=True)
+    squares = model.estimates(metric, 30_000 if quick else 100_000, 50, random_state=0)
+    yield "Example 3.2: square of the binned error, 15 equal-width bins", mean(squares)
+    yield "Example 3.2: true error of the same model", exact(model.true_calibration_error())
+
+
+_LEVELS = (np.arange(1 << 16) + 0.5) / (1 << 16)
+
+
+def _population(model):
+    """Return scores and event probabilities at equally probable points: a population of its own, nearly the model's."""
+    scores = model.score_distribution.ppf(_LEVELS)
+    return scores, model.calibration_curve(scores)
+
+
+def _binned_error(scores, truth, edges, norm):
+    bins = assign_bins(scores, edges)
+    count = np.bincount(bins, minlength=len(edges) - 1)
+    gap = np.bincount(bins, scores - truth, len(edges) - 1) / np.maximum(count, 1)
+    return (count / len(scores) @ np.abs(gap) ** norm) ** (1 / norm)
+
+
+def _binned_errors():
+    """Proposition 3.3 for three norms, and that nested bins see more and more of the error."""
+    excess, steps = [], []
+    for model in roelofs_models().values():
+        scores, truth = _population(model)
+        for norm in (1, 2, 4):
+            full = np.mean(np.abs(scores - truth) ** norm) ** (1 / norm)
+            for strategy in (EqualWidth, EqualMass):
+                edges = [strategy(int(n_bins)).bin_edges(scores) for n_bins in 2 ** np.arange(1, 9)]
+                errors = [_binned_error(scores, truth, cut, norm) for cut in edges]
+                excess += [error - full for error in errors]
+                if strategy is EqualWidth:  # edges of 2^k equal-width bins are nested exactly
+                    steps += list(np.diff(errors))
+    yield "Proposition 3.3: largest of binned less true error, 10 fits, l1, l2, l4, B to 256", exact(max(excess))
+    yield "Proposition 3.3: least change of the binned error as nested bins double", exact(min(steps))
+
+
+# --- Section 4 and Appendix D ---
+
+
+def _theorem_41(repeats, n_bins=16, error=0.05):
+    """The calibration bound of scaling-binning where the map is of the family but for a known distance.
+
+    Scores are uniform, P(Y | z) is a sigmoid with 2 log-odds and shift 1, so that the best map of the family is the
+    truth and min CE(g) = 0. The constant c of the theorem is not printed; c = 1 is tried here.
+    """
+    n = int(n_bins * np.log(n_bins) + np.log(n_bins) / error**2)
+    squares = [_squared_errors(n, n_bins, seed)["SB"] for seed in range(repeats)]
+    yield (
+        "Theorem 4.1: share of samples with CE(SB)^2 at most 2 min CE(g)^2 + eps^2, n = B log B + log(B) / eps^2",
+        share(np.array(squares) <= error**2),
+    )
+    for method in ("SB", "HB"):
+        # the squared error falls like 1 / n, so n times its mean is what an error of 1 would need
+        needed = [
+            [n_rows * _squared_errors(n_rows, bins, seed)[method] for seed in range(repeats)]
+            for bins, n_rows in ((64, 4000), (16, 4000))
+        ]
+        yield f"Theorem 4.1: n for a squared CE of eps^2, B 64 over B 16, {method}", ratio(*needed)
+
+
+def _squared_errors(n, n_bins, seed):
+    """Return the squared CE of histogram binning and scaling-binning against the truth."""
+    rng = np.random.default_rng([n, n_bins, seed])
+    curve = PlattCurve(2, 1)
+    scores = rng.random(n)
+    labels = rng.random(n) < curve(scores)
+    grid = (np.arange(20_000) + 0.5) / 20_000
+    truth = curve(grid)
+    models = {"HB": HistogramBinning(n_bins), "SB": ScalingBinning(PlattScaling(smooth_targets=False), n_bins)}
+    return {
+        name: _error_of(model.fit(scores, labels).predict_proba(grid)[:, 1], truth) ** 2
+        for name, model in models.items()
+    }
+
+
+def _well_balanced(repeats):
+    """Lemma 4.3: the n that makes equal-mass bins 2-well-balanced with probability .9 grows as B log(B / .1)."""
+    bins = np.array([10, 40, 160])
+    scale = bins * np.log(bins / 0.1)
+    slopes, ratios = [], []
+    for seed in range(repeats):
+        rng = np.random.default_rng(seed)
+        sizes = [_least_size(partial(_share_well_balanced, n_bins, rng), 2 * n_bins) for n_bins in bins]
+        slopes.append(np.polyfit(np.log(scale), np.log(sizes), 1)[0])
+        ratios.append((sizes / scale)[-1] / (sizes / scale)[0])
+    yield "Lemma 4.3: log n per log (B log(B / delta)), delta = .1", mean(slopes)
+    yield "Lemma 4.3: the constant c at B = 160 over that at B = 10", mean(ratios)
+
+
+def _share_well_balanced(n_bins, rng, n):
+    held = 0
+    for _ in range(100):
+        edges = EqualMass(int(n_bins)).bin_edges(rng.random(n))
+        held += len(edges) == n_bins + 1 and well_balanced_alpha(np.diff(edges)) <= 2
+    return held / 100
+
+
+def _least_size(holds, low, wanted=0.9):
+    """Return the least n, to 3 %, with holds(n) >= wanted, for a share that grows with n."""
+    high = low
+    while holds(high) < wanted:
+        low, high = high, 2 * high
+    while high > 1.03 * low and high - low > 1:
+        middle = int(np.sqrt(low * high))
+        low, high = (low, middle) if holds(middle) >= wanted else (middle, high)
+    return high
+
+
+def _binning_cost():
+    """Lemma D.6: replacing outputs by their bin's mean costs at most 2 alpha / B of mean squared error."""
+    ratios, gains = [], []
+    for model in roelofs_models().values():
+        scores, truth = _population(model)
+        for n_bins in (5, 10, 50, 100):
+            edges = EqualMass(n_bins).bin_edges(scores)
+            bins = assign_bins(scores, edges)
+            counts = np.bincount(bins, minlength=len(edges) - 1)
+            binned = (np.bincount(bins, scores) / np.bincount(bins))[bins]
+            cost = np.mean((binned - truth) ** 2 - (scores - truth) ** 2)
+            balance = max(1.0, counts.max() * n_bins / len(scores))
+            ratios.append(cost / binning_mse_bound(n_bins, balance=balance))
+            gains.append(_error_of(binned, truth) - _error_of(scores, truth))
+    yield "Lemma D.6: largest of the MSE cost of binning over 2 alpha / B", exact(max(ratios))
+    yield "Appendix D: CE of a map binned by its own mean less that of the map, largest", exact(max(gains))
+
+
+def _error_of(predicted, truth):
+    """Return the l2 calibration error of predictions, equal ones taken together."""
+    distinct, level = np.unique(predicted, return_inverse=True)
+    gap = distinct - np.bincount(level, truth) / np.bincount(level)
+    return np.sqrt(np.bincount(level) @ gap**2 / len(predicted))
+
+
+# --- Section 5 ---
+
+
+def _sample_sizes(quick):
+    """Theorems 5.3 and 5.4: the n for an estimate within E^2 / 2 nine times of ten, by the number of bins."""
+    error = 0.05
+    bins = np.array([512, 2048] if quick else [512, 4096])
+    for method, theorem in (("plugin", "5.3"), ("debiased", "5.4")):
+        slopes = []
+        for seed in range(5):
+            rng = np.random.default_rng(seed)
+            sizes = [_least_size(partial(_share_close, method, n_bins, error, rng), 4 * n_bins) for n_bins in bins]
+            slopes.append(np.polyfit(np.log(bins), np.log(sizes), 1)[0])
+        yield f"Theorem {theorem}: {method}, log n per log B", mean(slopes)
+        if method == "plugin":
+            yield "Theorem 5.3: plugin, log n per log B, against the sqrt(B) of the sentence before it", mean(slopes)
+
+
+def _share_close(method, n_bins, error, rng, n, n_samples=80):
+    """Return how often the library's squared estimate is within half of the truth, in a model of bins around 1/2."""
+    score = 0.4 + 0.2 * (np.arange(n_bins) + 0.5) / n_bins
+    truth = score + error * np.where(np.arange(n_bins) % 2, 1, -1)
+    counts = rng.multinomial(n, np.full(n_bins, 1 / n_bins), size=n_samples)
+    events = rng.binomial(counts, truth)
+    # a sample as weighted rows: one of each label at each score
+    labels, scores = np.repeat([1, 0], n_bins), np.tile(score, 2)
+    metric = partial(calibration_error, norm=2, squared=True, binning=UniqueScores(), method=method)
+    weights = np.concatenate((events, counts - events), axis=1)
+    estimates = np.array([metric(labels, scores, sample_weight=weight) for weight in weights])
+    return np.mean(np.abs(estimates - error**2) <= error**2 / 2)
+
+
+def _draft_lemma():
+    """CE(f) <= CE(g) + ||f - g||_2: true where f is a function of g, such as g binned; not for any two."""
+    rng = np.random.default_rng(0)
+    excess = []
+    for model in roelofs_models().values():
+        scores, truth = _population(model)
+        levels = np.round(scores, 2)  # g takes values on a grid, f merges and moves them
+        for _ in range(20):
+            moved = rng.random(101)[np.round(100 * levels).astype(int) // rng.integers(1, 30)]
+            distance = np.sqrt(np.mean((moved - levels) ** 2))
+            excess.append(_error_of(moved, truth) - _error_of(levels, truth) - distance)
+    # g = 1/2 is calibrated for a fair coin; f moves each forecast .01 towards the outcome, and can be told from it.
+    outcome = np.arange(1000) % 2
+    gap = _error_of(0.5 + 0.01 * (2 * outcome - 1), outcome) - 0.01
+    yield "Earlier draft: CE(f) - CE(g) - |f - g|_2, f a function of g, largest", exact(max(excess))
+    yield "Earlier draft: the same, f not a function of g, a counterexample", exact(gap)
+
+
+def _plot(path):
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    curve = _Alternating(40)
+    scores = np.linspace(0.49, 0.51, 4001)
+    axes[0].plot(scores, curve(scores), linewidth=0.8, label="event probability")
+    axes[0].plot(scores, scores, label="score")
+    axes[0].set(title="Example 3.2: binned error 0, true error .5", xlabel="score")
+    axes[0].set_xticks([0.49, 0.5, 0.51])
+    axes[0].legend(loc="center right")
+    for name, model in roelofs_models().items():
+        population = _population(model)
+        bins = 2 ** np.arange(1, 9)
+        errors = np.array([_binned_error(*population, EqualMass(int(b)).bin_edges(population[0]), 2) for b in bins])
+        axes[1].plot(bins, errors / model.true_calibration_error(), "o-", label=name)
+    axes[1].set(title="binned over true l2 error, equal mass", xlabel="bins", xscale="log", ylim=(0, 1.05))
+    axes[1].legend(fontsize="x-small")
+    figure.savefig(path)

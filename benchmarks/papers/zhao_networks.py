@@ -1,0 +1,146 @@
+"""Zhao, Chen and Oymak (2020), on the outputs of image networks with noise and imbalance planted afterwards.
+
+Networks: DenseNet-40 and ResNet-50 on CIFAR-10 (raw logits), WideResNet on CIFAR-100 (log probabilities). They were
+trained on clean rows, so what the paper plants in the training rows is planted later here:
+
+* "noisy labels": a share of the labels of half the classes is wrong, in the calibration and in the test rows. The
+  network is then over-confident in those classes, where the paper's is under-confident; the methods face the same task.
+* "calibrated on noise": only the calibration labels are wrong, the test rows are clean. What is calibrated to them is
+  under-confident in the noisy classes, as the paper's networks are.
+* "few": only a share of the calibration rows of half the classes is left; the test rows are all there.
+
+Each repeat draws a half of the classes, the noise, and which rows calibrate; differences are paired by repeat. Repeats
+share their rows: the intervals speak of these networks, not of others. VS is eq. 4.5 as printed,
+`VectorScaling(alpha=0, center=False)`, on raw logits or, for CIFAR-100, log probabilities. "Homogeneous" (Figures 1, 2,
+9 and 12) needs trained networks: see `heterogeneity`.
+"""
+
+import numpy as np
+
+from benchmarks.papers._intervals import mean
+from benchmarks.papers._rules import below
+from benchmarks.papers.heterogeneity import (
+    METHODS,
+    ORDERINGS,
+    figures,
+    noisy,
+    ordering_rules,
+    orderings,
+    values_of,
+)
+
+PAPER = "zhao"
+NEEDS_DATA = True
+
+_NETWORKS = ("densenet40_c10", "resnet50_c10", "wideresnet_c100")
+_PRINTED_METHODS = {name: method for name, method in METHODS.items() if name != "VS, centred"}
+_PAIRS = {key: paper.split(" (")[0] for key, paper in ORDERINGS.items() if "VS, centred" not in key}
+_NOISE, _FEW = (0.1, 0.2, 0.3), (0.3, 0.1, 0.05)
+_N_CALIBRATION = 5000
+_NOISE_SWEEP, _FEW_SWEEP = "Figure 5, Figure 10", "Figure 8, Figure 14"
+_PER_CLASS = "Figure 6, Figure 7, Figure 11, Figure 13"
+
+
+def _rules():
+    rules = {}
+    for network in _NETWORKS:
+        rules |= ordering_rules(f"Table 1: {network}, noisy labels, 30 %", _PAIRS)
+        for level in _NOISE:
+            at = f"{_NOISE_SWEEP}: {network}, noisy labels, {100 * level:g} %"
+            rules[f"{at}, confidence less accuracy of the noisy classes, uncalibrated, %"] = below(0, "under-confident")
+            rules[f"{at}, Max-ECE, CTS less TS, %"] = below(0)
+        for level in _FEW:
+            at = f"{_FEW_SWEEP}: {network}, {100 * level:g} % of the calibration rows"
+            rules[f"{at}, Max-ECE, CTS less TS, %"] = below(0)
+        at = f"{_PER_CLASS}: {network}, calibrated on noise, 30 %"
+        rules[f"{at}, confidence less accuracy of the noisy classes, CTS, %"] = below(0, "under-confident")
+        rules[f"{at}, confidence less accuracy, noisy less other classes, CTS, %"] = below(0)
+        rules[f"{at}, accuracy of the noisy classes, VS less uncalibrated, %"] = below(0, "VS lowers it")
+        rules[f"Table 1: {network}, largest change of accuracy by TS or CTS, %"] = below(0, "0", possible=(0, 100))
+    return rules
+
+
+ROWS = _rules()
+
+
+def measure(options):
+    """Measure each network over repeats."""
+    repeats = 3 if options.quick else options.repeats or 4
+    for network in _NETWORKS:
+        pool, labels = _load(options.data, network)
+        results = {world: [] for world in _worlds(options.quick)}
+        for seed in range(max(3, repeats // 2) if network.endswith("c100") else repeats):
+            for world, found in results.items():
+                found.append(_one_repeat(pool, labels, *world, seed))
+        yield from _rows(network, results)
+
+
+def _worlds(quick):
+    worlds = [("noisy labels", level) for level in _NOISE] + [("few", level) for level in _FEW]
+    return [worlds[2], worlds[5], ("calibrated on noise", 0.3)] if quick else [*worlds, ("calibrated on noise", 0.3)]
+
+
+def _load(data, network):
+    """Return logits and labels of all rows that the network was not trained on."""
+    if network == "wideresnet_c100":
+        with np.load(data / "vision" / "cifar100_wideresnet164.npz") as table:
+            probabilities = np.maximum(table["probs"].astype(np.float64), 1e-38)  # zeros of single precision
+            return np.log(probabilities), table["labels"].astype(int)
+    parts = []
+    for part in ("val", "test"):
+        with np.load(data / "vision" / f"cifar10_{network.removesuffix('_c10')}_{part}.npz") as table:
+            parts.append((table["logits"].astype(np.float64), table["labels"].astype(int)))
+    return tuple(np.concatenate(values) for values in zip(*parts, strict=True))
+
+
+def _one_repeat(logits, labels, kind, level, seed):
+    rng = np.random.default_rng([seed, round(100 * level)])
+    n_classes = logits.shape[1]
+    corrupted = np.isin(labels, rng.permutation(n_classes)[: n_classes // 2])
+    order = rng.permutation(len(labels))
+    calibration, test = order[:_N_CALIBRATION], order[_N_CALIBRATION:]
+    given = labels
+    if kind == "few":
+        calibration = calibration[_kept(labels[calibration], corrupted[calibration], level)]
+    else:
+        given = noisy(labels, corrupted, level, n_classes, rng)
+    test_labels = given[test] if kind == "noisy labels" else labels[test]
+    return figures(
+        logits[calibration], given[calibration], logits[test], test_labels, corrupted[test], _PRINTED_METHODS
+    )
+
+
+def _kept(labels, corrupted, level):
+    """Return which rows stay: a share of each corrupted class, and at least two rows of it."""
+    kept = ~corrupted
+    for k in np.unique(labels[corrupted]):
+        rows = np.flatnonzero(labels == k)
+        kept[rows[: max(2, round(level * len(rows)))]] = True
+    return kept
+
+
+def _rows(network, results):
+    yield from orderings(f"Table 1: {network}, noisy labels, 30 %", results["noisy labels", 0.3], _PAIRS)
+    for (kind, level), found in results.items():
+        gain = mean(values_of(found, "CTS", "Max-ECE") - values_of(found, "TS", "Max-ECE"))
+        if kind == "noisy labels":
+            at = f"{_NOISE_SWEEP}: {network}, noisy labels, {100 * level:g} %"
+            quantity = f"{at}, confidence less accuracy of the noisy classes, uncalibrated, %"
+            yield quantity, mean(values_of(found, "uncalibrated", "corrupted gap"))
+            yield f"{at}, Max-ECE, CTS less TS, %", gain
+        elif kind == "few":
+            yield f"{_FEW_SWEEP}: {network}, {100 * level:g} % of the calibration rows, Max-ECE, CTS less TS, %", gain
+    at, found = f"{_PER_CLASS}: {network}, calibrated on noise, 30 %", results["calibrated on noise", 0.3]
+    gap = values_of(found, "CTS", "corrupted gap")
+    yield f"{at}, confidence less accuracy of the noisy classes, CTS, %", mean(gap)
+    difference = mean(gap - values_of(found, "CTS", "other gap"))
+    yield f"{at}, confidence less accuracy, noisy less other classes, CTS, %", difference
+    difference = values_of(found, "VS", "corrupted accuracy") - values_of(found, "uncalibrated", "corrupted accuracy")
+    yield f"{at}, accuracy of the noisy classes, VS less uncalibrated, %", mean(difference)
+    changes = [
+        values_of(values, method, "accuracy") - values_of(values, "uncalibrated", "accuracy")
+        for values in results.values()
+        for method in ("TS", "CTS")
+    ]
+    largest = float(np.abs(np.concatenate(changes)).max())
+    yield f"Table 1: {network}, largest change of accuracy by TS or CTS, %", (largest, largest, largest)

@@ -1,0 +1,159 @@
+"""Zhao, Chen and Oymak (2020): Theorem 3.1, Lemma 3.3, Theorem 4.1 and Corollary 4.2, simulated.
+
+Theorem 3.1: three points inside a ball of radius R, labels without noise. One point is rare: it has probability
+1 / (20 n). A linear classifier of a sample without it is sure of all three points and wrong at the rare one; a sample
+with it gives accuracy 1. The theorem prints 30 n rows for the larger sample, of which 1 - exp(-30/20) = .777 hold the
+rare point; its proof has 50 n, of which .918 do. It claims 9/10.
+
+Theorem 4.1 and Corollary 4.2: the bounds are those of the library, with proofs and constants of its own.
+"""
+
+import numpy as np
+from scipy.special import log_softmax
+from sklearn.linear_model import LogisticRegression
+
+from benchmarks.papers._intervals import exact, mean, share
+from benchmarks.papers._rules import above, below, printed
+from skcalib.guarantees import classwise_temperature_bound, per_class_temperature_bound
+
+PAPER = "zhao"
+
+_SHARE = (0.0, 1.0)
+_N, _EPSILON = 100, 0.01
+# radius 1: the first two points decide a sample without the third, and put it on the wrong side
+_POINTS = np.array([[0.8, 0.0], [-0.8, 0.0], [0.4, 0.8]])
+_LABELS = np.array([1.0, 0.0, 0.0])
+_RARE = 2
+_NOISE, _TEST_NOISE = {"+": 0.3, "-": 0.1}, 0.05
+_BOUNDS = (0.5, 2.0)
+
+ROWS = {
+    "Theorem 3.1: largest norm of a feature over R": below(1, "inside the ball", possible=(0, np.inf)),
+    "Theorem 3.1: n rows, share of samples whose classifier is over-confident": above(
+        0.9, "at least 9/10", possible=_SHARE
+    ),
+    "Theorem 3.1: n rows, without the rare point, least confidence": above(
+        1 - _EPSILON, "at least 1 - eps", possible=_SHARE
+    ),
+    "Theorem 3.1: n rows, without the rare point, accuracy less 1 - 1/(20 n)": below(1e-12, "at most 0"),
+    "Theorem 3.1: n rows, share of samples with accuracy 1": below(0.1, "at most 1/10", possible=_SHARE),
+    "Theorem 3.1: 30 n rows, share of samples with accuracy 1": above(
+        0.9, "at least 9/10, as printed", possible=_SHARE
+    ),
+    "Theorem 3.1: 50 n rows, share of samples with accuracy 1": above(0.9, "at least 9/10, as proved", possible=_SHARE),
+    "Theorem 3.1: 30 n rows, with the rare point, least confidence": above(
+        1 - _EPSILON, "at least 1 - eps", possible=_SHARE
+    ),
+    "Theorem 3.1: 50 n rows, with the rare point, least confidence": above(
+        1 - _EPSILON, "at least 1 - eps", possible=_SHARE
+    ),
+    **{
+        f"Lemma 3.3: confidence where {sign} is predicted": printed(
+            1 - noise, margin=0.005, width=0.03, possible=_SHARE
+        )
+        for sign, noise in _NOISE.items()
+    },
+    "Lemma 3.3: test accuracy": printed(1 - _TEST_NOISE, margin=0.005, width=0.03, possible=_SHARE),
+    "Theorem 4.1: share of samples whose loss is within the bound for all temperatures": above(0.9, possible=_SHARE),
+    "Corollary 4.2: share of samples whose loss is within the bound in each class": above(0.9, possible=_SHARE),
+    "Corollary 4.2: bound for p_min = .05 over that for p_min = .2": above(1.5, "about sqrt(.2 / .05) = 2"),
+}
+
+
+def measure(options):
+    """Check all statements."""
+    yield from _theorem_31(3000 if options.quick else 10 * (options.repeats or 1000))
+    yield from _lemma_33(20)
+    yield from _bounds(100 if options.quick else 300)
+
+
+def _theorem_31(repeats):
+    yield "Theorem 3.1: largest norm of a feature over R", exact(np.linalg.norm(_POINTS, axis=1).max())
+    rng = np.random.default_rng(0)
+    found = {}
+    for times in (1, 30, 50):
+        counts = rng.binomial(times * _N, 1 / (20 * _N), size=repeats)
+        distinct, of_sample = np.unique(counts, return_inverse=True)
+        # one fit for each number of rare points; the others are shared evenly
+        fits = np.array([_confidence_and_accuracy(count, times * _N) for count in distinct])
+        found[times] = (*fits[of_sample].T, counts > 0)
+    confidence, accuracy, rare = found[1]
+    over = (confidence >= 1 - _EPSILON) & (accuracy <= 1 - 1 / (20 * _N) + 1e-12)
+    yield "Theorem 3.1: n rows, share of samples whose classifier is over-confident", share(over)
+    yield "Theorem 3.1: n rows, without the rare point, least confidence", exact(confidence[~rare].min())
+    quantity = "Theorem 3.1: n rows, without the rare point, accuracy less 1 - 1/(20 n)"
+    yield quantity, exact(accuracy[~rare].max() - (1 - 1 / (20 * _N)))
+    for times in (1, 30, 50):
+        rows = "n" if times == 1 else f"{times} n"
+        confidence, accuracy, rare = found[times]
+        yield f"Theorem 3.1: {rows} rows, share of samples with accuracy 1", share(accuracy == 1)
+        if times > 1:
+            yield f"Theorem 3.1: {rows} rows, with the rare point, least confidence", exact(confidence[rare].min())
+
+
+def _confidence_and_accuracy(n_rare, n_rows):
+    """Return the least confidence and the accuracy of a linear classifier of a sample with `n_rare` rare points."""
+    weight = np.array([(n_rows - n_rare) / 2, (n_rows - n_rare) / 2, n_rare])
+    chosen = weight > 0
+    model = LogisticRegression(C=1e9, fit_intercept=False, max_iter=10_000, tol=1e-10)
+    model.fit(_POINTS[chosen], _LABELS[chosen], sample_weight=weight[chosen])
+    proba = model.predict_proba(_POINTS)[:, 1]
+    share_of_point = np.array([(1 - 1 / (20 * _N)) / 2, (1 - 1 / (20 * _N)) / 2, 1 / (20 * _N)])
+    wrong = share_of_point[(proba > 0.5) != _LABELS].sum()
+    return np.maximum(proba, 1 - proba).min(), 1 - wrong
+
+
+def _lemma_33(repeats):
+    """Confidence and accuracy of a linear classifier of two far clusters, trained with label noise."""
+    confidence, accuracy = {"+": [], "-": []}, []
+    for seed in range(repeats):
+        rng = np.random.default_rng(seed)
+        cluster = rng.random(6000) < 0.5
+        X = rng.normal(scale=0.1, size=(6000, 5)) + np.where(cluster, 1, -1)[:, None]
+        train, test = np.arange(6000) < 4000, np.arange(6000) >= 4000
+        flip = rng.random(6000) < np.where(train, np.where(cluster, _NOISE["+"], _NOISE["-"]), _TEST_NOISE)
+        y = cluster ^ flip
+        model = LogisticRegression(C=1e6, max_iter=1000).fit(X[train], y[train])
+        proba = model.predict_proba(X[test])
+        predicted = proba[:, 1] > 0.5
+        for sign, side in (("+", True), ("-", False)):
+            confidence[sign].append(proba.max(axis=1)[predicted == side].mean())
+        accuracy.append(np.mean(predicted == y[test]))
+    for sign in _NOISE:
+        yield f"Lemma 3.3: confidence where {sign} is predicted", mean(confidence[sign])
+    yield "Lemma 3.3: test accuracy", mean(accuracy)
+
+
+def _bounds(repeats, n=1000, p_min=0.2):
+    """The deviation of the mean loss from its expectation, largest over temperatures, against the bounds."""
+    rng = np.random.default_rng(0)
+    temperatures = np.linspace(*_BOUNDS, 21)
+    population = _losses(*_draw(rng, 200_000, p_min), temperatures)
+    pooled, classes = [], []
+    pooled_bound = classwise_temperature_bound(n, 3, 0.0, _BOUNDS, logit_range=3.0)
+    class_bound = per_class_temperature_bound(n, 3, p_min, _BOUNDS, logit_range=3.0)
+    for _ in range(repeats):
+        losses = _losses(*_draw(rng, n, p_min), temperatures)
+        gaps = {key: np.abs(losses[key] - population[key]).max() for key in losses}
+        pooled.append(gaps.pop("all") <= pooled_bound)
+        classes.append(max(gaps.values()) <= class_bound)
+    yield "Theorem 4.1: share of samples whose loss is within the bound for all temperatures", share(pooled)
+    yield "Corollary 4.2: share of samples whose loss is within the bound in each class", share(classes)
+    ratio = np.divide(*(per_class_temperature_bound(10_000, 5, p, _BOUNDS, logit_range=3.0) for p in (0.05, 0.2)))
+    yield "Corollary 4.2: bound for p_min = .05 over that for p_min = .2", exact(ratio)
+
+
+def _draw(rng, n, p_min):
+    """Return logits within [0, 3] and labels; the rarest predicted class has about the share `p_min`."""
+    logits = rng.uniform(0, 2.9, size=(n, 3))
+    logits[np.arange(n), rng.choice(3, n, p=[p_min, 0.4, 0.6 - p_min])] = 3.0
+    proba = np.exp(log_softmax(0.8 * logits, axis=1)).cumsum(axis=1)
+    return logits, (rng.random((n, 1)) > proba[:, :2]).sum(axis=1)
+
+
+def _losses(logits, labels, temperatures):
+    """Return the mean log-loss by inverse temperature: of all rows, and of those predicted as each class."""
+    rows = np.arange(len(labels))
+    losses = np.array([-log_softmax(a * logits, axis=1)[rows, labels] for a in temperatures])
+    predicted = logits.argmax(axis=1)
+    return {"all": losses.mean(axis=1)} | {k: losses[:, predicted == k].mean(axis=1) for k in range(3)}
