@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets
+from skcalib._input.scores import refuse_repeated_names
 from skcalib._input.sklearn_private import check_feature_names_in, check_method_params, num_samples, safe_split
 from skcalib._input.weights import check_sample_weight
 from skcalib._rows.links import log_odds
@@ -354,6 +355,7 @@ def check_response_method(estimator, methods):
 
 def check_rows(X, y):
     """Return `X` as something whose rows can be selected and `y` as a vector of labels of the same length."""
+    refuse_repeated_names(X)
     (X,) = indexable(X)
     if num_samples(X) == 0:
         raise ValueError("X has no rows: a classifier needs rows of at least two classes.")

@@ -21,10 +21,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcalib import (
     CrossFittedClassifier,
+    GroupwiseRecalibrator,
     HistogramBinning,
     IsotonicCalibration,
     PlattScaling,
     PriorShift,
+    RecalibratedClassifierCV,
     ScalingBinning,
     StackedRecalibrator,
     TemperatureScaling,
@@ -586,3 +588,17 @@ def test_codes_cannot_be_written_to_and_those_of_logits_have_room():
     with pytest.raises(ValueError, match="read-only"):
         Writes().fit(scores, y)
     assert y.tolist() == [True, False]
+
+
+def test_a_repeated_column_name_is_refused_by_name():
+    pandas = pytest.importorskip("pandas")
+    proba, y = _many(n=60)
+    table = pandas.DataFrame(proba, columns=["a", "b", "a"])
+    for fit in (
+        lambda: PlattScaling().fit(table, y),
+        lambda: CrossFittedClassifier(GaussianNB()).fit_transform(table, y),
+        lambda: RecalibratedClassifierCV(GaussianNB()).fit(table, y),
+        lambda: GroupwiseRecalibrator(groups="b").fit(table, y > 0),
+    ):
+        with refused(ValueError, "X has 2 columns of the name 'a'"):
+            fit()

@@ -155,3 +155,22 @@ def test_parameters_are_checked():
     scores, y = _sample()
     with pytest.raises(ValueError, match="'parameters' parameter"):
         BetaCalibration("bm").fit(scores, y)
+
+
+def test_equal_scores_get_their_event_frequency():
+    for parameters in ("ab", "am", "abm"):
+        model = BetaCalibration(parameters).fit([0.2] * 10, [0] * 9 + [1])
+        assert model.predict_proba([0.2])[0, 1] == pytest.approx(0.1, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", [BetaCalibration(), BetaCalibration("ab"), BetaCalibration("am")], ids=repr)
+@pytest.mark.parametrize("row", [[1 / 3, 1 / 3, 1 / 3], [0.25, 0.25, 0.5], [0.2, 0.3, 0.5]])
+def test_equal_rows_of_many_classes_have_one_map_in_any_order_and_with_weights(method, row):
+    y = np.repeat([0, 1, 2], [5, 11, 24])
+    scores, grid = np.tile(row, (40, 1)), np.random.default_rng(0).dirichlet(np.ones(3), 50)
+    expected = method.fit(scores, y).predict_proba(grid)
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(40)
+        np.testing.assert_allclose(method.fit(scores[order], y[order]).predict_proba(grid), expected, atol=1e-7)
+    weighted = method.fit(scores[:3], [0, 1, 2], [5, 11, 24]).predict_proba(grid)
+    np.testing.assert_allclose(weighted, expected, atol=1e-7)

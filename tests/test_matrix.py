@@ -445,3 +445,22 @@ def test_many_classes_with_few_rows_do_not_overfit(method, n_classes):
     temperature = TemperatureScaling(input="logit").fit(*fit)
     loss, reference = (log_loss(test[1], one.fit(*fit).predict_proba(test[0])) for one in (model, temperature))
     assert loss < 0.98 * reference
+
+
+@pytest.mark.parametrize("alpha", [10**30, 1e100])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_ridge_beyond_all_rows_leaves_temperature_scaling(method, alpha):
+    logits, y = _sample()
+    expected = TemperatureScaling(input="logit").fit(logits, y).predict_proba(logits)
+    np.testing.assert_allclose(method(alpha, input="logit").fit(logits, y).predict_proba(logits), expected, atol=1e-9)
+    with pytest.raises(ValueError, match="'alpha'.*1e\\+100"):
+        method(10**400, input="logit").fit(logits, y)
+
+
+def test_only_a_fit_without_a_ridge_is_told_to_take_one(monkeypatch):
+    logits, y = _sample()
+    monkeypatch.setattr(softmax_regression, "_WORTH_A_WARNING", -1.0)
+    with pytest.warns(ConvergenceWarning, match="without a ridge"):
+        MatrixScaling(0, input="logit").fit(logits, y)
+    with pytest.warns(ConvergenceWarning, match="still to be gained.$"):
+        DirichletCalibration().fit(softmax(logits, axis=1), y)

@@ -21,8 +21,9 @@ def algorithm_1(scores, labels, n_bins, keep_boundary=False):
     a = [0] + [math.ceil(b * (n + 1) / n_bins) for b in range(1, n_bins)] + [n + 1]
     means = []
     for b in range(1, n_bins + 1):
-        first = a[b - 1] if keep_boundary and b > 1 else a[b - 1] + 1
-        means.append(sum(y[first : a[b]]) / (a[b] - first))
+        first = a[b - 1] + 1
+        last = a[b] if keep_boundary and b < n_bins else a[b] - 1
+        means.append(sum(y[first : last + 1]) / (last + 1 - first))
 
     def predict(score):
         return next(means[b - 1] for b in range(n_bins, 0, -1) if score >= s[a[b - 1]])
@@ -50,11 +51,32 @@ def test_equals_the_transcription_on_distinct_scores(n_bins, keep_boundary):
 
 
 def test_five_rows_by_hand():
-    # n = 5, B = 2: A_1 = ceil(6 / 2) = 3, so .5 cuts; .1, .2 -> (0 + 1) / 2 and .7, .9 -> 1. ZE adds the cut's 0.
+    # n = 5, B = 2: A_1 = ceil(6 / 2) = 3, so .5 cuts; .1, .2 -> (0 + 1) / 2 and .7, .9 -> 1. ZE adds the cut's 0 to the
+    # bin below.
     scores, labels = [0.1, 0.2, 0.5, 0.7, 0.9], [0, 1, 0, 1, 1]
     assert UniformMassBinning(2).fit(scores, labels).predict_proba([0.49, 0.5])[:, 1].tolist() == [0.5, 1.0]
     kept = UniformMassBinning(2, keep_boundary=True).fit(scores, labels)
-    np.testing.assert_allclose(kept.predict_proba([0.49, 0.5])[:, 1], [0.5, 2 / 3])
+    np.testing.assert_allclose(kept.predict_proba([0.49, 0.5])[:, 1], [1 / 3, 1])
+    assert kept.bin_counts_.tolist() == [3, 2]
+
+
+def test_a_boundary_row_moves_a_value_by_no_more_than_the_certificate_allows():
+    # Corollary 1: the kept row adds 1 / floor(n / B) at most, since a bin has floor(n / B) - 1 rows inside.
+    for n, n_bins in ((20, 10), (997, 31), (53, 7)):
+        scores, labels = distinct_problem(n, seed=n)
+        values = [
+            UniformMassBinning(n_bins, keep_boundary=keep).fit(scores, labels).bin_values_ for keep in (False, True)
+        ]
+        assert 0 < np.abs(values[1] - values[0]).max() <= 1 / (n // n_bins)
+
+
+def test_a_boundary_row_among_ties():
+    scores, labels = np.repeat([0.1, 0.4, 0.9], [3, 4, 3]), [0, 0, 1, 0, 1, 0, 1, 1, 1, 0]
+    model = UniformMassBinning(3, keep_boundary=True).fit(scores, labels)
+    order = np.random.default_rng(0).permutation(10)
+    again = UniformMassBinning(3, keep_boundary=True).fit(scores[order], np.array(labels)[order])
+    np.testing.assert_allclose(model.bin_values_, again.bin_values_)
+    assert ((model.bin_values_ >= 0) & (model.bin_values_ <= 1)).all()
 
 
 def test_randomized_equals_algorithm_1_without_ties():

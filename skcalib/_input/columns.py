@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from skcalib._input.labels import is_missing
+from skcalib._input.scores import refuse_repeated_names
 from skcalib._input.sklearn_private import safe_indexing
 
 
@@ -13,6 +14,7 @@ def column_positions(X, keys, *, name):
     """Return the positions of the columns that `keys`, given as the parameter `name`, stand for."""
     if not keys:
         return []
+    refuse_repeated_names(X)
     columns = list(getattr(X, "columns", ()))
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     n_columns = shape[1] if len(shape) == 2 else 0

@@ -16,6 +16,7 @@ __all__ = [
     "first_index",
     "first_string",
     "refuse_masked",
+    "refuse_repeated_names",
 ]
 
 # How far a probability or a row sum may be off by rounding: (refused beyond, left untouched within).
@@ -50,6 +51,7 @@ def check_estimator_scores(estimator, X, *, input, reset):
         )
     if reset and input == "logit":
         _warn_of_probabilities(scores)
+    refuse_repeated_names(X)
     has_names = hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2
     validate_data(estimator, X if has_names else scores, skip_check_array=True, reset=reset)
     return scores
@@ -97,6 +99,14 @@ def refuse_masked(values, name):
     if np.ma.is_masked(values):
         row = first_index(np.ma.getmaskarray(values))[0]
         raise ValueError(f"{name} is masked in row {row}: drop or fill such rows.")
+
+
+def refuse_repeated_names(X):
+    """Raise for a table with two columns of one name, of which nobody could say which is meant."""
+    names = list(getattr(X, "columns", ()))
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"X has {names.count(repeated)} columns of the name {repeated!r}: rename them.")
 
 
 def first_string(array):

@@ -15,6 +15,7 @@ _SETTLED_SAMPLE = 1e-2  # decrement of a start: far less than the log-likelihood
 _LARGEST_LOG_ODDS = 700.0  # beyond it the exponential leaves the range of float64
 _MAX_STEPS = 100
 _NO_ROOM = 1e-6
+_INDISTINCT = 1e-13  # relative curvature of a direction that is rounding alone
 
 
 def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=None, lower=None, offset=None):
@@ -170,9 +171,13 @@ def _minimised(loss, coef, at_coef, lower, settled=0.0):
 def _newton_step(hessian, gradient, room):
     """Return Newton's step in the free coefficients; those that have no `room` above their bound and fall go onto it.
 
-    A hair above the bound is no room: no step of the others would be short enough for the line search.
+    A hair above the bound is no room: no step of the others would be short enough for the line search. Directions that
+    the rows do not tell from each other beyond rounding, as for equal scores, are shared alike.
     """
     free = (room > _NO_ROOM) | (gradient < 0)
     step = np.where(free, 0, room)
-    step[free] = np.linalg.lstsq(hessian[np.ix_(free, free)], gradient[free], rcond=None)[0]
+    curvature = hessian.diagonal()[free]
+    scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1))
+    scaled = hessian[np.ix_(free, free)] * scale * scale[:, None]
+    step[free] = scale * np.linalg.lstsq(scaled, scale * gradient[free], rcond=_INDISTINCT)[0]
     return step

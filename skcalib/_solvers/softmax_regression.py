@@ -179,9 +179,12 @@ def fit_softmax_regression(affine_map, features, codes, sample_weight=None, *, c
         loss.dtype = np.float64
     parameters, left = _minimised(loss, parameters, _TOLERANCE)
     if left > _WORTH_A_WARNING:
+        why = (
+            "without a ridge the optimum lies at infinity where classes are separable. A positive alpha makes it finite"
+        )
         warnings.warn(
-            f"The fit stopped with about {left / 2:.1g} nats a row still to be gained: without a ridge the "
-            "optimum lies at infinity where classes are separable. A positive alpha makes it finite.",
+            f"The fit stopped with about {left / 2:.1g} nats a row still to be gained"
+            f"{': ' + why if penalty.min() == 0 else ''}.",
             ConvergenceWarning,
             stacklevel=2,
         )

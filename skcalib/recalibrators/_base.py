@@ -1,6 +1,7 @@
 """Base of the recalibrators: they validate and reduce here, so that a method is two short functions."""
 
 import copy
+from numbers import Real
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -11,13 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 from skcalib._bins.reductions import spread_top_label, top_label
 from skcalib._defaults import DefaultObjects
 from skcalib._input.labels import check_targets, encode_labels
-from skcalib._input.scores import check_estimator_scores
-from skcalib._input.sklearn_private import StrOptions
+from skcalib._input.scores import MAX_MAGNITUDE, check_estimator_scores
+from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import clip_probability, log_odds, log_probability, row_softmax
 from skcalib._solvers.inverse_temperature import fit_inverse_temperature
 from skcalib.recalibrators._clipping import fit_inside, inside
+
+# What the strength of a ridge may be: as large as logits and weights.
+RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
 
 
 class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -174,12 +178,11 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
         present, needed = np.bincount(codes, minlength=len(self.classes_)) > 0, self._needs_classes
         if needed == "any" or present.all() or (needed == "two" and np.count_nonzero(present) > 1):
             return
-        if needed == "two":
-            problem = f"two classes, found {self.classes_[present].tolist()[0]!r} only"
-        else:
-            missing = self.classes_[~present].tolist()[0]
-            problem = f"every class, but there are none (of positive weight) of the class {missing!r}"
-        raise ValueError(f"{type(self).__name__} needs rows of {problem}.")
+        rows = "every class" if needed == "all" else f"two classes, found {self.classes_[present].tolist()[0]!r} only"
+        missing = self.classes_[~present].tolist()[0]
+        raise ValueError(
+            f"{type(self).__name__} needs rows of {rows}: there are none (of positive weight) of the class {missing!r}."
+        )
 
     def _fit_scores(self, scores, codes, sample_weight):
         raise NotImplementedError

@@ -169,8 +169,8 @@ def _fit_slopes_through_half(log_odds, targets, sample_weight):
     def features(rows):  # a log(2 s) - b log(2 (1 - s)) is 0 at s = 1/2
         return _log_features(log_odds[rows]) + np.log([[2], [0.5]])
 
-    _, scale = location_scale(features, len(targets), sample_weight)
-    coef = fit_logistic(
-        lambda rows: features(rows) / scale[:, None], targets, sample_weight, lower=np.zeros(len(scale))
-    )
-    return (coef / scale).tolist()
+    centre, deviation = location_scale(features, len(targets), sample_weight)
+    size = np.hypot(centre, np.where(np.isinf(deviation), 0, deviation))
+    size = np.where(size > 0, size, np.inf)
+    coef = fit_logistic(lambda rows: features(rows) / size[:, None], targets, sample_weight, lower=np.zeros(len(size)))
+    return (coef / size).tolist()

@@ -1,15 +1,13 @@
 """Vector and matrix scaling: an affine map of the logits, held near temperature scaling by a structured ridge."""
 
-from numbers import Real
-
 import numpy as np
 from scipy.special import logsumexp
 
-from skcalib._input.sklearn_private import Interval, StrOptions
+from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap
 from skcalib.recalibrators._alpha_path import AffineProblem, affine_features, fit_path
-from skcalib.recalibrators._base import LogitRecalibrator
+from skcalib.recalibrators._base import RIDGE, LogitRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 
 _LARGEST_FEATURE = 1e150  # whose square is a number
@@ -25,8 +23,8 @@ class AffineScaling(LogitRecalibrator):
     _parameter_constraints = {
         **LogitRecalibrator._parameter_constraints,
         **CLIP_CONSTRAINT,
-        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "alpha_intercept": [Interval(Real, 0, None, closed="left"), None],
+        "alpha": [RIDGE, StrOptions({"auto"})],
+        "alpha_intercept": [RIDGE, None],
     }
 
     _works_on_log_odds = True
@@ -69,7 +67,7 @@ class AffineScaling(LogitRecalibrator):
 
     def _alpha(self, part, alpha):
         value = getattr(self, f"alpha_{part}")
-        return alpha if value is None else value
+        return float(alpha if value is None else value)
 
     def _penalty(self, n_classes, alpha):
         raise NotImplementedError
@@ -157,7 +155,7 @@ class VectorScaling(AffineScaling):
         self.clip = clip
 
     def _penalty(self, n_classes, alpha):
-        return n_classes * np.repeat([alpha, self._alpha("intercept", alpha)], n_classes)
+        return n_classes * np.repeat([float(alpha), self._alpha("intercept", alpha)], n_classes)
 
     def _reference(self, logits):
         return super()._reference(logits) if self.center else np.zeros(len(logits))
@@ -241,8 +239,8 @@ class MatrixScaling(AffineScaling):
     _affine_map = MatrixMap
     _parameter_constraints = {
         **AffineScaling._parameter_constraints,
-        "alpha_diagonal": [Interval(Real, 0, None, closed="left"), None],
-        "alpha_off_diagonal": [Interval(Real, 0, None, closed="left"), None],
+        "alpha_diagonal": [RIDGE, None],
+        "alpha_off_diagonal": [RIDGE, None],
     }
 
     def __init__(

@@ -1,15 +1,13 @@
 """Many classes against the rest, each held near one map for all: partial pooling by a ridge."""
 
 from collections.abc import Callable
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._input.sklearn_private import Interval
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
-from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 
 # Slopes are measured against those of the pooled map. For a model that ranks the wrong way round these are not taken to
@@ -90,7 +88,7 @@ class PartiallyPooledRecalibrator(BinaryRecalibrator):
     _parameter_constraints = {
         **BinaryRecalibrator._parameter_constraints,
         **CLIP_CONSTRAINT,
-        "class_pooling": [Interval(Real, 0, np.inf, closed="left")],
+        "class_pooling": [RIDGE],
     }
     _scale = "log_odds"
     _works_on_log_odds = True

@@ -1,13 +1,11 @@
 """Quadratic scaling: a parabola of the log-odds, held near temperature scaling."""
 
-from numbers import Real
-
 import numpy as np
 from scipy.special import expit
 
-from skcalib._input.sklearn_private import Interval
 from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib.recalibrators._base import RIDGE
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap
 
 # The square is measured against a typical log-odds, which is not taken to be smaller than this.
@@ -87,7 +85,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     _parameter_constraints = {
         **PartiallyPooledRecalibrator._parameter_constraints,
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [RIDGE],
         "monotone": ["boolean"],
     }
 

@@ -1,6 +1,6 @@
 """Spline calibration: a smooth curve in the log-odds, as flexible as the rows pay for."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from operator import itemgetter
 
 import numpy as np
@@ -12,7 +12,7 @@ from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import fit_logistic
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.binning._sweep import EqualMassCuts
-from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 from skcalib.recalibrators._quadratic import smoothed_inverse_temperature
 
@@ -96,7 +96,7 @@ class SplineCalibration(BinaryRecalibrator):
         **BinaryRecalibrator._parameter_constraints,
         **CLIP_CONSTRAINT,
         "n_knots": [Interval(Integral, 2, None, closed="left")],
-        "roughness_penalty": [Interval(Real, 0, None, closed="left"), None],
+        "roughness_penalty": [RIDGE, None],
         "monotone": ["boolean"],
     }
     _needs_classes = "any"

@@ -36,7 +36,8 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
         delta -> 0 of Algorithm 2. The probability of a score on a cut is then drawn. Without it, tied rows share their
         mean label and no certificate is issued, of which `fit` warns.
     keep_boundary : bool, default=False
-        Whether the rows at the cuts count as well: the original of Zadrozny and Elkan [2]_.
+        Whether the row at each cut counts as well, in the bin below it: the original of Zadrozny and Elkan [2]_. The
+        promise is then weaker by one row a bin.
     random_state : int, RandomState or None, default=None
         Source of the second key. Predictions of a fitted recalibrator repeat themselves.
     input : {"probability", "logit"}, default="probability"
@@ -195,10 +196,11 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
     def _count_rows(self, labels, cuts, n_rows):
         """Set the values; and the events and rows strictly inside each bin, which a certificate counts."""
         below = np.concatenate(([0.0], np.cumsum(labels)))
-        ends, inside, kept = np.append(cuts, n_rows), np.append(0, cuts + 1), np.append(0, cuts)
-        # Only ties leave a bin without rows inside: its cut then speaks for it.
-        starts = kept if self.keep_boundary else np.where(inside < ends, inside, kept)
-        self.bin_positives_, self.bin_counts_ = below[ends] - below[starts], ends - starts
+        inside, ends = np.append(0, cuts + 1), np.append(cuts, n_rows)
+        last = np.append(cuts + 1, n_rows) if self.keep_boundary else ends  # a cut counts in the bin below it
+        # Only ties leave a bin without rows inside: the cut at which it starts then speaks for it.
+        first = np.where(inside < last, inside, np.append(0, cuts))
+        self.bin_positives_, self.bin_counts_ = below[last] - below[first], last - first
         self.bin_values_ = np.clip(self.bin_positives_ / self.bin_counts_, 0, 1)  # shares of ties sum up to rounding
         self._inside_ = below[ends] - below[inside], ends - inside
 
