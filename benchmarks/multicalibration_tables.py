@@ -1,0 +1,82 @@
+"""The multicalibrated recalibrator on real tables, beside the global map and, where it is installed, MCGrad."""
+
+from importlib.util import find_spec
+
+import numpy as np
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from skcalib import MulticalibratedRecalibrator
+from skcalib.metrics import segment_calibration_test
+
+_MODELS = (
+    LogisticRegression(max_iter=300),
+    RandomForestClassifier(100, min_samples_leaf=3, random_state=0),
+    GaussianNB(),
+    HistGradientBoostingClassifier(max_iter=60, random_state=0),
+)
+
+
+def run(data):
+    """Return a row for each table and model: log-loss and worst segment with the global map and the corrected one."""
+    import pandas as pd
+
+    rows = []
+    for path in sorted((data / "tabular").glob("*.csv.gz"), key=lambda path: path.stat().st_size):
+        table = pd.read_csv(path)
+        labels = table.pop("y")
+        event = labels.mode()[0] if labels.nunique() > 2 else labels.max()
+        rows += [_compare(path.name.partition(".")[0], table, (labels == event).to_numpy(), model) for model in _MODELS]
+    return rows
+
+
+def _compare(name, table, y, model):
+    order = np.random.default_rng(0).permutation(len(y))
+    train, fit, test = np.split(order, [int(0.4 * len(y)), int(0.75 * len(y))])
+    y_proba = make_pipeline(_plain_numbers(), model).fit(table.iloc[train], y[train]).predict_proba(table)[:, 1]
+    rows = table.copy()
+    rows.insert(0, "score", y_proba)
+    fitted = MulticalibratedRecalibrator(features=list(table.columns), random_state=0).fit(rows.iloc[fit], y[fit])
+    found = {
+        "global": fitted.recalibrator_.predict_proba(y_proba[test])[:, 1],
+        "multicalibrated": fitted.predict_proba(rows.iloc[test])[:, 1],
+    }
+    if find_spec("mcgrad"):
+        found["mcgrad"] = _mcgrad(rows, y, fit, test)
+    row = {"table": name, "model": type(model).__name__, "rows": len(fit), "n_rounds": fitted.n_rounds_}
+    for method, scores in found.items():
+        segments = segment_calibration_test(y[test], scores, table.iloc[test], max_bins=4, n_resamples=1)
+        row[f"log_loss_{method}"] = round(log_loss(y[test], scores), 5)
+        row[f"worst_segment_{method}"] = round(segments.statistic, 2)
+    return row
+
+
+def _plain_numbers():
+    return make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), make_column_selector(dtype_include="number")),
+        (
+            OneHotEncoder(handle_unknown="ignore", max_categories=20, sparse_output=False),
+            make_column_selector(dtype_exclude="number"),
+        ),
+    )
+
+
+def _mcgrad(rows, y, fit, test):
+    from mcgrad.methods import MCGrad
+
+    features = rows.columns[1:]
+    categories = [name for name in features if rows[name].dtype.kind not in "biuf"]
+    columns = {
+        "prediction_column_name": "score",
+        "categorical_feature_column_names": categories,
+        "numerical_feature_column_names": [name for name in features if name not in categories],
+    }
+    model = MCGrad()
+    model.fit(df_train=rows.iloc[fit].assign(label=y[fit].astype(int)), label_column_name="label", **columns)
+    return np.clip(model.predict(df=rows.iloc[test], **columns), 1e-15, 1 - 1e-15)
