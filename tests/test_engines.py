@@ -32,6 +32,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
 ]
 
+SLOW = {"dask": 3, "spark": 2}  # every third, every second case is tried
 SUMS = ("weight", "weighted_score", "weighted_label", "weighted_score_squared", "weighted_score_label")
 STRATEGIES = [EqualWidth(10), EqualWidth(49), EqualWidth("sqrt"), EqualMass(), EqualMass(7), UniqueScores()]
 STRATEGIES.append(FixedEdges([0, 1e-9, 0.03, 0.3, 0.5, 0.7700001, 1]))
@@ -88,7 +89,7 @@ def test_bin_statistics_are_those_of_numpy(engine, weight):
     table = PredictionTable(data, label="y", score="p", weight=weight)
     segmented = PredictionTable(data, label="y", score="p", weight=weight, by="kind")
     weights = None if weight is None else columns["w"]
-    for binning in STRATEGIES[:: 3 if engine == "dask" else 1]:  # Dask is slow
+    for binning in STRATEGIES[:: SLOW.get(engine, 1)]:
         wanted = expected(binning, columns["p"], columns["y"], weights)
         assert_same(table.bin_statistics(binning), wanted)
         by_kind = segmented.bin_statistics(binning)
@@ -251,7 +252,7 @@ def test_fits_are_those_of_all_rows(engine):
     data = native(engine, **columns)
     grid = np.unique(np.concatenate([np.linspace(0, 1, 997), columns["p"]]))
     table = PredictionTable(data, label="y", score="p", weight="w")
-    for recalibrator, tolerance in FITTED[:: 2 if engine == "dask" else 1]:
+    for recalibrator, tolerance in FITTED[:: SLOW.get(engine, 1)]:
         wanted = clone(recalibrator).fit(columns["p"], columns["y"], columns["w"]).predict_proba(grid)
         fitted = table.fit(recalibrator)
         assert not hasattr(recalibrator, "classes_")
@@ -342,3 +343,51 @@ def test_cells_are_split_more_than_once_where_they_hold_too_much(engine, monkeyp
     wanted = IsotonicCalibration().fit(columns["p"], columns["y"]).predict_proba(columns["p"])
     fitted = table.fit(IsotonicCalibration())
     np.testing.assert_allclose(fitted.predict_proba(columns["p"]), wanted, rtol=0, atol=1e-12)
+
+
+def class_rows():
+    """Return columns of three classes, with ties, missing and invalid rows, and the valid rows as arrays."""
+    rng = np.random.default_rng(3)
+    scores = rng.dirichlet([0.5, 0.7, 1.0], 300)
+    scores[:20] = [0.4, 0.4, 0.2]
+    labels = np.array(["cat", "dog", "fish"], dtype=object)[rng.integers(0, 3, 300)]
+    columns = {name: list(scores[:, k]) for k, name in enumerate(("a", "b", "c"))} | {"y": list(labels)}
+    columns["w"] = list(rng.integers(1, 5, 300) / 4)
+    invalid = {"a": [None, 0.5, 0.5, 0.2], "b": [0.5, 0.6, 0.25, 0.2], "c": [0.5, 0.4, 0.25, 0.6]}
+    invalid |= {"y": ["cat", "cat", None, "bird"], "w": [1.0] * 4}
+    return {name: values + invalid[name] for name, values in columns.items()}, scores, labels, np.array(columns["w"])
+
+
+@every_local_engine
+def test_top_label_and_marginal_problems(engine):
+    columns, scores, labels, weight = class_rows()
+    data = native(engine, **columns)
+    options = {"label": "y", "scores": ["a", "b", "c"], "classes": ["cat", "dog", "fish"], "weight": "w"}
+    table = PredictionTable.top_label(data, **options)
+    assert table.invalid_rows() == {"missing": 2, "score": 1, "label": 1, "weight": 0}
+    with pytest.raises(ValueError, match="invalid rows"):
+        table.bin_statistics(EqualMass(5))
+    table = PredictionTable.top_label(data, on_invalid="drop", **options)
+    right = np.array(["cat", "dog", "fish"], dtype=object)[scores.argmax(axis=1)] == labels
+    for binning in (EqualMass(5), EqualWidth(10)):
+        assert_same(table.bin_statistics(binning), expected(binning, scores.max(axis=1), right, weight))
+    wanted = calibration_error(labels.astype(str), scores, norm=1, binning=EqualMass(5), sample_weight=weight)
+    assert calibration_error(table.bin_statistics(EqualMass(5)), norm=1) == pytest.approx(wanted, rel=1e-9)
+    tables = PredictionTable.marginal(data, on_invalid="drop", **options)
+    assert list(tables) == ["cat", "dog", "fish"]
+    assert tables["fish"].invalid_rows() == {"missing": 1, "score": 0, "label": 1, "weight": 0}
+    whole = [*range(300), 300, 301]  # these have a label and a score of the class
+    fish = np.array([columns["c"][row] for row in whole])
+    is_fish = np.array([columns["y"][row] == "fish" for row in whole])
+    weights = np.array([columns["w"][row] for row in whole])
+    assert_same(tables["fish"].bin_statistics(EqualMass(5)), expected(EqualMass(5), fish, is_fish, weights))
+
+
+def test_class_columns_that_do_not_fit():
+    data = native("pyarrow", a=[0.5], b=[0.5], y=["cat"])
+    with pytest.raises(ValueError, match="classes must be the distinct labels of the 2 columns"):
+        PredictionTable.top_label(data, label="y", scores=["a", "b"], classes=["cat"])
+    with pytest.raises(ValueError, match="scores must name one column a class"):
+        PredictionTable.marginal(data, label="y", scores="a", classes=["cat", "dog"])
+    with pytest.raises(ValueError, match="scores='q' is not a column"):
+        PredictionTable.marginal(data, label="y", scores=["a", "q"], classes=["cat", "dog"])

@@ -7,6 +7,7 @@ from skcalib.engines._weighted import rows_of_cells
 
 __all__ = ["exact_cumulative_error"]
 
+_FEW_ROWS = 2**17  # of cells that may hold an extreme: few of the parts of such a cell do
 _SLACK = 1e-12  # of the total weight: sums that decide what need not be looked at are rounded
 
 
@@ -18,7 +19,7 @@ def exact_cumulative_error(columns, metric, *, two_sided):
     left whole.
     """
     histogram = ScoreHistogram(columns)
-    histogram.refine(lambda cells: _may_hold_extreme(cells, two_sided))
+    histogram.refine(lambda cells: _may_hold_extreme(cells, two_sided), _FEW_ROWS)
     return {key: _error(cells, metric) for key, cells in histogram.by_segment().items()}
 
 

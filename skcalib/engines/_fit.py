@@ -22,6 +22,7 @@ from skcalib.recalibrators import (
 __all__ = ["fitted"]
 
 _BITS = 20
+_FEW_ROWS = 2**17  # of cells that may hold a jump: few of the parts of such a cell do
 
 
 def fitted(columns, recalibrator):
@@ -43,15 +44,24 @@ def fitted(columns, recalibrator):
 def _isotonic(columns, recalibrator):
     """Fit exactly: a cell in which the map cannot jump gives its ends, or with `centered` its mean."""
     histogram = ScoreHistogram(columns)
-    histogram.refine(_may_hold_jump)
+    histogram.refine(_may_hold_jump, _FEW_ROWS)
     out = {}
     for key, cells in histogram.by_segment().items():
-        score, parts = np.clip(cells.weighted_score / cells.weight, cells.low, cells.high), 1
-        if not recalibrator.centered:
-            score, parts = np.concatenate((cells.low, cells.high)), 2
-        rows = rows_of_cells(score, *(np.tile(sums / parts, parts) for sums in (cells.weight, cells.weighted_label)))
+        if recalibrator.centered:
+            score = np.clip(cells.weighted_score / cells.weight, cells.low, cells.high)
+            rows = rows_of_cells(score, cells.weight, cells.weighted_label)
+        else:
+            rows = rows_of_cells(*_ends(cells))
         out[key] = _fit_rows(recalibrator, rows, key, columns)
     return out
+
+
+def _ends(cells):
+    """Return scores, weights and events with half of each cell at its least score and half at its greatest."""
+    wide = cells.low < cells.high
+    share = np.where(wide, 0.5, 1.0)
+    score = np.concatenate((cells.low, cells.high[wide]))
+    return score, *(np.append(sums * share, (sums / 2)[wide]) for sums in (cells.weight, cells.weighted_label))
 
 
 def _may_hold_jump(cells):

@@ -11,9 +11,9 @@ from skcalib.engines._native import beside, fetched, narwhals
 __all__ = ["Cells", "ScoreHistogram", "distinct_keys"]
 
 # Rows of split cells that are fetched as distinct scores; of more, a finer histogram comes first.
-_MOST_FETCHED = 2**22
-# Cells of one finer histogram, over all that are split, and of one cell.
-_MOST_CELLS, _MOST_PARTS = 2**21, 2**10
+_MOST_FETCHED = 2**21
+# Cells of one finer histogram, over all that are split, and of one cell; rows that a cell should hold.
+_MOST_CELLS, _MOST_PARTS, _ROWS_OF_PART = 2**20, 2**10, 16
 _LARGEST_SCALE = 2.0**1000
 
 
@@ -102,24 +102,25 @@ class ScoreHistogram:
         """Number of valid rows."""
         return int(self.cells.count.sum())
 
-    def refine(self, is_needed):
+    def refine(self, is_needed, most_fetched=None):
         """Split cells until those that are still needed are distinct scores.
 
         `is_needed(cells)` is given the cells of one segment and returns a mask. A cell that is not needed once must
-        not be needed later.
+        not be needed later. Questions to which few of the parts of a cell matter fetch fewer rows.
         """
+        most_fetched = _MOST_FETCHED if most_fetched is None else min(most_fetched, _MOST_FETCHED)
         while True:
             masks = [is_needed(cells) for cells in self.by_segment().values()]
             split = np.concatenate([np.zeros(0, dtype=bool), *masks]) & (self.cells.low < self.cells.high)
             if not split.any():
                 return
             parents, kept = self.cells.at(split), self.cells.at(~split)
-            self.cells = kept.joined(self._parts(parents))
+            self.cells = kept.joined(self._parts(parents, most_fetched))
 
-    def _parts(self, parents):
+    def _parts(self, parents, most_fetched):
         """Return what the given cells hold: their distinct scores, or a finer histogram where these are too many."""
         frame = self._joined(parents)
-        if parents.count.sum() <= _MOST_FETCHED:
+        if parents.count.sum() <= most_fetched:
             columns = self._sums(frame, ["parent", "score"])
             of = columns["parent"]
             number = np.arange(len(of))
@@ -136,7 +137,8 @@ class ScoreHistogram:
     def _joined(self, parents):
         """Return the rows of the given cells, with the number of the cell, its least score and the scale of parts."""
         n_parents = len(parents.low)
-        most = min(_MOST_PARTS, max(2, _MOST_CELLS // n_parents))
+        most = min(_MOST_CELLS, parents.count.sum() // _ROWS_OF_PART) // n_parents
+        most = min(_MOST_PARTS, max(2, most))
         with np.errstate(over="ignore", divide="ignore"):
             scale = np.exp2(np.floor(np.log2((most - 1) / (parents.high - parents.low))))
         small = {

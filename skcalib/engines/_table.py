@@ -1,6 +1,7 @@
 """A table of predictions: labels, scores, weights and segments, wherever they live."""
 
 from skcalib.engines._apply import with_forecasts
+from skcalib.engines._classes import marginal_columns, top_label_columns
 from skcalib.engines._columns import PredictionColumns
 from skcalib.engines._cumulative import exact_cumulative_error
 from skcalib.engines._fit import fitted
@@ -62,6 +63,87 @@ class PredictionTable:
         self._columns = PredictionColumns.from_names(
             data, label=label, score=score, weight=weight, by=by, positive=positive, on_invalid=on_invalid
         )
+
+    @classmethod
+    def top_label(cls, data, *, label, scores, classes, weight=None, by=None, on_invalid="raise"):
+        """Return the table of the question whether the predicted class is right, from one score column a class.
+
+        Parameters
+        ----------
+        data : native table
+            As for `PredictionTable`.
+        label : str
+            Column of the labels.
+        scores : list of str
+            Columns of the probabilities, one a class. Rows that do not sum to 1 are invalid.
+        classes : list
+            The label that belongs to each column.
+        weight, by, on_invalid : object
+            As for `PredictionTable`.
+
+        Returns
+        -------
+        table : PredictionTable
+            Its score is the largest of a row, its event that the class of the first such column is the label.
+
+        Raises
+        ------
+        ValueError
+            For columns that are not there or of a wrong type, and for `classes` that are not one a column.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skcalib.engines import PredictionTable
+        >>> log = pd.DataFrame({"cat": [0.7, 0.2], "dog": [0.2, 0.2], "fish": [0.1, 0.6], "is": ["cat", "dog"]})
+        >>> names = ["cat", "dog", "fish"]
+        >>> table = PredictionTable.top_label(log, label="is", scores=names, classes=names)
+        >>> statistics = table.bin_statistics(1)
+        >>> statistics.mean_score.round(3).tolist(), statistics.event_frequency.tolist()
+        ([0.65], [0.5])
+        """
+        columns = top_label_columns(
+            data, label=label, scores=scores, classes=classes, weight=weight, by=by, on_invalid=on_invalid
+        )
+        return cls._of(columns, by)
+
+    @classmethod
+    def marginal(cls, data, *, label, scores, classes, weight=None, by=None, on_invalid="raise"):
+        """Return the tables of each class against the rest, from one score column a class.
+
+        Parameters
+        ----------
+        data : native table
+            As for `PredictionTable`.
+        label : str
+            Column of the labels.
+        scores : list of str
+            Columns of the scores, one a class, each in [0, 1]. Rows need not sum to 1.
+        classes : list
+            The label that belongs to each column.
+        weight, by, on_invalid : object
+            As for `PredictionTable`.
+
+        Returns
+        -------
+        tables : dict of PredictionTable
+            By class, in the order of `classes`.
+
+        Raises
+        ------
+        ValueError
+            For columns that are not there or of a wrong type, and for `classes` that are not one a column.
+        """
+        columns = marginal_columns(
+            data, label=label, scores=scores, classes=classes, weight=weight, by=by, on_invalid=on_invalid
+        )
+        return {value: cls._of(of_class, by) for value, of_class in columns.items()}
+
+    @classmethod
+    def _of(cls, columns, by):
+        table = object.__new__(cls)
+        table._columns, table._by_is_one = columns, isinstance(by, str)
+        return table
 
     def invalid_rows(self):
         """Return how many rows cannot be used, by reason; a row counts once, for the first that holds.

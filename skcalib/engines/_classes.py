@@ -1,0 +1,80 @@
+"""Tables of K score columns as binary problems: is the predicted class right, or each class against the rest."""
+
+from functools import reduce
+from operator import and_, or_
+
+from skcalib.engines._columns import PredictionColumns, check_names
+from skcalib.engines._native import narwhals, wrapped
+
+__all__ = ["marginal_columns", "top_label_columns"]
+
+# How far a row sum may be off by rounding, in double and in single precision: that of metrics.
+_ROUNDING, _ROUNDING_SINGLE = 1e-6, 1e-3
+_INVALID = 2.0  # no score and no label: counted as such
+
+
+def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
+    """Return the score of the predicted class (the first of the largest) and whether it is right, as columns."""
+    nw = narwhals()
+    frame, present = _checked(data, label, scores, classes, weight, by)
+    columns = [nw.col(name).cast(nw.Float64) for name in scores]
+    known = reduce(and_, (~column.is_null() & ~column.is_nan() for column in columns))
+    largest, total = nw.max_horizontal(*columns), reduce(lambda a, b: a + b, columns)
+    is_valid = reduce(and_, ((column >= 0) & (column <= 1) for column in columns))
+    schema = frame.collect_schema()
+    is_single = any(schema[name] == nw.Float32 for name in scores)
+    is_valid = is_valid & ((total - 1).abs() <= (_ROUNDING_SINGLE if is_single else _ROUNDING))
+    confidence = nw.when(known).then(nw.when(is_valid).then(largest).otherwise(nw.lit(_INVALID)))
+    predicted = _first([column == largest for column in columns])
+    code = _first([nw.col(label) == nw.lit(value) for value in classes])
+    right = nw.when(code < 0).then(nw.lit(_INVALID)).otherwise((code == predicted).cast(nw.Float64))
+    return PredictionColumns(frame, confidence, nw.when(present).then(right), _weight(weight), _list(by), on_invalid)
+
+
+def marginal_columns(data, *, label, scores, classes, weight, by, on_invalid):
+    """Return a dict of the columns of each class's problem."""
+    nw = narwhals()
+    frame, present = _checked(data, label, scores, classes, weight, by)
+    is_known = reduce(or_, (nw.col(label) == nw.lit(value) for value in classes))
+    out = {}
+    for name, value in zip(scores, classes, strict=True):
+        is_class = (nw.col(label) == nw.lit(value)).cast(nw.Float64)
+        event = nw.when(present).then(nw.when(is_known).then(is_class).otherwise(nw.lit(_INVALID)))
+        score = nw.col(name).cast(nw.Float64)
+        out[value] = PredictionColumns(frame, score, event, _weight(weight), _list(by), on_invalid)
+    return out
+
+
+def _checked(data, label, scores, classes, weight, by):
+    """Return the frame, and whether a row has a label."""
+    nw, frame = narwhals(), wrapped(data)
+    if isinstance(scores, str) or len(scores) < 2:
+        raise ValueError(f"scores must name one column a class, two at least, found {scores!r}.")
+    if len(classes) != len(scores) or len(set(classes)) < len(classes):
+        raise ValueError(
+            f"classes must be the distinct labels of the {len(scores)} columns of scores, found {list(classes)!r}."
+        )
+    names = [("label", label), *(("scores", name) for name in scores), *(("by", name) for name in _list(by))]
+    schema = check_names(frame, names + ([] if weight is None else [("weight", weight)]))
+    for what, name in names[1 : len(scores) + 1] + ([] if weight is None else [("weight", weight)]):
+        if not schema[name].is_numeric():
+            raise ValueError(f"{what} must be columns of numbers, but {name!r} is {schema[name]}.")
+    present = ~nw.col(label).is_null()
+    return frame, present & ~nw.col(label).is_nan() if schema[label].is_float() else present
+
+
+def _first(conditions):
+    """Return the position of the first condition that holds, -1 where none does."""
+    nw, number = narwhals(), narwhals().lit(-1)
+    for position, condition in reversed(list(enumerate(conditions))):
+        number = nw.when(condition).then(nw.lit(position)).otherwise(number)
+    return number
+
+
+def _weight(name):
+    nw = narwhals()
+    return None if name is None else nw.col(name).cast(nw.Float64)
+
+
+def _list(by):
+    return [] if by is None else [by] if isinstance(by, str) else list(by)
