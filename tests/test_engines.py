@@ -391,3 +391,12 @@ def test_class_columns_that_do_not_fit():
         PredictionTable.marginal(data, label="y", scores="a", classes=["cat", "dog"])
     with pytest.raises(ValueError, match="scores='q' is not a column"):
         PredictionTable.marginal(data, label="y", scores=["a", "q"], classes=["cat", "dog"])
+
+
+def test_scores_that_cannot_be_divided_are_fetched(monkeypatch):
+    monkeypatch.setattr("skcalib.engines._histogram._MOST_FETCHED", 2)
+    scores = np.array([0, 5e-324, 1e-323, 1.5e-323, 1e-300, 0.5, np.nextafter(0.5, 0), np.nextafter(0.5, 1)] * 3)
+    labels = np.arange(len(scores)) % 2
+    table = PredictionTable(native("pyarrow", p=scores, y=labels), label="y", score="p")
+    for strategy in (UniqueScores(), EqualMass(4)):
+        assert_same(table.bin_statistics(strategy), expected(strategy, scores, labels))

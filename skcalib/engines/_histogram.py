@@ -14,7 +14,7 @@ __all__ = ["Cells", "ScoreHistogram", "distinct_keys"]
 _MOST_FETCHED = 2**21
 # Cells of one finer histogram, over all that are split, and of one cell; rows that a cell should hold.
 _MOST_CELLS, _MOST_PARTS, _ROWS_OF_PART = 2**20, 2**10, 16
-_LARGEST_SCALE = 2.0**1000
+_LARGEST_EXPONENT = 1000.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +119,10 @@ class ScoreHistogram:
 
     def _parts(self, parents, most_fetched):
         """Return what the given cells hold: their distinct scores, or a finer histogram where these are too many."""
-        frame = self._joined(parents)
-        if parents.count.sum() <= most_fetched:
+        scale = _scale(parents)
+        frame = self._joined(parents, scale)
+        # Where a cell is so narrow that it cannot be divided its scores are fetched, however many.
+        if parents.count.sum() <= most_fetched or np.any((parents.high - parents.low) * scale < 1):
             columns = self._sums(frame, ["parent", "score"])
             of = columns["parent"]
             number = np.arange(len(of))
@@ -134,18 +136,9 @@ class ScoreHistogram:
         of = columns["parent"]
         return _cells(columns, parents.segment[of], of, columns["low"], columns["high"], columns["part"])
 
-    def _joined(self, parents):
+    def _joined(self, parents, scale):
         """Return the rows of the given cells, with the number of the cell, its least score and the scale of parts."""
-        n_parents = len(parents.low)
-        most = min(_MOST_CELLS, parents.count.sum() // _ROWS_OF_PART) // n_parents
-        most = min(_MOST_PARTS, max(2, most))
-        with np.errstate(over="ignore", divide="ignore"):
-            scale = np.exp2(np.floor(np.log2((most - 1) / (parents.high - parents.low))))
-        small = {
-            "parent": np.arange(n_parents),
-            "start": parents.low,
-            "scale": np.minimum(scale, _LARGEST_SCALE),
-        }
+        small = {"parent": np.arange(len(scale)), "start": parents.low, "scale": scale}
         frame, names = self.frame, self.names
         if names[0] == "parent":
             frame, names = frame.rename({"parent": "grandparent"}), ["grandparent", *names[1:]]
@@ -182,6 +175,14 @@ class ScoreHistogram:
             unknown = dict.fromkeys(("weighted_score", "weighted_score_squared", "weighted_score_label"))
             columns |= {name: np.zeros(len(columns["count"])) for name in unknown}
         return columns
+
+
+def _scale(parents):
+    """Return the power of two by which the scores of each cell are multiplied, so that it falls into several parts."""
+    most = min(_MOST_CELLS, int(parents.count.sum()) // _ROWS_OF_PART) // len(parents.low)
+    with np.errstate(over="ignore"):
+        parts = min(_MOST_PARTS, max(2, most)) / (parents.high - parents.low)
+    return np.exp2(np.minimum(np.floor(np.log2(parts)), _LARGEST_EXPONENT))
 
 
 def _cells(columns, segment, parent, low, high, number):
