@@ -17,7 +17,9 @@ def add_report_command(commands):
     parser = commands.add_parser(
         "report", help="write a calibration report of the scores in a CSV or Parquet file, as one HTML page"
     )
-    parser.add_argument("file", metavar="FILE", help="CSV (also .gz) or Parquet file with a header")
+    parser.add_argument(
+        "file", metavar="FILE", help="CSV (also .gz) or Parquet file with a header; with DuckDB a glob, too"
+    )
     parser.add_argument("--label", required=True, metavar="COLUMN", help="column of the labels")
     parser.add_argument(
         "--score",

@@ -7,6 +7,7 @@ import numpy as np
 from skcalib._input.scores import check_scores
 from skcalib._input.weights import check_sample_weight
 from skcalib._report._reader import ReportError, read_columns
+from skcalib._report._scanned import is_scanned, scanned_columns, weighted_columns
 
 __all__ = ["ReportTable", "read_table"]
 
@@ -60,7 +61,7 @@ def read_table(path, *, label, scores, segment=None, weight=None, positive=None)
     Parameters
     ----------
     path : str
-        CSV or Parquet file.
+        CSV or Parquet file, or with DuckDB a glob of them; many rows become weighted ones.
     label : str
         Column of the labels.
     scores : sequence of str
@@ -81,7 +82,12 @@ def read_table(path, *, label, scores, segment=None, weight=None, positive=None)
         For anything that makes a report impossible, in one line.
     """
     wanted = [label, *scores, *(name for name in (segment, weight) if name is not None)]
-    columns = read_columns(path, wanted, words=(label, segment))
+    if is_scanned(path):
+        columns = scanned_columns(path, wanted)
+        if columns is None:
+            return _weighted_table(path, label, scores, segment, weight, positive)
+    else:
+        columns = read_columns(path, wanted, words=(label, segment))
     n_rows = len(columns[label])
     if n_rows < _FEWEST_ROWS:
         raise ReportError(f"{path} has {n_rows} rows; a report takes at least {_FEWEST_ROWS}.")
@@ -95,6 +101,22 @@ def read_table(path, *, label, scores, segment=None, weight=None, positive=None)
         checked = {name: values[kept] for name, values in checked.items()}
         segments = None if segments is None else segments[kept]
     return ReportTable(str(path), label, event, y, checked, weights, segment, segments)
+
+
+def _weighted_table(path, label, scores, segment, weight, positive):
+    """Return a table of more rows than fit into memory, as weighted ones."""
+    if len(scores) > 1:
+        raise ReportError(f"{path} has too many rows for a comparison of models: give one --score.")
+    y, score, weights, segments, event = weighted_columns(
+        path,
+        label=label,
+        score=scores[0],
+        segment=segment,
+        weight=weight,
+        events_of=lambda labels: _events(labels, label, positive),
+    )
+    segments = None if segments is None else _segments(segments, segment)
+    return ReportTable(str(path), label, event, y, {scores[0]: score}, weights, segment, segments)
 
 
 def _checked(column_name, check, *args, **kwargs):
