@@ -22,11 +22,11 @@ NEEDS_DATA = True
 
 _BINS = (5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100)
 # The authors' scaling map is a logistic regression on the log-odds without Platt's smoothed targets.
-_PLATT = PlattScaling(smooth_targets=False)
+_PLATT = PlattScaling(smooth_targets=False, clip=None)
 _METHODS = {
     "HB": HistogramBinning,
     "SB": partial(ScalingBinning, _PLATT),
-    "SB, smoothed targets": ScalingBinning,
+    "SB, smoothed targets": partial(ScalingBinning, PlattScaling(clip=None)),
 }
 _CALIBRATION_ROWS = 1000
 _binned_error = partial(calibration_error, norm=2, squared=True, binning=UniqueScores())

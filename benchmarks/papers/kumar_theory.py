@@ -145,7 +145,10 @@ def _squared_errors(n, n_bins, seed):
     labels = rng.random(n) < curve(scores)
     grid = (np.arange(20_000) + 0.5) / 20_000
     truth = curve(grid)
-    models = {"HB": HistogramBinning(n_bins), "SB": ScalingBinning(PlattScaling(smooth_targets=False), n_bins)}
+    models = {
+        "HB": HistogramBinning(n_bins),
+        "SB": ScalingBinning(PlattScaling(smooth_targets=False, clip=None), n_bins),
+    }
     return {
         name: _error_of(model.fit(scores, labels).predict_proba(grid)[:, 1], truth) ** 2
         for name, model in models.items()
