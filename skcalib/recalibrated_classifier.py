@@ -302,10 +302,10 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
             n_jobs=self.n_jobs,
         )
         recalibrator = _fitted_recalibrator(recalibrator, scores, y, sample_weight, response_method, classes)
-        return [_RecalibratedModel(model, recalibrator, classes, response_method)]
+        return [RecalibratedModel(model, recalibrator, classes, response_method)]
 
 
-class _RecalibratedModel(NamedTuple):
+class RecalibratedModel(NamedTuple):
     """A fitted classifier with the recalibrator of its scores."""
 
     estimator: object
@@ -343,7 +343,7 @@ def _fit_pair(estimator, recalibrator, X, y, sample_weight, train, test, *, fit_
     recalibrator = _fitted_recalibrator(
         recalibrator, scores[is_known], y[test][is_known], weight, response_method, known
     )
-    return _RecalibratedModel(model, recalibrator, classes, response_method)
+    return RecalibratedModel(model, recalibrator, classes, response_method)
 
 
 def _fitted_recalibrator(recalibrator, scores, y, sample_weight, response_method, classes):

@@ -8,7 +8,9 @@ import pytest
 from _catalog import RECALIBRATORS, public_recalibrators, refused
 from scipy.special import softmax
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
+from sklearn.naive_bayes import GaussianNB
 
 import skcalib
 from skcalib.binning import EqualMass, FixedEdges, InformationPreserving, MinimumMass, MonotonicSweep, UniqueScores
@@ -189,6 +191,41 @@ def test_multicalibration_without_rounds():
     with refused(ValueError, "MulticalibratedRecalibrator", "rounds"):
         to_sql(corrected)
     assert to_sql(fitted) == to_sql(fitted.recalibrator_)
+
+
+@pytest.mark.parametrize("classifier", [LogisticRegression(), GaussianNB()], ids=["decisions", "probabilities"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_the_calibration_part_of_a_classifier(classifier, n_classes, ensemble):
+    X, y = many_class_rows(300, n_classes)
+    model = skcalib.RecalibratedClassifierCV(classifier, ensemble=ensemble, cv=3).fit(X, y)
+    back = there_and_back(model)
+    assert back.classes_.tolist() == model.classes_.tolist()
+    method = "decision_function" if hasattr(classifier, "decision_function") else "predict_proba"
+    scores = [getattr(pair.estimator, method)(X).reshape(len(X), -1) for pair in model.calibrated_classifiers_]
+    if n_classes == 2:
+        scores = [one[:, -1:] for one in scores]
+    np.testing.assert_allclose(back.predict_proba(np.hstack(scores)), model.predict_proba(X), rtol=0, atol=1e-15)
+    assert back.predict(np.hstack(scores)).tolist() == model.predict(X).tolist()
+    recalibrators = [pair.recalibrator for pair in model.calibrated_classifiers_]
+    of_all = np.mean([one.predict_proba(_given(scores[0], method)) for one in recalibrators], axis=0)
+    np.testing.assert_allclose(back.predict_proba(scores[0]), of_all, rtol=0, atol=1e-15)
+
+
+def _given(scores, method):
+    return np.hstack((1 - scores, scores)) if method == "predict_proba" and scores.shape[1] == 1 else scores
+
+
+def test_tampered_calibration_parts():
+    X, y = many_class_rows(100, 2)
+    document = to_dict(skcalib.RecalibratedClassifierCV(GaussianNB(), ensemble=False).fit(X, y))
+    for path in _places(document):
+        if path:
+            with pytest.raises(ValueError, match=r"\w"):
+                from_dict(_changed(document, path, _nonsense({"class": "os.system"})))
+    back = from_dict(document)
+    with refused(ValueError, "scores in place of rows", "found 5"):
+        back.predict_proba(np.ones((2, 5)))
 
 
 # What is not written.

@@ -9,8 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcalib import binning, recalibrators
 from skcalib._rows.links import expit
+from skcalib.export._json_classifier import NAME as CLASSIFIER
+from skcalib.export._json_classifier import classifier_as_json, classifier_from_json
 from skcalib.export._json_states import COMMON, STATES, fitted
 from skcalib.export._json_values import Defect, NotWritable, as_json, described, from_json
+from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators._stacked import Uncalibrated
 
 __all__ = ["SCHEMA", "from_dict", "to_dict"]
@@ -38,8 +41,9 @@ def to_dict(recalibrator):
 
     Parameters
     ----------
-    recalibrator : recalibrator
-        A fitted recalibrator of this package, with all that it is made of.
+    recalibrator : recalibrator or RecalibratedClassifierCV
+        A fitted recalibrator of this package, with all that it is made of. Of a `RecalibratedClassifierCV` its
+        recalibrators are written, and not its classifiers.
 
     Returns
     -------
@@ -63,7 +67,11 @@ def to_dict(recalibrator):
     >>> from_dict(json.loads(text)).predict([0.8]).tolist()
     ['yes']
     """
-    return {"schema": SCHEMA, **_Encoder().recalibrator(recalibrator)}
+    write = _Encoder().recalibrator
+    if type(recalibrator) is RecalibratedClassifierCV:
+        check_is_fitted(recalibrator)
+        return {"schema": SCHEMA, **classifier_as_json(recalibrator, write)}
+    return {"schema": SCHEMA, **write(recalibrator)}
 
 
 def from_dict(mapping):
@@ -77,7 +85,9 @@ def from_dict(mapping):
     Returns
     -------
     recalibrator : recalibrator
-        The fitted recalibrator. Its probabilities are those of the one that was written, bit by bit.
+        The fitted recalibrator. Its probabilities are those of the one that was written, bit by bit. A
+        `RecalibratedClassifierCV` comes back without its classifiers: its `predict_proba` takes their scores in place
+        of rows, one column for two classes (else one a class) for all of them, or theirs side by side.
 
     Raises
     ------
@@ -195,7 +205,10 @@ class _Decoder:
     @classmethod
     def read(cls, document):
         """Return the recalibrator that a whole document stands for."""
-        estimator = cls(document).object(document, str(document.get("class", "document")))
+        decoder = cls(document)
+        if document.get("class") == CLASSIFIER:
+            return classifier_from_json(document, decoder)
+        estimator = decoder.object(document, str(document.get("class", "document")))
         try:
             return fitted(estimator)
         except ValueError as error:
@@ -206,7 +219,7 @@ class _Decoder:
         match data:
             case {"same": number, **others} if not others:
                 return self._same(number, where)
-        self._check_keys(data, {"class", "parameters"}, {"fitted", "id"}, where)
+        self.check_keys(data, {"class", "parameters"}, {"fitted", "id"}, where)
         return self._same(data["id"], where) if "id" in data else self._object(data, where)
 
     def _object(self, data, where):
@@ -245,7 +258,7 @@ class _Decoder:
 
     def _unfitted(self, cls, parameters, where):
         wanted = set(inspect.signature(cls).parameters)
-        self._check_keys(parameters, wanted, set(), f"{where}.parameters")
+        self.check_keys(parameters, wanted, set(), f"{where}.parameters")
         values = {name: from_json(value, f"{where}.{name}", self.object) for name, value in parameters.items()}
         estimator = cls(**values)
         if cls.__name__ in STATES:
@@ -261,7 +274,7 @@ class _Decoder:
         wanted = {"n_features_in_", "classes_", *state.whole, *([_PARTS] if in_parts else state.part)}
         if getattr(estimator, "_works_on_log_odds", False):
             wanted |= {"clip_", "floor_"}
-        self._check_keys(written, wanted, {"feature_names_in_"}, where)
+        self.check_keys(written, wanted, {"feature_names_in_"}, where)
         checks = {**COMMON, **state.whole, **state.part}
         for attribute in [name for name in written if name != _PARTS]:
             self._set(estimator, attribute, written[attribute], checks[attribute], where)
@@ -283,7 +296,7 @@ class _Decoder:
         parts = []
         for i, attributes in enumerate(written):
             place, part = f"{where}.{_PARTS}[{i}]", estimator._part()
-            self._check_keys(attributes, set(state.part), set(), place)
+            self.check_keys(attributes, set(state.part), set(), place)
             for name, value in attributes.items():
                 self._set(part, name, value, state.part[name], place)
             if state.check:
@@ -297,7 +310,8 @@ class _Decoder:
         value = from_json(data, place, self.object)
         setattr(estimator, name, _tried(lambda: check(value), place))
 
-    def _check_keys(self, data, wanted, optional, where):
+    def check_keys(self, data, wanted, optional, where):
+        """Raise where a dict lacks a key, or has one that is neither wanted nor optional."""
         if not isinstance(data, dict):
             raise Defect(where, f"must be a dict, found {described(data)}")
         missing, unknown = wanted - data.keys(), data.keys() - wanted - optional
