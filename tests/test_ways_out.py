@@ -1,5 +1,6 @@
 """One fitted recalibrator of each kind: JSON, SQL on each engine, ONNX and `predict_proba` give the same numbers."""
 
+import copy
 import os
 import shutil
 from importlib.util import find_spec
@@ -20,9 +21,9 @@ NOT_SCORES = [None, float("nan"), -0.5, 1.5, float("inf"), float("-inf")]
 
 def in_sql(golden):
     """Return the golden recalibrator with named groups where it takes groups, for SQL needs the name of a column."""
-    recalibrator = golden.recalibrator
+    recalibrator = copy.copy(golden.recalibrator)
     if golden.groups is not None:  # what a fit with groups="site" sets, without the table that this would take
-        recalibrator.set_params(groups="site")._given_groups = False
+        recalibrator.groups, recalibrator._given_groups = "site", False
     return recalibrator
 
 

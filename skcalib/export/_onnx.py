@@ -148,6 +148,8 @@ class Graph:
 
     def all_of(self, condition):
         """Return whether a condition holds in all columns of each row."""
+        if self.as_map.scores.width == 1:
+            return condition
         numbers = self.add("Cast", condition, to=_type_number("float64"))
         return self.add("Greater", self.row_extreme("ReduceMin", numbers), self.constant(0.5))
 

@@ -91,8 +91,10 @@ def guarded_texts(as_map, columns, dialect):
     given = [dialect.as_double(dialect.identifier(name)) for name in columns]
     texts = _Writer(given, dialect)(as_map.output)
     if len(as_map.classes) == 2 and len(columns) == 2:
-        texts = [f"1e0-({texts[0]})", texts[0]]
+        texts = [f"(1e0-{texts[0]})", texts[0]]
     guard = " AND ".join(_valid(as_map, given, dialect))
+    if dialect.shares_terms and len(texts) > 1:  # no score makes a term fail, so none needs to stand inside the CASE
+        return [f"{case([(guard, '0e0')])}+{text}" for text in texts]
     return [case([(guard, text)]) for text in texts]
 
 
@@ -212,9 +214,19 @@ class _Writer:
 
     @_write.register
     def _(self, node: nodes.Softmax):
-        sums = self._sums_of_odds(node.of, _SURE_DIFFERENCE if node.clip else _NO_OVERFLOW)
-        texts = [f"(1e0/({total}))" for total in sums]
+        texts = self._shares_of_exponentials(_linear_form(node.of)) or [
+            f"(1e0/({total}))" for total in self._sums_of_odds(node.of, _SURE_DIFFERENCE if node.clip else _NO_OVERFLOW)
+        ]
         return [clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) for text in texts] if node.clip else texts
+
+    def _shares_of_exponentials(self, form):
+        """Return the softmax of a form of logarithms by its definition, None where EXP could overflow."""
+        largest = -np.log(PROBABILITY_CLIP) * np.abs(form.matrix).sum(axis=1) + np.abs(form.constants)
+        if not isinstance(form.base, nodes.Log) or largest.max() > _NO_OVERFLOW - np.log(len(form.rows)):
+            return None
+        texts = [f"EXP({linear(weights, self(form.base), constant)})" for weights, constant in form.rows]
+        total = "+".join(texts)
+        return [f"({text}/({total}))" for text in texts]
 
     @_write.register
     def _(self, node: nodes.Normalized):

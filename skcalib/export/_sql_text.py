@@ -14,6 +14,7 @@ class Dialect:
     """How a dialect writes a double, a name and a text.
 
     `exact_numbers`: a literal is a decimal number even if it has an exponent, so that a CASE of literals must be cast.
+    `shares_terms`: what several expressions have in common is computed once, where it does not stand inside a CASE.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Dialect:
     quote: str = '"'
     escapes_backslash: bool = False
     exact_numbers: bool = False
+    shares_terms: bool = False
 
     def identifier(self, name):
         """Return a name in quotes."""
@@ -51,7 +53,7 @@ DIALECTS = {
     dialect.name: dialect
     for dialect in (
         Dialect("ansi"),
-        Dialect("duckdb", double="DOUBLE"),
+        Dialect("duckdb", double="DOUBLE", shares_terms=True),
         Dialect("spark", double="DOUBLE", quote="`", escapes_backslash=True),
         Dialect("postgres", exact_numbers=True),
     )
