@@ -5,13 +5,15 @@ import time
 import numpy as np
 import pytest
 from _catalog import refused
-from scipy.special import expit
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import KFold, train_test_split
 
 from skcalib import (
+    DirichletCalibration,
     EnsembleTemperatureScaling,
     IsotonicCalibration,
     MatrixScaling,
@@ -22,7 +24,6 @@ from skcalib import (
     TemperatureScaling,
     VennAbers,
 )
-from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._stacked import Uncalibrated
 
 
@@ -68,15 +69,65 @@ def test_weights_of_two_classes_by_the_formula():
     np.testing.assert_allclose(stack.predict_proba(scores), mixture, rtol=1e-12)
 
 
-def test_weights_of_many_classes_are_a_mean_with_the_mixture_of_greatest_likelihood():
+def test_many_classes_by_the_formulas():
     scores, y = many(200)
     splits = list(KFold(3).split(scores))
-    members = [TemperatureScaling(), MatrixScaling(0.1)]
-    stack = StackedRecalibrator(members, cv=splits).fit(scores, y)
-    table = likelihoods([Uncalibrated(), *members], scores, y, splits)
-    tempered = np.array([0.5, 0.25, 0.25]) * np.exp(0.3 * np.log(table).sum(axis=0))
-    expected = (tempered / tempered.sum() + fit_mixture_weights(table)) / 2
-    np.testing.assert_allclose(stack.weights_, expected, atol=1e-9)
+    members = [Uncalibrated(), TemperatureScaling(), MatrixScaling(0.1)]
+    stack = StackedRecalibrator(members[1:], cv=splits).fit(scores, y)
+    left_out = np.empty((3, *scores.shape))
+    for train, test in splits:
+        for j, member in enumerate(members):
+            left_out[j, test] = clone(member).fit(scores[train], y[train]).predict_proba(scores[test])
+    table = left_out[:, np.arange(200), y]
+    tempered = np.array([0.5, 0.25, 0.25]) * np.exp(0.3 * np.log(table).sum(axis=1))
+
+    def mixture_loss(angles):  # weights that sum to 1 are squares on the sphere
+        w = np.append(np.cos(angles[0]), np.sin(angles[0]) * np.array([np.cos(angles[1]), np.sin(angles[1])])) ** 2
+        return -np.log(w @ table).sum(), w
+
+    fits = [
+        minimize(lambda a: mixture_loss(a)[0], start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12})
+        for start in ([0.5, 0.5], [1.2, 0.3], [0.3, 1.2])
+    ]
+    likeliest = mixture_loss(min(fits, key=lambda fit: fit.fun).x)[1]
+    np.testing.assert_allclose(stack.weights_, 0.25 * tempered / tempered.sum() + 0.75 * likeliest, atol=1e-4)
+
+    log_mixture = np.log(np.tensordot(stack.weights_, left_out, 1))
+    best = minimize_scalar(
+        lambda b: -log_softmax(b * log_mixture, axis=1)[np.arange(200), y].sum(),
+        bounds=(0.3, 3),
+        method="bounded",
+        options={"xatol": 1e-9},
+    ).x
+    p = softmax(best * log_mixture, axis=1)
+    variance = (p * log_mixture**2).sum(axis=1) - (p * log_mixture).sum(axis=1) ** 2
+    information = best**2 * variance.sum()
+    power = np.exp(np.log(best) * information / (information + 10))
+    assert stack.temperature_ == pytest.approx(1 / power, rel=1e-6)
+    refits = [clone(member).fit(scores, y).predict_proba(scores) for member in members]
+    expected = softmax(power * np.log(np.tensordot(stack.weights_, refits, 1)), axis=1)
+    np.testing.assert_allclose(stack.predict_proba(scores), expected, atol=1e-6)
+
+
+def test_fits_to_folds_that_start_from_the_fit_to_all_are_those_from_scratch():
+    scores, y = many(300)
+    splits = list(KFold(3).split(scores))
+    stack = StackedRecalibrator([DirichletCalibration(0.1)], cv=splits, identity_weight=0).fit(scores, y)
+    table = likelihoods([DirichletCalibration(0.1)], scores, y, splits)
+    np.testing.assert_allclose(stack.cv_log_loss_, -np.log(table).mean(axis=0), rtol=1e-7)
+
+
+def test_seconds_and_progress(capsys):
+    scores, y = many(80)
+    stack = StackedRecalibrator(verbose=True, cv=3).fit(scores, y)
+    assert stack.seconds_.shape == stack.weights_.shape
+    assert (stack.seconds_ > 0).all()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5 * 4
+    assert lines[0].startswith("[StackedRecalibrator] all rows: Uncalibrated(), ")
+    assert "[StackedRecalibrator] fold 3 of 3: DirichletCalibration(alpha=0.03), " in lines[-1]
+    StackedRecalibrator().fit(scores, y)
+    assert capsys.readouterr().out == ""
 
 
 def test_default_members():
@@ -91,8 +142,8 @@ def test_default_members():
         VennAbers,
     ]
     stack = StackedRecalibrator(identity_weight=0).fit(*many(80))
-    assert types(stack) == [TemperatureScaling, VennAbers, *[MatrixScaling] * 4]
-    assert [member.alpha for member in stack.recalibrators_[2:]] == [1, 0.1, 0.02, 0.001]
+    assert types(stack) == [TemperatureScaling, VennAbers, DirichletCalibration, DirichletCalibration]
+    assert [member.alpha for member in stack.recalibrators_[2:]] == [0.3, 0.03]
     assert types(StackedRecalibrator(rank_preserving=True).fit(*many(80))) == [
         Uncalibrated,
         TemperatureScaling,
@@ -231,7 +282,8 @@ def test_150_classes_take_seconds():
         Uncalibrated,
         TemperatureScaling,
         VennAbers,
-        MatrixScaling,
+        DirichletCalibration,
+        DirichletCalibration,
     ]
     assert np.isfinite(np.log(stack.predict_proba(scores))).all()
 

@@ -215,7 +215,8 @@ def _priors(fitted, n_classes):
 
 def _stack(fitted, _):
     _weights(fitted.weights_, len(fitted.recalibrators_))
-    _same_length("cv_log_loss_", fitted.cv_log_loss_, len(fitted.recalibrators_))
+    for name in ("cv_log_loss_", "seconds_"):
+        _same_length(name, getattr(fitted, name), len(fitted.recalibrators_))
     for member in fitted.recalibrators_:
         _same_classes(fitted, member)
 
@@ -336,7 +337,14 @@ STATES = {
         {"knots_": knots, "knot_log_odds_": number_array, "roughness_penalty_": number, "spline_": spline}
     ),
     "StackedRecalibrator": State(
-        {"recalibrators_": fitted_list, "weights_": share_array, "cv_log_loss_": number_array}, check=_stack
+        {
+            "recalibrators_": fitted_list,
+            "weights_": share_array,
+            "cv_log_loss_": number_array,
+            "temperature_": positive,
+            "seconds_": positive_array,
+        },
+        check=_stack,
     ),
     "TemperatureScaling": State(_TEMPERATURE, check=_temperature),
     "Uncalibrated": State(),

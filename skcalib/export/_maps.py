@@ -388,7 +388,8 @@ def _uncalibrated(fitted, logits):
 def _stacked(fitted, scores):
     used = [(float(w), member) for w, member in zip(fitted.weights_, fitted.recalibrators_, strict=True) if w > 0]
     weights, members = zip(*used, strict=True)
-    return Mixture(weights, tuple(_output(member, scores) for member in members))
+    mixture = Mixture(weights, tuple(_output(member, scores) for member in members))
+    return mixture if len(fitted.classes_) == 2 else Softmax(Scaled(Log(mixture), 1 / fitted.temperature_))
 
 
 def _groupwise(fitted, scores):

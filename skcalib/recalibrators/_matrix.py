@@ -52,10 +52,20 @@ class AffineScaling(LogitRecalibrator):
 
         problem = AffineProblem(self._affine_map, logits, reference, self.inverse_temperature_, codes, sample_weight)
         penalties = [self._penalty(n_classes, alpha) for alpha in self._alphas]
-        best, parameters = (0, problem.fit(penalties[0])) if len(penalties) == 1 else fit_path(problem, penalties)
+        if len(penalties) == 1:
+            best, parameters = 0, problem.fit(penalties[0], self._start())
+        else:
+            best, parameters = fit_path(problem, penalties)
         self.alpha_ = float(self._alphas[best])
         coef, intercept = self._affine_map.unpacked(parameters)
         self.coef_, self.intercept_ = self.inverse_temperature_ * coef, intercept.copy()
+
+    def _start(self):
+        """Return the parameters to start from: those of a fit to nearly the same rows, if a stack has set one."""
+        near = vars(self).pop("_near", None)
+        if near is None:
+            return None
+        return self._affine_map.packed(near.coef_ / self.inverse_temperature_, near.intercept_)
 
     def _predict_logits(self, logits):
         parameters = self._affine_map.packed(self.coef_, self.intercept_)

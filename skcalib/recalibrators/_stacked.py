@@ -1,5 +1,6 @@
 """Stacked recalibrators: a mixture of several, weighted by how well each predicts rows that it has not seen."""
 
+import time
 from numbers import Integral, Real
 
 import numpy as np
@@ -8,21 +9,25 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from skcalib._input.sklearn_private import Interval
-from skcalib._rows.links import clip_probability
+from skcalib._rows.links import clip_probability, log_probability, row_softmax
+from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator, check_recalibrator
 from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
 from skcalib.recalibrators._floor import learned_floor
 from skcalib.recalibrators._folds import Fold, cross_validation_folds
-from skcalib.recalibrators._matrix import MatrixScaling
+from skcalib.recalibrators._matrix import AffineScaling, DirichletCalibration
 from skcalib.recalibrators._quadratic import QuadraticScaling
 from skcalib.recalibrators._spline import SplineCalibration
 from skcalib.recalibrators._temperature import TemperatureScaling
 from skcalib.recalibrators._venn_abers import VennAbers
 
-# Alphas of matrix scaling among the default members, the last one nearly free, and where one alpha has to do.
-_MATRIX_ALPHAS = (1.0, 0.1, 0.02, 0.001)
-_MANY_CLASSES = 50
+# Alphas of Dirichlet calibration among the default members for K > 2 classes.
+_DIRICHLET_ALPHAS = (0.3, 0.03)
+# Of the weights for K > 2 classes the share by tempered likelihood; the rest are those of the likeliest mixture.
+_TEMPERED_SHARE = 0.25
+# How sure it is beforehand, in units of Fisher information on its logarithm, that a mixture needs no temperature.
+_PRIOR_INFORMATION = 10.0
 
 
 class StackedRecalibrator(BaseRecalibrator):
@@ -36,9 +41,8 @@ class StackedRecalibrator(BaseRecalibrator):
     ----------
     recalibrators : list of recalibrators, default=None
         Members beside the uncalibrated scores. None means, for two classes, `TemperatureScaling`, `QuadraticScaling`,
-        `SplineCalibration` and `VennAbers`; for K classes `TemperatureScaling`, `VennAbers` and `MatrixScaling` of the
-        alphas 1, .1, .02 and .001; for more than 50 classes that of alpha 1 alone. Those on log-odds
-        share the floor that ``clip="auto"`` learns from all rows.
+        `SplineCalibration` and `VennAbers`; for K classes `TemperatureScaling`, `VennAbers` and `DirichletCalibration`
+        of the alphas .3 and .03. Those on log-odds share the floor that ``clip="auto"`` learns from all rows.
     cv : int, splitter or iterable of (train, test), default=5
         Folds, which must predict every row once. An int makes stratified random folds that depend on the rows alone,
         not on their order. None means 5.
@@ -51,7 +55,9 @@ class StackedRecalibrator(BaseRecalibrator):
         Whether the default members are monotone ones, so that no two scores change their order (they may tie); for
         K > 2 classes the order of the classes in a row. `recalibrators` must then be None.
     n_jobs : int, default=None
-        Threads that fit members and folds; None means 1.
+        Threads that fit the members; None means 1.
+    verbose : bool, default=False
+        Whether a line is printed for each fit of a member to all rows or to a fold, with the seconds that it took.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -64,10 +70,15 @@ class StackedRecalibrator(BaseRecalibrator):
     recalibrators_ : list of fitted recalibrators
         The members, refitted on all rows; the uncalibrated scores come first.
     weights_ : ndarray of shape (n_members,)
-        Weights of the members, which sum to 1. For K > 2 classes the mean of those above and of the mixture weights of
-        greatest cross-validated likelihood.
+        Weights of the members, which sum to 1. For K > 2 classes those above count a quarter, and the mixture weights
+        of greatest cross-validated likelihood three quarters.
     cv_log_loss_ : ndarray of shape (n_members,)
         Cross-validated log-loss of each member, in nats a row.
+    temperature_ : float
+        For K > 2 classes the temperature of the mixture, which is fitted to rows that its members were not fitted to
+        and drawn toward 1 where they are few. 1 for two classes.
+    seconds_ : ndarray of shape (n_members,)
+        Seconds that all the fits and predictions of each member took.
 
     Notes
     -----
@@ -103,6 +114,7 @@ class StackedRecalibrator(BaseRecalibrator):
         "identity_weight": [Interval(Real, 0, 1, closed="left")],
         "rank_preserving": ["boolean"],
         "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
     }
     _needs_classes = "two"
 
@@ -115,6 +127,7 @@ class StackedRecalibrator(BaseRecalibrator):
         identity_weight=0.5,
         rank_preserving=False,
         n_jobs=None,
+        verbose=False,
         input="probability",
         classes=None,
     ):
@@ -124,6 +137,7 @@ class StackedRecalibrator(BaseRecalibrator):
         self.identity_weight = identity_weight
         self.rank_preserving = rank_preserving
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.input = input
         self.classes = classes
 
@@ -131,22 +145,63 @@ class StackedRecalibrator(BaseRecalibrator):
         members = self._members(scores, codes, sample_weight)
         folds = cross_validation_folds(self.cv, scores, codes, sample_weight)
         everything = Fold(np.arange(len(codes)), sample_weight, np.arange(0), None)
-        fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_fit_and_predict)(member, fold, scores, codes, self.classes_)
-            for fold in [everything, *folds]
-            for member in members
-        )
-        n_members = len(members)
-        self.recalibrators_ = [refit for refit, _ in fits[:n_members]]
-        by_fold = [fits[k : k + n_members] for k in range(n_members, len(fits), n_members)]
-        likelihoods = np.concatenate([np.column_stack([p for _, p in fold]) for fold in by_fold])
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
+
+        def fitted(fold, name, near):
+            return parallel(
+                delayed(self._fit_member)(member, fold, name, scores, codes, close)
+                for member, close in zip(members, near, strict=True)
+            )
+
+        self.recalibrators_, _, seconds = zip(*fitted(everything, "all rows", [None] * len(members)), strict=True)
+        self.recalibrators_ = list(self.recalibrators_)
+        self.seconds_ = np.array(seconds)
+        predicted = []  # by member (n, n_classes), of the rows that it was not fitted to
+        for k, fold in enumerate(folds):
+            _, probabilities, seconds = zip(
+                *fitted(fold, f"fold {k + 1} of {len(folds)}", self.recalibrators_), strict=True
+            )
+            self.seconds_ += seconds
+            predicted.append(probabilities)
+        predicted = [np.concatenate(of_member) for of_member in zip(*predicted, strict=True)]
+        rows = np.concatenate([fold.test for fold in folds])
         weight = None if sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
-        self.cv_log_loss_ = -np.average(np.log(likelihoods), axis=0, weights=weight)
-        self.weights_ = self._weights(likelihoods, weight)
+        self._mix(predicted, codes[rows].astype(np.intp), weight)
+
+    def _fit_member(self, member, fold, name, scores, codes, near):
+        """Return a member fitted to a fold's training rows, its probabilities of the test rows, and the seconds."""
+        start = time.perf_counter()
+        one_class = codes[fold.train].min() == codes[fold.train].max()
+        fitted = clone(Uncalibrated(input=member.input, classes=self.classes_) if one_class else member)
+        if not one_class and "_shared_floor" in vars(member):  # which a clone does not have
+            fitted._shared_floor = member._shared_floor
+        if not one_class and isinstance(fitted, AffineScaling) and near is not None:
+            fitted._near = near
+        fitted.fit(scores[fold.train], self.classes_[codes[fold.train]], sample_weight=fold.train_weight)
+        predicted = fitted.predict_proba(scores[fold.test]) if len(fold.test) else None
+        seconds = time.perf_counter() - start
+        if self.verbose:
+            shared = {"input": "probability", "classes": None}  # which would fill the line
+            described = clone(member).set_params(**{key: shared[key] for key in shared.keys() & vars(member).keys()})
+            print(f"[StackedRecalibrator] {name}: {described}, {seconds:.1f} s", flush=True)
+        return fitted, predicted, seconds
+
+    def _mix(self, predicted, codes, sample_weight):
+        """Set the weights, and for K > 2 classes the temperature, from probabilities of rows that were left out."""
+        likelihoods = np.column_stack([clip_probability(p[np.arange(len(codes)), codes]) for p in predicted])
+        self.cv_log_loss_ = -np.average(np.log(likelihoods), axis=0, weights=sample_weight)
+        self.weights_ = self._weights(likelihoods, sample_weight)
+        self.temperature_ = 1.0
+        if len(self.classes_) > 2:
+            mixture = sum(weight * p for weight, p in zip(self.weights_, predicted, strict=True) if weight > 0)
+            self.temperature_ = 1 / _last_inverse_temperature(log_probability(mixture), codes, sample_weight)
 
     def _predict_scores(self, scores):
         used = [(w, member) for w, member in zip(self.weights_, self.recalibrators_, strict=True) if w > 0]
-        return sum(weight * member.predict_proba(scores) for weight, member in used)
+        mixture = sum(weight * member.predict_proba(scores) for weight, member in used)
+        if len(self.classes_) == 2:
+            return mixture
+        return row_softmax(log_probability(mixture) / self.temperature_)
 
     def _weights(self, likelihoods, sample_weight):
         n_rows = len(likelihoods) if sample_weight is None else sample_weight.sum()
@@ -157,7 +212,7 @@ class StackedRecalibrator(BaseRecalibrator):
         tempered = softmax(np.log(prior) - self.temper * n_rows * self.cv_log_loss_)
         if len(self.classes_) == 2:
             return tempered
-        return (tempered + fit_mixture_weights(likelihoods, sample_weight)) / 2
+        return _TEMPERED_SHARE * tempered + (1 - _TEMPERED_SHARE) * fit_mixture_weights(likelihoods, sample_weight)
 
     def _members(self, scores, codes, sample_weight):
         """Return the unfitted members, which take the scores and labels that the stack was given."""
@@ -188,11 +243,9 @@ class StackedRecalibrator(BaseRecalibrator):
         return [check_recalibrator(clone(member), "recalibrators") for member in self.recalibrators]
 
     def _default_members(self):
-        temperature, venn_abers = TemperatureScaling(), VennAbers()
         if len(self.classes_) == 2:
-            return [temperature, QuadraticScaling(), SplineCalibration(), venn_abers]
-        alphas = _MATRIX_ALPHAS if len(self.classes_) <= _MANY_CLASSES else _MATRIX_ALPHAS[:1]
-        return [temperature, venn_abers, *(MatrixScaling(alpha) for alpha in alphas)]
+            return [TemperatureScaling(), QuadraticScaling(), SplineCalibration(), VennAbers()]
+        return [TemperatureScaling(), VennAbers(), *map(DirichletCalibration, _DIRICHLET_ALPHAS)]
 
     def _monotone_members(self):
         if len(self.classes_) == 2:
@@ -230,14 +283,14 @@ class Uncalibrated(LogitRecalibrator):
         return logits
 
 
-def _fit_and_predict(member, fold, scores, codes, classes):
-    """Return a member fitted to a fold's training rows and the probabilities it gives the labels of the test rows."""
-    one_class = codes[fold.train].min() == codes[fold.train].max()
-    fitted = clone(Uncalibrated(input=member.input, classes=classes) if one_class else member)
-    if not one_class and "_shared_floor" in vars(member):  # which a clone does not have
-        fitted._shared_floor = member._shared_floor
-    fitted.fit(scores[fold.train], classes[codes[fold.train]], sample_weight=fold.train_weight)
-    if len(fold.test) == 0:
-        return fitted, np.zeros(0)
-    probabilities = fitted.predict_proba(scores[fold.test])
-    return fitted, clip_probability(probabilities[np.arange(len(fold.test)), codes[fold.test]])
+def _last_inverse_temperature(logits, codes, sample_weight):
+    """Return the inverse temperature of a mixture: that of greatest likelihood, drawn to 1 where it is uncertain.
+
+    Its logarithm is known with information I, the sum of ``b^2 Var_p(log q)`` over the rows, and a prior around 0 has
+    as much as `_PRIOR_INFORMATION`.
+    """
+    inverse = fit_inverse_temperature(logits, codes, sample_weight)
+    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+    variance = sum(weight[rows] @ variance for rows, _, variance in row_derivatives(inverse, logits, codes))
+    information = inverse**2 * float(variance)
+    return float(inverse ** (information / (information + _PRIOR_INFORMATION)))
