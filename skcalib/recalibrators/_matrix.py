@@ -10,6 +10,7 @@ from skcalib.recalibrators._alpha_path import AffineProblem, affine_features, fi
 from skcalib.recalibrators._base import RIDGE, LogitRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 
+_NEAR = 1.5  # ratio of inverse temperatures up to which one fit is a start for another
 _LARGEST_FEATURE = 1e150  # whose square is a number
 
 
@@ -63,8 +64,8 @@ class AffineScaling(LogitRecalibrator):
     def _start(self):
         """Return the parameters to start from: those of a fit to nearly the same rows, if a stack has set one."""
         near = vars(self).pop("_near", None)
-        if near is None:
-            return None
+        if near is None or not 1 / _NEAR < near.inverse_temperature_ / self.inverse_temperature_ < _NEAR:
+            return None  # the ridge's centre is far from that one's: where a fold is separable, say
         return self._affine_map.packed(near.coef_ / self.inverse_temperature_, near.intercept_)
 
     def _predict_logits(self, logits):
