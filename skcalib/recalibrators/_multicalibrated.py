@@ -77,10 +77,10 @@ class MulticalibratedRecalibrator(DefaultObjects, ClassifierMixin, TransformerMi
     Notes
     -----
     Inside a pipeline let columns of the data pass by the classifier, as below; `RecalibratedClassifierCV` hands over
-    scores alone. With K > 2 classes each class has its
-    own steps on the logits of the softmax. Weights count in the log-loss and in the steps, but a leaf needs 20 rows
-    whatever they weigh: a weight of 2 is not exactly two rows. Up to 50,000 rows are fitted by one thread, more by
-    those that scikit-learn's histogram gradient boosting takes (``OMP_NUM_THREADS``).
+    scores alone. With K > 2 classes each class has its own steps on the logits of the softmax. Weights count in the
+    log-loss and in the steps, but a leaf needs 20 rows whatever they weigh: a weight of 2 is not exactly two rows. Up
+    to 50,000 rows are fitted by one thread, more by those that scikit-learn's histogram gradient boosting takes
+    (``OMP_NUM_THREADS``).
 
     The number of rounds is the one whose mean gain minus two standard errors is largest, if that is above 0. Rounds are
     tried until the mean gain has not risen for two of them.
