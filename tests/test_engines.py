@@ -10,6 +10,8 @@ from skcalib import (
     HistogramBinning,
     IsotonicCalibration,
     PlattScaling,
+    QuadraticScaling,
+    SplineCalibration,
     TemperatureScaling,
     UniformMassBinning,
 )
@@ -243,6 +245,8 @@ FITTED = [
     (PlattScaling(), 1e-9),
     (TemperatureScaling(), 1e-9),
     (BetaCalibration(), 1e-9),
+    (QuadraticScaling(), 1e-9),
+    (SplineCalibration(), 1e-9),
 ]
 
 
@@ -400,3 +404,21 @@ def test_scores_that_cannot_be_divided_are_fetched(monkeypatch):
     table = PredictionTable(native("pyarrow", p=scores, y=labels), label="y", score="p")
     for strategy in (UniqueScores(), EqualMass(4)):
         assert_same(table.bin_statistics(strategy), expected(strategy, scores, labels))
+
+
+def test_parametric_fits_of_many_rows():
+    rng = np.random.default_rng(5)
+    scores = rng.beta(0.4, 1.5, 100000)
+    labels = (rng.random(len(scores)) < scores**1.4).astype(int)
+    table = PredictionTable(native("pyarrow", p=scores, y=labels), label="y", score="p")
+    assert len(table.weighted_scores(bits=12).y_true) < len(scores) / 10
+    grid = np.concatenate([np.linspace(0, 1, 301), 10.0 ** -np.arange(1, 17), [scores.min(), scores.max()]])
+    for recalibrator in (
+        PlattScaling(),
+        TemperatureScaling(),
+        BetaCalibration(),
+        QuadraticScaling(),
+        SplineCalibration(),
+    ):
+        wanted = clone(recalibrator).fit(scores, labels).predict_proba(grid)
+        np.testing.assert_allclose(table.fit(recalibrator).predict_proba(grid), wanted, rtol=0, atol=1e-9)

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skcalib.engines._histogram import ScoreHistogram
-from skcalib.engines._statistics import binned, check_strategy
+from skcalib.engines._statistics import binned, check_strategy, equal_mass_cells
 from skcalib.engines._weighted import label_means, rows_of_cells
 from skcalib.recalibrators import (
     BetaCalibration,
@@ -108,6 +108,23 @@ def _parametric(columns, recalibrator):
     return {key: _fit_rows(recalibrator, rows, key, columns) for key, rows in label_means(columns, _BITS).items()}
 
 
+def _spline(columns, recalibrator):
+    """Fit to the same means, with the knots (quantiles of the scores, and both ends) apart: they are exact."""
+    histogram, n_bins = ScoreHistogram(columns), recalibrator.n_knots - 1
+
+    def is_knot(cells):
+        mask = np.zeros(len(cells.low), dtype=bool)
+        mask[equal_mass_cells(cells, n_bins, histogram.weighted)] = True
+        return mask
+
+    histogram.refine(is_knot)
+    knots = set()
+    for cells in histogram.by_segment().values():
+        knots.update(cells.low[is_knot(cells)].tolist(), [cells.low[0], cells.high[-1]])
+    rows = label_means(columns, _BITS, sorted(map(float, knots)))
+    return {key: _fit_rows(recalibrator, part, key, columns) for key, part in rows.items()}
+
+
 def _fit_rows(recalibrator, rows, key, columns):
     """Return a clone fitted to weighted rows, its error with the segment."""
     y_true, scores, weight = rows
@@ -125,6 +142,7 @@ def _fit_rows(recalibrator, rows, key, columns):
 _FITS = {
     IsotonicCalibration: _isotonic,
     HistogramBinning: _histogram,
+    SplineCalibration: _spline,
     **dict.fromkeys(
         (
             PlattScaling,
@@ -134,7 +152,6 @@ _FITS = {
             VectorScaling,
             MatrixScaling,
             DirichletCalibration,
-            SplineCalibration,
         ),
         _parametric,
     ),

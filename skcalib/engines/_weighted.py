@@ -40,9 +40,12 @@ class WeightedScores(NamedTuple):
     sample_weight: np.ndarray
 
 
-def label_means(columns, bits):
-    """Return the rows of each (segment, cell, label) as one, at their mean score: a dict of these by segment."""
-    return {key: rows for key, (rows, _) in _compressed(columns, bits).items()}
+def label_means(columns, bits, apart=()):
+    """Return the rows of each (segment, cell, label) as one, at their mean score: a dict of these by segment.
+
+    Rows whose score is one of `apart` are not mixed with others.
+    """
+    return {key: rows for key, (rows, _) in _compressed(columns, bits, apart).items()}
 
 
 def pooled(columns, bits):
@@ -65,7 +68,7 @@ def rows_of_cells(score, weight, weighted_label):
     return WeightedScores(labels[kept], np.tile(score, 2)[kept], weights[kept])
 
 
-def _compressed(columns, bits):
+def _compressed(columns, bits, apart=()):
     """Return the rows of `label_means`, and their cells, by segment."""
     nw, keys = narwhals(), columns.keys
     frame, weighted = columns.rows.with_columns(fine_cell(bits).alias("cell")), columns.weight is not None
@@ -74,7 +77,10 @@ def _compressed(columns, bits):
     total = nw.col("weighted_score" if weighted else "score").sum().alias("total")
     weights = [nw.col("weight").sum().alias("weights")] if weighted else []
     extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
-    grouped = frame.group_by([*keys, "cell", "label"]).agg(nw.len().alias("count"), total, *weights, *extent)
+    groups = [*keys, "cell", "label"]
+    if len(apart):
+        frame, groups = frame.with_columns(nw.col("score").is_in(list(apart)).alias("apart")), [*groups, "apart"]
+    grouped = frame.group_by(groups).agg(nw.len().alias("count"), total, *weights, *extent)
     sums = fetched(grouped, keys)
     columns.check_rows(int(sums["count"].sum()))
     check_no_hidden_nan(sums["total"], sums.get("weights", 0))
