@@ -10,6 +10,7 @@ from sklearn.metrics import log_loss
 
 from skcalib import TemperatureScaling
 from skcalib._rows.links import row_softmax
+from skcalib._solvers.brier_temperature import fit_brier_temperature
 from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
 from skcalib.metrics import expected_calibration_error
 
@@ -239,3 +240,31 @@ def test_separable_single_precision_ends_where_nothing_is_left_of_the_loss():
     logits, y = np.float32(3) * np.eye(3, dtype=np.float32)[np.arange(90) % 3], np.arange(90) % 3
     assert fit_inverse_temperature(logits, y) > 10
     assert fit_inverse_temperature(logits, (y + 1) % 3) == pytest.approx(1e-6 / 3)  # always wrong: the bound
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_brier_score_has_no_lower_minimum_elsewhere(seed):
+    # Rows of very different spread: one minimum for the sure rows, another for the others.
+    rng = np.random.default_rng(seed)
+    n, n_classes = rng.choice([5, 8, 15, 40]), rng.choice([2, 3, 5])
+    logits = rng.normal(size=(n, n_classes)) * np.exp(rng.normal(0, 2, (n, 1)))
+    y = np.where(rng.random(n) < 0.6, logits.argmax(axis=1), rng.integers(0, n_classes, n))
+    weights = rng.integers(1, 4, n) if seed % 2 else np.ones(n)
+
+    def score(inverse):
+        proba = softmax(inverse * logits, axis=1)
+        return weights @ (np.sum(proba**2, axis=1) - 2 * proba[np.arange(n), y] + 1)
+
+    grid = np.logspace(-6, 6, 2000) / np.ptp(logits, axis=1).max()
+    assert score(fit_brier_temperature(logits, y, weights)) <= min(map(score, grid)) + 1e-9
+
+
+def test_many_rows_end_where_a_callable_brier_score_does():
+    logits, y = _sample(120_000)
+    brier = TemperatureScaling(loss="brier", input="logit").fit(logits, y).inverse_temperature_
+
+    def loss(y_true, y_proba):
+        return np.mean(np.sum((y_proba - np.eye(3)[y_true]) ** 2, axis=1))
+
+    found = TemperatureScaling(loss=loss, input="logit").fit(logits, y).inverse_temperature_
+    assert found == pytest.approx(brier, rel=2e-3)

@@ -8,7 +8,7 @@ from skcalib._solvers.newton import minimise_convex
 
 _WARM_START_ROWS = 2000
 # Inverse temperatures are sought within these multiples of 1 / (largest spread of a row of logits).
-_RELATIVE_BOUNDS = (1e-6, 1e6)
+RELATIVE_BOUNDS = (1e-6, 1e6)
 # Spreads of a row of logits for which single precision does: squares lose nothing of weight, and the inverse
 # temperatures, up to 1e6 / spread, are in range.
 _SINGLE_SPREADS = (1e-12, 1e4)
@@ -22,8 +22,8 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
     """
     rough = np.float64
     if bounds is None:
-        spread = max(float(_spread(logits[rows]).max()) for rows in row_blocks(*logits.shape))
-        bounds = tuple(bound / spread for bound in _RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
+        spread = largest_spread(logits)
+        bounds = tuple(bound / spread for bound in RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
         if logits.shape[1] > 2 and _SINGLE_SPREADS[0] < spread < _SINGLE_SPREADS[1]:
             rough = logits.dtype
     inverse = 1.0
@@ -44,6 +44,11 @@ def _minimum(start, bounds, logits, codes, sample_weight, tolerance=1e-6, dtype=
         return _log_loss_derivatives(inverse[0], logits, codes, sample_weight, dtype)
 
     return float(minimise_convex(derivatives, np.array([start]), bounds, tolerance)[0])
+
+
+def largest_spread(logits):
+    """Return the largest difference between two logits of a row."""
+    return max(float(_spread(logits[rows]).max()) for rows in row_blocks(*logits.shape))
 
 
 def _spread(logits):

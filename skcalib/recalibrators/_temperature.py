@@ -4,12 +4,15 @@ from numbers import Real
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import softmax
 
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._rows.links import clip_probability
+from skcalib._rows.links import row_softmax
+from skcalib._solvers.brier_temperature import fit_brier_temperature
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
+
+_GRID_ROWS = 20_000  # on which a callable is tried at every point of a grid
+_FEW_STEPS = 6  # of the search on all rows then
 
 
 class TemperatureScaling(LogitRecalibrator):
@@ -19,8 +22,9 @@ class TemperatureScaling(LogitRecalibrator):
     ----------
     loss : {"log", "brier"} or callable, default="log"
         What is minimised. Log-loss is convex in the inverse temperature: Newton steps inside a bracket find it to a
-        relative 1e-8. The Brier score, or a metric ``loss(y_true, y_proba)`` (smaller is better; `sample_weight` is
-        passed on if there is one), is searched on a grid and then by Brent's method (Algorithm 1 of [2]_).
+        relative 1e-8. The Brier score may have several minima: those of a grid are followed by Newton's steps, and the
+        least is taken. A metric ``loss(y_true, y_proba)`` (smaller is better; `sample_weight` is passed on if there is
+        one) is searched on a grid, over at most 40,000 rows, and then by Brent's method (Algorithm 1 of [2]_).
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -81,44 +85,49 @@ class TemperatureScaling(LogitRecalibrator):
         self.clip = clip
 
     def _fit_logits(self, logits, codes, sample_weight):
-        inverse = self._fit_inverse_temperature(logits, codes, sample_weight)
-        if self.loss != "log":
-            objective = self._objective(logits, codes, sample_weight)
-            inverse = _search_inverse_temperature(objective, around=inverse)
+        if self.loss == "brier":
+            inverse = fit_brier_temperature(logits, codes, sample_weight)
+        else:
+            inverse = self._fit_inverse_temperature(logits, codes, sample_weight)
+        if callable(self.loss):
+            inverse = self._searched(logits, codes, sample_weight, around=inverse)
         self.inverse_temperature_ = float(inverse)
         self.temperature_ = float(1 / inverse)
 
     def _predict_logits(self, logits):
         return np.multiply(logits, self.inverse_temperature_, dtype=np.float64)  # float32 could overflow
 
+    def _searched(self, logits, codes, sample_weight, around):
+        """Return the inverse temperature at which the callable is least, within a factor of 30 of `around`.
+
+        The grid is that of a sample of the rows, where there are many; all rows have the last word around its best.
+        """
+        step = max(len(codes) // _GRID_ROWS, 1)
+        sample = None if sample_weight is None else sample_weight[::step]
+        on_sample = self._objective(logits[::step], codes[::step], sample)
+        grid = np.log(around) + np.linspace(-np.log(30), np.log(30), 61)
+        values = [on_sample(point) for point in grid]
+        best = min(
+            np.flatnonzero(values == np.min(values)), key=lambda i: abs(i - len(grid) // 2)
+        )  # of ties the nearest
+        bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+        objective = on_sample if step == 1 else self._objective(logits, codes, sample_weight)
+        options = {"xatol": 1e-10} if step == 1 else {"xatol": 1e-4, "maxiter": _FEW_STEPS}
+        at_best = values[best] if step == 1 else objective(grid[best])
+        refined = minimize_scalar(objective, bounds=bounds, options=options)
+        return np.exp(refined.x if refined.fun < at_best else grid[best])
+
     def _objective(self, logits, codes, sample_weight):
-        """Return the loss as a function of the inverse temperature."""
+        """Return the callable as a function of the logarithm of the inverse temperature."""
         y_true = self.classes_[codes]
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
 
-        def objective(inverse):
-            y_proba = clip_probability(softmax(logits * inverse, axis=1))
-            if self.loss == "brier":
-                return _brier(y_proba, codes, sample_weight)
-            value = self.loss(y_true, y_proba, **options)
+        def objective(log_inverse):
+            value = self.loss(y_true, row_softmax(np.exp(log_inverse) * logits), **options)
             if not isinstance(value, Real) or np.isnan(value):
-                raise ValueError(f"loss must return a number, found {value!r} at the temperature {1 / inverse:.6g}.")
+                raise ValueError(
+                    f"loss must return a number, found {value!r} at the temperature {np.exp(-log_inverse):.6g}."
+                )
             return float(value)
 
         return objective
-
-
-def _search_inverse_temperature(objective, around):
-    """Return the best inverse temperature within a factor of 30: a grid, then Brent's method between neighbours."""
-    grid = np.log(around) + np.linspace(-np.log(30), np.log(30), 61)
-    values = [objective(np.exp(point)) for point in grid]
-    best = min(np.flatnonzero(values == np.min(values)), key=lambda i: abs(i - len(grid) // 2))  # of ties the nearest
-    bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    refined = minimize_scalar(lambda point: objective(np.exp(point)), bounds=bounds, options={"xatol": 1e-10})
-    return np.exp(refined.x if refined.fun < values[best] else grid[best])
-
-
-def _brier(y_proba, codes, sample_weight):
-    """Return the mean of ``sum_k (p_k - [y = k])^2``."""
-    p_true = y_proba[np.arange(len(codes)), codes]
-    return np.average(np.einsum("ij,ij->i", y_proba, y_proba) - 2 * p_true + 1, weights=sample_weight)
