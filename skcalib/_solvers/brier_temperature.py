@@ -46,9 +46,7 @@ class _BrierScore:
 
     def __call__(self, inverse):
         """Return the score at one inverse temperature."""
-        return sum(
-            weight @ (np.vecdot(p, p, axis=0) - 2 * p[label] + 1) for p, _, label, weight in self._blocks(inverse)
-        )
+        return sum(weight @ (_dot(p, p) - 2 * p[label] + 1) for p, _, label, weight in self._blocks(inverse))
 
     def at_half_octaves(self, grid):
         """Return the scores on a grid of factors of sqrt(2): squared probabilities are those an octave up."""
@@ -71,12 +69,12 @@ class _BrierScore:
         """
         slope, curvature = np.zeros(1), np.zeros(1)
         for p, logits, label, weight in self._blocks(inverse[0]):
-            deviation = logits - np.vecdot(p, logits, axis=0)
+            deviation = logits - _dot(p, logits)
             true, of_true = p[label], deviation[label]
             deviation *= p  # the derivative of p
-            variance = np.vecdot(deviation, logits, axis=0)
-            slope += 2 * (weight @ (np.vecdot(p, deviation, axis=0) - true * of_true))
-            bend = 2 * np.vecdot(deviation, deviation, axis=0) - variance * np.vecdot(p, p, axis=0)
+            variance = _dot(deviation, logits)
+            slope += 2 * (weight @ (_dot(p, deviation) - true * of_true))
+            bend = 2 * _dot(deviation, deviation) - variance * _dot(p, p)
             curvature += 2 * (weight @ (bend - true * (of_true**2 - variance)))
         return slope, curvature
 
@@ -88,3 +86,8 @@ class _BrierScore:
             p = np.exp(inverse * logits)
             p /= p.sum(axis=0)
             yield p, logits, (self.codes[rows], np.arange(p.shape[1])), self.weight[rows]
+
+
+def _dot(a, b):
+    """Return the sums over the classes of products (K, m)."""
+    return np.einsum("kn,kn->n", a, b)
