@@ -7,10 +7,6 @@ from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.binning._lookup import BinLookup
 from skcalib.recalibrators._base import BinaryRecalibrator
 
-# Scores closer than this are magnified before they are interpolated, by a power of two, which rounds nothing: slopes
-# would be infinite otherwise.
-_SMALLEST_GAP, _MAGNIFIER = 1e-290, 2.0**600
-
 
 class IsotonicCalibration(BinaryRecalibrator):
     """Isotonic regression of the labels on the scores, linear between its knots.
@@ -76,10 +72,7 @@ class IsotonicCalibration(BinaryRecalibrator):
             self.score_knots_, self.probability_knots_ = distinct[ends], solution.x[ends]
 
     def _predict_binary(self, scores):
-        knots = self.score_knots_
-        if len(knots) > 1 and np.diff(knots).min() < _SMALLEST_GAP:  # interp divides by it
-            scores, knots = scores * _MAGNIFIER, knots * _MAGNIFIER
-        return _interpolated(scores, knots, self.probability_knots_)
+        return _interpolated(scores, self.score_knots_, self.probability_knots_)
 
 
 def _interpolated(scores, knots, values):
@@ -88,8 +81,9 @@ def _interpolated(scores, knots, values):
     segment = BinLookup(np.concatenate((outer[:1], knots, outer[1:])), len(scores))(scores)
     # The right end of each segment; the first and the last are flat.
     knot, value = (np.append(ends, ends[-1]) for ends in (knots, values))
-    slope = np.concatenate(([0.0], np.diff(values) / np.diff(knots), [0.0]))
-    probability = value[segment] - slope[segment] * (knot[segment] - scores)
+    rise, width = np.pad(np.diff(values), 1), np.pad(np.diff(knots), 1, constant_values=1)
+    position = (knot[segment] - scores) / width[segment]  # no slope, which next to 0 could be infinite
+    probability = value[segment] - rise[segment] * position
     return np.maximum(
         probability, np.append(values[0], values)[segment], out=probability
     )  # by rounding it could be less
