@@ -18,9 +18,11 @@ from skcalib.displays import (
     CumulativeDifferenceDisplay,
     EstimatorBiasDisplay,
     GroupDisplay,
+    MonitorDisplay,
     ReliabilityDisplay,
     ValidityDisplay,
 )
+from skcalib.monitoring import CalibrationMonitor
 
 SIZES = {"small": (2.2, 2.2), "default": tuple(plt.rcParamsDefault["figure.figsize"]), "slide": (13, 7)}
 STYLES = ("default", "dark_background")
@@ -67,11 +69,24 @@ def pictures():
         "cumulative_models": lambda ax: CumulativeDifferenceDisplay.from_predictions(y, models, ax=ax, x="score"),
         "groups": lambda ax: GroupDisplay.from_predictions(y, scores, region, ax=ax, **quick),
         "groups_many": lambda ax: GroupDisplay.from_predictions(y, scores, np.arange(len(y)) % 40, ax=ax, **quick),
+        "monitor": lambda ax: MonitorDisplay.from_monitor(_monitor(), name="clicks", ax=ax),
+        "monitors": lambda ax: MonitorDisplay.from_monitor({k: _monitor(k) for k in ("east", "north", "west")}, ax=ax),
         "validity": lambda ax: ValidityDisplay.from_predictions(y, few, name=name, ax=ax, epsilon=0.1),
         "bin_count": lambda ax: BinCountDisplay.from_guarantee([1000, 20_000], epsilon=0.05, ax=ax),
         "estimator_bias": lambda ax: _bias().plot(ax=ax),
         "estimator_bias_lines": lambda ax: _bias().plot(ax=ax, kind="lines"),
     }
+
+
+def _monitor(name="north"):
+    """Return a monitor whose scores are too low from row 3,000 on in the north."""
+    rng = np.random.default_rng(0)
+    scores = rng.uniform(0.1, 0.6, 6000)
+    y = rng.random(6000) < scores + 0.1 * (np.arange(6000) >= 3000) * (name == "north")
+    monitor = CalibrationMonitor()
+    for rows in np.split(np.arange(6000), 60):
+        monitor.partial_fit(scores[rows], y[rows])
+    return monitor
 
 
 def _bias():
@@ -91,6 +106,8 @@ def cases(names=None, sizes=tuple(SIZES), styles=STYLES):
                     yield f"{name}-{size}-{style}", draw(None).figure_
                 if style == "default" and size != "small":
                     for n_rows, n_columns in ((1, 2), (2, 3)):
+                        if name == "monitors" and (size, n_rows) == ("default", 2):
+                            continue  # three panels with ticks of their own do not fit into two inches
                         figure, axes = plt.subplots(n_rows, n_columns, figsize=SIZES[size], layout="constrained")
                         draw(axes.flat[0])
                         yield f"{name}-{size}-{n_rows}x{n_columns}", figure

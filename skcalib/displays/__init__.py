@@ -4,6 +4,7 @@ from skcalib.displays._bin_count import BinCountDisplay
 from skcalib.displays._cumulative import CumulativeDifferenceDisplay
 from skcalib.displays._estimator_bias import EstimatorBiasDisplay
 from skcalib.displays._groups import GroupDisplay
+from skcalib.displays._monitor import MonitorDisplay
 from skcalib.displays._reliability import ReliabilityDisplay
 from skcalib.displays._validity import ValidityDisplay
 
@@ -12,6 +13,7 @@ __all__ = [
     "CumulativeDifferenceDisplay",
     "EstimatorBiasDisplay",
     "GroupDisplay",
+    "MonitorDisplay",
     "ReliabilityDisplay",
     "ValidityDisplay",
 ]

@@ -1,0 +1,187 @@
+"""The e-value of a monitor over time, with the alarm and the change point."""
+
+import numpy as np
+
+from skcalib.displays._frames import add_words, drop_long_labels, frame_of_panels, pair_frame, size_text
+from skcalib.displays._style import CURVE, canonical_keywords, colors, format_count, matplotlib_text, neutral
+from skcalib.monitoring import CalibrationMonitor
+
+__all__ = ["MonitorDisplay"]
+
+
+class MonitorDisplay:
+    """The evidence of a `CalibrationMonitor` against calibration, batch by batch.
+
+    The dashed line is the evidence that raises the alarm. A full mark shows the alarm, and a vertical line the row at
+    which the scores seem to have changed. Make it with `from_monitor`.
+
+    Parameters
+    ----------
+    monitors : dict
+        Monitors that have seen rows, by name; the name of a single one may be None.
+
+    Attributes
+    ----------
+    ax_ : Axes or ndarray of Axes
+        The axes, one a monitor.
+    figure_ : Figure
+        The figure.
+    lines_ : list of Line2D
+        The e-values, one line a monitor.
+    threshold_lines_ : list of Line2D
+        The evidence that is an alarm.
+    alarms_, change_lines_ : list of Line2D
+        The alarms and the change points of the monitors that have them.
+    legend_ : Legend or None
+        The legend.
+
+    See Also
+    --------
+    skcalib.monitoring.CalibrationMonitor : The monitor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.displays import MonitorDisplay
+    >>> from skcalib.monitoring import CalibrationMonitor
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.uniform(0.1, 0.6, 6000)
+    >>> y = rng.random(6000) < scores + 0.1 * (np.arange(6000) >= 3000)
+    >>> monitor = CalibrationMonitor()
+    >>> for rows in np.split(np.arange(6000), 60):
+    ...     monitor = monitor.partial_fit(scores[rows], y[rows])
+    >>> display = MonitorDisplay.from_monitor(monitor, name="clicks")
+    >>> int(display.alarms_[0].get_xdata()[0]) == monitor.alarm_row_
+    True
+    """
+
+    def __init__(self, monitors):
+        self.monitors = dict(monitors)
+
+    @classmethod
+    def from_monitor(cls, monitor, *, name=None, ax=None, **plot_options):
+        """Draw one monitor, or several by name, each in a panel.
+
+        Parameters
+        ----------
+        monitor : CalibrationMonitor or dict of such
+            Monitors that have seen rows. A dict has one for each segment, by name.
+        name : str, default=None
+            Name of a single monitor in the title.
+        ax : Axes or array of Axes, default=None
+            Where to draw; None makes a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : MonitorDisplay
+            The drawn display.
+
+        Raises
+        ------
+        TypeError
+            If it is no monitor.
+        ValueError
+            If there is none.
+        """
+        monitors = monitor if isinstance(monitor, dict) else {name: monitor}
+        if not monitors:
+            raise ValueError("There is no monitor to draw: the dict is empty.")
+        for one in monitors.values():
+            if not isinstance(one, CalibrationMonitor):
+                raise TypeError(f"monitor must be a CalibrationMonitor, or a dict of such, found {one!r}.")
+        return cls(monitors).plot(ax, **plot_options)
+
+    def plot(
+        self, ax=None, *, legend=True, line_kw=None, threshold_kw=None, alarm_kw=None, change_kw=None, legend_kw=None
+    ):
+        """Draw what the monitors have seen so far.
+
+        Parameters
+        ----------
+        ax : Axes or array of Axes, default=None
+            Where to draw; None makes a figure.
+        legend : bool, default=True
+            Whether the lines are explained.
+        line_kw, threshold_kw, alarm_kw, change_kw, legend_kw : dict, default=None
+            Keywords of the artists (`Axes.plot`, `Axes.axhline`, `Axes.plot`, `Axes.axvline` and `legend`) that
+            replace ours.
+
+        Returns
+        -------
+        display : MonitorDisplay
+            Itself, with the artists as attributes.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If a monitor has not seen any row.
+        """
+        histories = {name: monitor.history_ for name, monitor in self.monitors.items()}
+        n_panels = len(histories)
+        frame = pair_frame(ax, 1) if n_panels == 1 else frame_of_panels(ax, n_panels)
+        self.lines_, self.threshold_lines_, self.alarms_, self.change_lines_ = [], [], [], []
+        for panel, (name, history) in zip(frame.axes, histories.items(), strict=True):
+            monitor = self.monitors[name]
+            self._draw_evidence(panel, monitor, history, line_kw, threshold_kw)
+            self._draw_alarm(panel, monitor, alarm_kw, change_kw)
+        self._name_axes(frame, histories)
+        keys = {}
+        for artist in [*self.threshold_lines_[:1], *self.alarms_[:1], *self.change_lines_[:1]] if legend else ():
+            keys[artist.get_label()] = artist
+        caption = _captions(*next(iter(self.monitors.items()))) if n_panels == 1 else None
+        guard = [line.get_xydata() for line in self.lines_[:1]]
+        options = {"guard": guard, "with_curves": n_panels == 1, "legend_kw": canonical_keywords(legend_kw)}
+        self.legend_ = add_words(frame, keys, caption=caption, **options)
+        drop_long_labels(frame)
+        self.figure_ = frame.figure
+        self.ax_ = frame.axes if n_panels > 1 else frame.axes[0]
+        return self
+
+    def _draw_evidence(self, ax, monitor, history, line_kw, threshold_kw):
+        first = 1.0 if monitor.average_run_length is None else history.e_value[0]
+        rows, evidence = np.append(0, history.n_rows), np.append(first, history.e_value)
+        keywords = {"color": colors(1)[0], "linewidth": 1.6, "gid": CURVE, "label": "e-value"}
+        self.lines_ += ax.plot(rows, np.maximum(evidence, 1e-12), **{**keywords, **canonical_keywords(line_kw)})
+        keywords = {"color": neutral(0.75), "linewidth": 1, "linestyle": (0, (4, 2)), "label": "alarm above this line"}
+        line = ax.axhline(monitor.threshold_, **{**keywords, **canonical_keywords(threshold_kw)})
+        self.threshold_lines_.append(line)
+        ax.set_yscale("log")
+        # The threshold is always seen; evidence far beyond it, or far below 1, leaves the axes.
+        top = max(3 * min(evidence.max(), 1e4 * monitor.threshold_), 3 * monitor.threshold_)
+        ax.set_ylim(min(max(evidence.min(), 1e-3), 1.0) / 2, top)
+
+    def _draw_alarm(self, ax, monitor, alarm_kw, change_kw):
+        if not monitor.alarm_:
+            return
+        color = colors(2)[1]
+        keywords = {"color": color, "marker": "o", "markersize": 7, "linestyle": "none", "zorder": 4, "label": "alarm"}
+        at = [monitor.alarm_row_], [monitor.threshold_]
+        self.alarms_ += ax.plot(*at, **{**keywords, **canonical_keywords(alarm_kw)})
+        keywords = {"color": color, "linewidth": 1, "linestyle": (0, (1, 1.5)), "label": "likely start of the change"}
+        self.change_lines_.append(ax.axvline(monitor.change_row_, **{**keywords, **canonical_keywords(change_kw)}))
+
+    def _name_axes(self, frame, histories):
+        from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+        size_text(frame)
+        last_row = (len(histories) - 1) // frame.n_columns
+        for i, (panel, name) in enumerate(zip(frame.axes, histories, strict=True)):
+            panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+            panel.yaxis.set_major_locator(LogLocator(numticks=5))
+            panel.yaxis.set_minor_locator(NullLocator())
+            panel.set_xlabel("Rows" if i // frame.n_columns == last_row else "", size=frame.size)
+            panel.set_ylabel("e-value" if i % frame.n_columns == 0 else "", size=frame.size)
+            if len(histories) > 1:
+                panel.set_title(matplotlib_text(str(name)), fontsize=0.9 * frame.size, loc="left")
+
+
+def _captions(name, monitor):
+    """Return what is written about a single monitor, in words for more and less room."""
+    size = f"{format_count(monitor.n_rows_)} rows"
+    first = size if name is None else f"{matplotlib_text(str(name))}, {size}"
+    found = "no alarm"
+    if monitor.alarm_:
+        found = f"alarm at row {format_count(monitor.alarm_row_)}, change at row {format_count(monitor.change_row_)}"
+    return [f"{first}\n{found}", f"{first}\n{found.split(',')[0] if monitor.alarm_ else found}"]
