@@ -56,7 +56,10 @@ def main(argv=None):
         if re.search(options.only, promise.name)
     ]
     runs = _QUICK_RUNS if options.quick else options.runs
-    rows = Parallel(n_jobs=options.n_jobs)(delayed(measure)(*job, runs) for job in jobs)
+    rows = []
+    for row in Parallel(n_jobs=options.n_jobs, return_as="generator")(delayed(measure)(*job, runs) for job in jobs):
+        rows.append(row)
+        print(f"{len(rows)} of {len(jobs)}: {_line(row)}", file=sys.stderr, flush=True)
     if options.json:
         json.dump([asdict(row) for row in rows], sys.stdout, indent=1)
         print()
@@ -87,10 +90,12 @@ def print_tables(rows):
         if some:
             print(f"\n| {title} | data | promised | measured | s.e. | |\n|---|---|---|---|---|---|")
         for row in some:
-            print(
-                f"| {row.promise} | {row.shape} | {row.promised:.2f} | {row.measured:.3f} | {row.standard_error:.3f} "
-                f"| {row.verdict} |"
-            )
+            print(_line(row))
+
+
+def _line(row):
+    numbers = f"{row.promised:.2f} | {row.measured:.3f} | {row.standard_error:.3f}"
+    return f"| {row.promise} | {row.shape} | {numbers} | {row.verdict} |"
 
 
 if __name__ == "__main__":

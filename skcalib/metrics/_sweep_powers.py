@@ -1,5 +1,7 @@
 """The sweep's error of many draws of the labels at once: the cuts of each number of bins are the same for all."""
 
+from functools import cached_property
+
 import numpy as np
 
 from skcalib.binning._distinct_scores import DistinctScores
@@ -9,7 +11,8 @@ from skcalib.binning._sweep import sweep
 __all__ = ["SweepPower"]
 
 _TOGETHER = 64  # bins up to which all draws are swept together; few go on, unless the labels are nearly separable
-_TIED = 1e-12  # frequencies that differ by rounding
+_TIED, _ROUNDING = 1e-12, 1e-6  # differences of frequencies, and of sums of events, that are rounding
+_FIRST_FEW = 64
 
 
 class SweepPower:
@@ -35,16 +38,17 @@ class SweepPower:
 
     def power(self, frequency):
         """Map event frequencies (draws, m) to powers (draws,)."""
-        positives = _whole(np.pad(np.cumsum(self.weight * frequency, axis=1), ((0, 0), (1, 0))))
+        positives = np.zeros((len(frequency), len(self.scores) + 1))
+        np.cumsum(frequency * self.weight, axis=1, out=positives[:, 1:])
+        if np.abs(positives[0] - np.rint(positives[0])).max() < _ROUNDING:
+            np.rint(positives, out=positives)  # counts, free of rounding
         powers = np.empty(len(frequency))
-        rising = np.all(np.diff(frequency, axis=1) >= -_TIED, axis=1)
+        rising = _rises(frequency)
         powers[rising] = self._binned(positives[rising], self.cuts.finest()[1])
         left, before = np.flatnonzero(~rising), np.array([0, len(self.scores)])
-        limit = min(len(self.scores), _TOGETHER)
-        for n_bins in range(2, limit + 1):
-            below = np.unique(self.cuts.below(n_bins, np.arange(n_bins + 1)))
-            sums = np.diff(positives[left][:, below], axis=1) / np.diff(self.table.weight[below])
-            falling = np.any(np.diff(sums, axis=1) < -_TIED, axis=1)
+        for below in self.partitions:
+            sums = np.diff(positives[np.ix_(left, below)], axis=1) / np.diff(self.table.weight[below])
+            falling = np.any(sums[:, 1:] < sums[:, :-1] - _TIED, axis=1)
             powers[left[falling]] = self._binned(positives[left[falling]], before)
             left, before = left[~falling], below
             if not len(left):
@@ -53,6 +57,12 @@ class SweepPower:
             cuts = self.make_cuts(self.table._replace(positives=positives[draw]))
             powers[draw] = self._binned(positives[draw : draw + 1], sweep(cuts)[1])[0]
         return powers
+
+    @cached_property
+    def partitions(self):
+        """How many scores lie below each cut of 2, 3, ... bins."""
+        n_bins = range(2, min(len(self.scores), _TOGETHER) + 1)
+        return [np.unique(self.cuts.below(count, np.arange(count + 1))) for count in n_bins]
 
     def _binned(self, positives, below):
         below = np.unique(below)
@@ -70,7 +80,8 @@ class SweepPower:
         return self
 
 
-def _whole(sums):
-    """Return sums of events, free of rounding where they are counts."""
-    whole = np.rint(sums)
-    return whole if np.abs(sums - whole).max() < 1e-6 else sums
+def _rises(frequency):
+    """Return which draws have frequencies that never fall; most show it within a few scores."""
+    rising = np.all(np.diff(frequency[:, :_FIRST_FEW], axis=1) >= -_TIED, axis=1)
+    rising[rising] = np.all(np.diff(frequency[rising], axis=1) >= -_TIED, axis=1)
+    return rising
