@@ -20,11 +20,16 @@ from skcalib.metrics import (
     groupwise_calibration_error,
     kde_calibration_error,
     kolmogorov_smirnov_calibration_error,
+    kuiper_calibration_error,
     maximum_calibration_error,
     neighborhood_calibration_error,
     smooth_calibration_error,
     sweep_calibration_error,
 )
+from skcalib.metrics._bin_free_powers import CumulativePower, KernelPower, NeighborhoodPower, SmoothPower
+from skcalib.metrics._count_draws import CountDraws
+from skcalib.metrics._inversion import Cells
+from skcalib.metrics._sweep_powers import SweepPower
 
 METRICS = {
     "l2": calibration_error,
@@ -38,6 +43,7 @@ METRICS = {
     "sweep of equal width": partial(sweep_calibration_error, base=EqualWidth(), norm=2),
     "KDE": kde_calibration_error,
     "KS": kolmogorov_smirnov_calibration_error,
+    "Kuiper": kuiper_calibration_error,
     "neighborhood": neighborhood_calibration_error,
     "smooth": smooth_calibration_error,
     "by class": groupwise_calibration_error,
@@ -55,7 +61,7 @@ def sample(n=400, power=1.6, seed=0):
 @every_metric
 def test_every_metric(metric):
     labels, scores = sample()
-    options = {"metric": metric, "n_resamples": 200, "random_state": 0}
+    options = {"metric": metric, "n_resamples": 99, "random_state": 0}
     found = calibration_error_interval(labels, scores, **options)
     assert found.estimate == metric(labels, scores)
     assert 0 <= found.low < found.high < 0.5
@@ -68,11 +74,11 @@ def test_every_metric(metric):
 @every_metric
 def test_clusters_widen(metric):
     # Clusters of ten identical rows: as if there were a tenth of the rows, about sqrt(10) times as wide.
-    labels, scores = (np.repeat(part, 10) for part in sample(200, power=3))
+    labels, scores = (np.repeat(part, 10) for part in sample(60, power=3))
     metric = metric if "groups" not in getattr(metric, "keywords", {}) else groupwise_calibration_error
-    options = {"metric": metric, "n_resamples": 200, "random_state": 0}
+    options = {"metric": metric, "n_resamples": 99, "random_state": 0}
     rows = calibration_error_interval(labels, scores, **options)
-    clusters = calibration_error_interval(labels, scores, clusters=np.repeat(np.arange(200), 10), **options)
+    clusters = calibration_error_interval(labels, scores, clusters=np.repeat(np.arange(60), 10), **options)
     assert clusters.estimate == rows.estimate
     assert clusters.high - clusters.low > 1.5 * (rows.high - rows.low)
 
@@ -101,7 +107,7 @@ def test_no_event_is_not_a_point():
     assert found.high == pytest.approx(1 - 0.05 ** (1 / 500) - 0.002, rel=0.05)
 
 
-def plain_interval(labels, scores, edges, norm, n_draws, rng):
+def plain_interval(labels, scores, edges, n_draws, rng):
     """Invert the test in plain loops: rows drawn one by one, a fine grid of c, the observed direction only."""
     bins = np.searchsorted(edges[1:-1], scores, side="left")
     n_bins = len(edges) - 1
@@ -119,7 +125,7 @@ def plain_interval(labels, scores, edges, norm, n_draws, rng):
     uniform = rng.random((n_draws, len(scores)))
     observed = power(frequencies(labels))
     values = {}
-    for c in np.linspace(0, 2, 81):
+    for c in np.linspace(0, 2, 41):
         probability = np.clip(scores + c * deviation[bins], 0, 1)
         drawn = np.array([power(frequencies(row < probability)) for row in uniform])
         truth = math.sqrt(count @ (frequencies(probability) - mean_score) ** 2 / len(scores))
@@ -134,9 +140,9 @@ def plain_interval(labels, scores, edges, norm, n_draws, rng):
 def test_search_equals_a_plain_grid(power):
     labels, scores = sample(300, power)
     edges = EqualMass(6).bin_edges(scores)
-    expected = plain_interval(labels, scores, edges, 2, 2000, np.random.default_rng(1))
+    expected = plain_interval(labels, scores, edges, 600, np.random.default_rng(1))
     found = calibration_error_interval(labels, scores, binning=FixedEdges(edges), n_resamples=4000, random_state=0)
-    assert found[1:] == pytest.approx(expected, abs=0.08 * (expected[1] - expected[0]))
+    assert found[1:] == pytest.approx(expected, abs=0.12 * (expected[1] - expected[0]))
 
 
 def test_limits_of_the_square_are_squares():
@@ -161,10 +167,10 @@ def test_levels_are_nested():
 def test_weights_are_repetitions(metric):
     labels, scores = sample(300)
     weights = np.random.default_rng(1).integers(0, 4, 300)
-    options = {"metric": metric, "n_resamples": 2000, "random_state": 0}
+    options = {"metric": metric, "n_resamples": 2000 if metric is calibration_error else 400, "random_state": 0}
     weighted = calibration_error_interval(labels, scores, sample_weight=weights, **options)
     repeated = calibration_error_interval(np.repeat(labels, weights), np.repeat(scores, weights), **options)
-    assert weighted == pytest.approx(repeated, abs=0.04 * (repeated.high - repeated.low))
+    assert weighted == pytest.approx(repeated, abs=0.1 * (repeated.high - repeated.low))
 
 
 @pytest.mark.parametrize("options", [{}, {"multiclass": "marginal"}, {"multiclass": "marginal", "norm": 1}])
@@ -173,7 +179,7 @@ def test_many_classes(metric, options):
     rng = np.random.default_rng(2)
     proba = rng.dirichlet(np.ones(3), 300)
     labels = np.array(["a", "b", "c"])[[rng.choice(3, p=row**2 / (row**2).sum()) for row in proba]]
-    options = {"metric": metric, "n_resamples": 300, "random_state": 0, **options}
+    options = {"metric": metric, "n_resamples": 60, "random_state": 0, **options}
     found = calibration_error_interval(labels, proba, **options)
     assert 0 < found.low < found.estimate < found.high
     clusters = calibration_error_interval(labels, proba, clusters=np.arange(300) // 3, **options)
@@ -201,12 +207,12 @@ def test_classes_that_do_not_sum_to_one_are_drawn_by_themselves():
 @pytest.mark.parametrize("name", ["l2", "ECE", "sweep", "KS", "smooth"])
 def test_zero_is_excluded_where_the_test_rejects(name):
     agree = 0
-    for seed in range(40):
-        labels, scores = sample(200, power=1.2, seed=seed)
-        low = calibration_error_interval(labels, scores, metric=METRICS[name], n_resamples=199, random_state=seed).low
-        pvalue = calibration_test(labels, scores, metric=METRICS[name], n_resamples=199, random_state=seed).pvalue
-        agree += (low > 0) == (pvalue < 0.05)
-    assert agree >= 39
+    for seed in range(15):
+        labels, scores = sample(100, power=1.3, seed=seed)
+        options = {"metric": METRICS[name], "n_resamples": 99, "random_state": seed}
+        low = calibration_error_interval(labels, scores, **options).low
+        agree += (low > 0) == (calibration_test(labels, scores, **options).pvalue < 0.05)
+    assert agree == 15
 
 
 def test_few_draws_are_honest():
@@ -256,9 +262,9 @@ def test_ten_thousand_rows_are_quick():
     # 60 ms on a free machine; the cost does not grow with the rows beyond that of the error.
     labels, scores = sample(10_000)
     calibration_error_interval(labels, scores, random_state=0)
-    start = time.perf_counter()
+    start = time.process_time()
     calibration_error_interval(labels, scores, random_state=0)
-    assert time.perf_counter() - start < 0.2
+    assert time.process_time() - start < 0.2
 
 
 def test_bad_input():
@@ -286,11 +292,34 @@ def test_bad_input():
         calibration_error_interval([1], [0.25], labels=[0, 1])
 
 
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize(
+    ("power", "metric"),
+    [
+        (SweepPower, sweep_calibration_error),
+        (partial(SweepPower, base=EqualWidth()), partial(sweep_calibration_error, base=EqualWidth())),
+        (CumulativePower, kolmogorov_smirnov_calibration_error),
+        (partial(CumulativePower, two_sided=True), kuiper_calibration_error),
+        (NeighborhoodPower, neighborhood_calibration_error),
+        (KernelPower, kde_calibration_error),
+        (SmoothPower, smooth_calibration_error),
+    ],
+)
+def test_many_draws_at_once_equal_the_metric(power, metric, tied):
+    # Among the draws are labels that rise from score to score, and nearly separable ones: many bins for the sweep.
+    rng = np.random.default_rng(5)
+    scores = np.sort(rng.integers(1, 60, 150) / 60 if tied else rng.random(150))
+    draws = [rng.random(150) < scores**0.7 for _ in range(5)]
+    draws += [scores > 0.4, (scores > 0.4) ^ (np.arange(150) % 149 == 70)]
+    distinct, inverse, weight = np.unique(scores, return_inverse=True, return_counts=True)
+    frequency = np.array([np.bincount(inverse, labels) / weight for labels in draws])
+    expected = [metric(labels, scores) for labels in draws]
+    tolerance = {KernelPower: 2e-3, SmoothPower: 2e-3}.get(power, 1e-12)
+    assert power(weight, distinct).power(frequency) == pytest.approx(expected, abs=tolerance)
+
+
 def test_counts_have_the_moments_of_rows():
     # Rows drawn from their own scores: mean sum s, variance sum s (1 - s), also where scores vary within a bin.
-    from skcalib.metrics._count_draws import CountDraws
-    from skcalib.metrics._inversion import Cells
-
     score, ratio, n = np.array([0.5, 0.02, 0.97, 0.4]), np.array([0.3, 0.1, 0.0, 0.5]), np.array([200.0, 40, 300, 7])
     draws = CountDraws(Cells(n, score, score, ratio), 20_000, np.random.RandomState(0))
     counts = np.concatenate(list(draws(score))) * n

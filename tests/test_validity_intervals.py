@@ -1,7 +1,7 @@
 """Monte Carlo of intervals by test inversion and of tests with clusters: they cover, and keep their level.
 
-`benchmarks/levels` simulates more shapes of data. Frequencies of R runs at level p scatter by sqrt(p (1 - p) / R): 1.9 %
-for coverage at .9 in 250 runs.
+`benchmarks/levels` simulates more shapes of data. Frequencies of R runs at level p scatter by sqrt(p (1 - p) / R),
+which is 1.9 % for coverage at .9 in 250 runs.
 """
 
 from functools import partial
