@@ -125,7 +125,7 @@ def plain_interval(labels, scores, edges, n_draws, rng):
     uniform = rng.random((n_draws, len(scores)))
     observed = power(frequencies(labels))
     values = {}
-    for c in np.linspace(0, 2, 41):
+    for c in np.linspace(0, 2, 81):
         probability = np.clip(scores + c * deviation[bins], 0, 1)
         drawn = np.array([power(frequencies(row < probability)) for row in uniform])
         truth = math.sqrt(count @ (frequencies(probability) - mean_score) ** 2 / len(scores))
@@ -140,9 +140,9 @@ def plain_interval(labels, scores, edges, n_draws, rng):
 def test_search_equals_a_plain_grid(power):
     labels, scores = sample(300, power)
     edges = EqualMass(6).bin_edges(scores)
-    expected = plain_interval(labels, scores, edges, 600, np.random.default_rng(1))
+    expected = plain_interval(labels, scores, edges, 500, np.random.default_rng(1))
     found = calibration_error_interval(labels, scores, binning=FixedEdges(edges), n_resamples=4000, random_state=0)
-    assert found[1:] == pytest.approx(expected, abs=0.12 * (expected[1] - expected[0]))
+    assert found[1:] == pytest.approx(expected, abs=0.15 * (expected[1] - expected[0]))
 
 
 def test_limits_of_the_square_are_squares():

@@ -8,6 +8,7 @@ from scipy.special import betainc, ndtri
 __all__ = ["CountDraws", "block_sizes"]
 
 _BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
+_FEWEST_DRAWS, _LARGEST_BLOCK = 64, 1 << 22  # draws at a time where the cells are many, and their counts
 _KEPT = 1 << 23  # counts whose random numbers are kept in memory
 _MANY = 12  # expected events and non-events from which on a count is a rounded normal deviate
 
@@ -86,7 +87,8 @@ def _uniform(seed, k, shape):
 
 
 def block_sizes(n_draws, n_cells):
-    size = max(1, _BLOCK // n_cells)
+    """Return the numbers of draws that are made at a time."""
+    size = max(1, _BLOCK // n_cells, min(_FEWEST_DRAWS, _LARGEST_BLOCK // n_cells))
     return [min(size, n_draws - start) for start in range(0, n_draws, size)]
 
 

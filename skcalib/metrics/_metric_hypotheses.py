@@ -26,7 +26,7 @@ from skcalib.metrics._sweep_powers import SweepPower
 __all__ = ["Resampling", "has_hypotheses", "is_calibration_error", "metric_hypotheses"]
 
 _MOST_CLASSES = 30  # whose dependence is drawn
-_MOST_COUNTS = 1 << 24  # of cells and draws that depend on each other, in memory at a time
+_MOST_COUNTS = 1 << 24  # of cells and draws up to which the dependence between classes is drawn
 _FEWEST_CELLS = 64
 
 _BIN_FREE = {
@@ -127,8 +127,9 @@ def _binned(error, data, resampling):
     def root(power):
         return power if error.squared or error.groups is not None else error_root(power, error.norm)
 
+    n_cells = sum(np.count_nonzero(part.statistics.weight) for part in parts)
     draws = None
-    if dependent:
+    if dependent and (cluster is not None or resampling.n_draws * n_cells <= _MOST_COUNTS):
         cell_of = partial(_binned_cells, parts)
         tasks = [part.task for part in parts]
         draws = partial(_dependent_draws, tasks, cell_of, classes.n_tasks, resampling._replace(cluster=cluster))
