@@ -10,6 +10,7 @@ import skcalib
 from skcalib.export import to_sql, to_sql_table
 
 duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
+pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
 every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
 EXTREME = np.array([0, 5e-324, 1e-300, 2.0**-53, 1e-15, 0.1, 0.25, 0.5, np.nextafter(0.5, 1), 0.75, 1 - 2.0**-53, 1])
 NOT_SCORES = [None, np.nan, -1e-300, -0.5, np.nextafter(1, 2), 2.0, np.inf, -np.inf]
@@ -17,13 +18,12 @@ NOT_SCORES = [None, np.nan, -1e-300, -0.5, np.nextafter(1, 2), 2.0, np.inf, -np.
 
 def run(expressions, columns):
     """Return what DuckDB makes of expressions of columns (a dict): float64 (n, number of expressions), NaN for NULL."""
+    given = {name: pyarrow.array(list(values)) for name, (_, values) in columns.items()}
+    n_rows = len(next(iter(given.values())))
     connection = duckdb.connect()
-    names = ", ".join(f'"{name}" {kind}' for name, (kind, _) in columns.items())
-    connection.execute(f'CREATE TABLE t ("row" INTEGER, {names})')
-    rows = list(zip(*(values for _, values in columns.values()), strict=True))
-    connection.executemany(
-        f"INSERT INTO t VALUES ({', '.join('?' * (len(columns) + 1))})", [(i, *row) for i, row in enumerate(rows)]
-    )
+    connection.register("given", pyarrow.table({"row": range(n_rows), **given}))
+    casts = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, (kind, _) in columns.items())
+    connection.execute(f'CREATE TABLE t AS SELECT "row", {casts} FROM given')
     listed = ", ".join(f"{text} AS c{i}" for i, text in enumerate(expressions))
     relation = connection.sql(f'SELECT {listed} FROM t ORDER BY "row"')
     assert set(map(str, relation.types)) == {"DOUBLE"}
@@ -83,9 +83,15 @@ def test_log_odds(recalibrator):
     assert np.isnan(found[len(new) :]).all()
 
 
-@every_recalibrator
-@pytest.mark.parametrize("input", ["probability", "logit"])
-@pytest.mark.parametrize("n_classes", [2, 3])
+SMOOTH = [skcalib.PlattScaling(), skcalib.MatrixScaling(), skcalib.TemperatureScaling(), skcalib.HistogramBinning(3)]
+
+
+@pytest.mark.parametrize(
+    ("recalibrator", "input", "n_classes"),
+    [(one, "probability", n) for one in RECALIBRATORS for n in (2, 3)]
+    + [(one, "logit", n) for one in SMOOTH for n in (2, 3)],
+    ids=str,
+)
 def test_one_column_a_class(recalibrator, input, n_classes):
     logits, y = _many_class_rows(n_classes=n_classes)
     scores = softmax(logits, axis=1) if input == "probability" else logits
