@@ -24,6 +24,7 @@ from skcalib.metrics import (
 )
 
 pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
 from skcalib.engines import PredictionTable  # noqa: E402
 
 pytestmark = [

@@ -28,6 +28,8 @@ from skcalib import (
 from skcalib.binning import EqualWidth, UniqueScores
 
 pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
+pytest.importorskip("duckdb")
 from skcalib.engines import PredictionTable  # noqa: E402
 
 pytestmark = [
