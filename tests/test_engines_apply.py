@@ -178,7 +178,7 @@ def test_what_cannot_be_applied_is_refused_by_name():
     with pytest.raises(ValueError, match=r"UniformMassBinning\(randomize=True\)"):
         table.apply(UniformMassBinning(4, randomize=True, random_state=0).fit(scores, y), output="q")
     with pytest.raises(ValueError, match="PlattScaling needs input='probability', found 'logit'"):
-        table.apply(PlattScaling(input="logit").fit(scores, y), output="q")
+        table.apply(PlattScaling(input="logit").fit(9 * scores - 4, y), output="q")
     three = PlattScaling().fit(np.tile([0.2, 0.3, 0.5], (30, 1)), np.arange(30) % 3)
     with pytest.raises(ValueError, match="two classes, but PlattScaling was fitted to 3"):
         table.apply(three, output="q")
