@@ -24,7 +24,7 @@ def test_swapped_arguments(metric):
         metric(SCORES, Y)
 
 
-@pytest.mark.parametrize("y_proba", [PREDICTED, PREDICTED.astype(bool), PREDICTED.astype(float), PREDICTED.tolist()])
+@pytest.mark.parametrize("y_proba", [PREDICTED, PREDICTED.astype(bool), PREDICTED.tolist(), Y])
 def test_labels_for_probabilities(y_proba):
     for metric in (calibration_error, expected_calibration_error, brier_decomposition, reliability_curve):
         with pytest.warns(UserWarning, match=r"exactly 0 or 1 in every row.*predict_proba"):
@@ -35,9 +35,10 @@ def test_labels_for_probabilities(y_proba):
     "y_proba",
     [
         SCORES,
+        PREDICTED.astype(float),  # a tree, or a recalibrator with pure bins, predicts them
         np.append(PREDICTED[:-1], 0.5),  # one score in between
         np.zeros(50),
-        np.column_stack((1 - PREDICTED, PREDICTED)),  # a tree may be sure of every row
+        np.column_stack((1 - PREDICTED, PREDICTED)),
     ],
 )
 def test_no_hint_at_labels(y_proba):
@@ -46,10 +47,6 @@ def test_no_hint_at_labels(y_proba):
 
 def test_few_rows_are_no_sign():
     assert expected_calibration_error([0, 1, 1], [0, 1, 0]) == pytest.approx(1 / 3)
-
-
-def test_sure_and_right_is_no_sign():
-    assert expected_calibration_error(PREDICTED, PREDICTED) == 0
 
 
 def test_different_indices():

@@ -22,13 +22,16 @@ def refuse_swapped(y_true, scores):
             )
 
 
-def hint_at_labels(scores, events):
-    """Warn where scores (n,) are 0 or 1 in every row, both occur, and some are wrong: sure forecasts cannot be."""
-    if len(scores) >= _FEW_ROWS and _only_zero_and_one(scores):
-        if scores.min() < scores.max() and np.any(scores != events):
+def hint_at_labels(y_proba, scores):
+    """Warn where scores (n,) are 0 or 1 in every row, both occur, and they came as integers or booleans.
+
+    Fractions of exactly 0 and 1 are no sign: a tree, and a recalibrator with pure bins, predict them.
+    """
+    if len(scores) >= _FEW_ROWS and _only_zero_and_one(scores) and scores.min() < scores.max():
+        if np.asarray(y_proba).dtype.kind in "biu":
             _warn(
-                "y_proba is exactly 0 or 1 in every row and wrong in some, as predicted labels are. A metric of "
-                "calibration is for probabilities: pass predict_proba(X)[:, 1] if these are labels."
+                "y_proba is exactly 0 or 1 in every row, as predicted labels are. A metric of calibration is for "
+                "probabilities: pass predict_proba(X)[:, 1] if these are labels."
             )
 
 

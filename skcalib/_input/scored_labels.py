@@ -76,7 +76,7 @@ def check_scored_labels(
             codes = codes.astype(np.intp)
         else:
             if scores.shape[1] == 1:
-                hint_at_labels(scores[:, 0], codes)
+                hint_at_labels(y_proba, scores[:, 0])
             scores, top = scores[:, column], (None, None)
     else:
         if pos_label is not None:
