@@ -134,6 +134,14 @@ def test_many_classes():
     assert fitted.get_feature_names_out().tolist() == [f"multicalibratedrecalibrator_{label}" for label in "abc"]
 
 
+def test_integers_from_zero_are_column_numbers_where_a_class_is_missing():
+    X, y = _many(400)
+    present = y < 2
+    fitted = MulticalibratedRecalibrator(features=3, **QUICK).fit(X[present], y[present])
+    assert fitted.classes_.tolist() == [0, 1, 2]
+    assert fitted.predict_proba(X).shape == (400, 3)
+
+
 def test_every_way_to_name_features_gives_the_same():
     pandas = pytest.importorskip("pandas")
     X, y = _shifted(600)

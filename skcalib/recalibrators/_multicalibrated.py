@@ -178,7 +178,9 @@ class MulticalibratedRecalibrator(DefaultObjects, ClassifierMixin, TransformerMi
         scores, table = self._scores_and_table(X, reset=True)
         y = check_targets(y, len(scores))
         weight = check_sample_weight(sample_weight, len(scores))
-        self.classes_, codes = encode_labels(y, scores.shape[1], self.classes, name="y", classes_name="classes")
+        self.classes_, codes = encode_labels(
+            y, scores.shape[1], self.classes, name="y", classes_name="classes", column_numbers=True
+        )
         self._columns = FeatureColumns()
         features = self._checked(self._columns.fit_transform(table, "features"), len(scores))
         scores, features, codes, weight = drop_zero_weight(weight, scores, features, codes)
