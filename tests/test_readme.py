@@ -1,6 +1,7 @@
 """What the README and the how-to pages show does run."""
 
 import re
+import shutil
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -34,16 +35,20 @@ def test_readme_starts_with_two_commands(readme):
     assert "-m pytest" in blocks[1]
 
 
-def test_readme_snippet_runs_and_chooses_bins(readme):
-    snippet, after_fit = re.findall(r"```python\n(.*?)```", readme, flags=re.S)
+def test_readme_snippets_run_and_choose_bins(readme):
+    first, search_bins, after_fit = re.findall(r"```python\n(.*?)```", readme, flags=re.S)
     namespace = {}
-    exec(snippet, namespace)
-    search, X, y = namespace["search"], namespace["X"], namespace["y"]
+    exec(
+        first.replace("RandomForestClassifier(", "RandomForestClassifier(n_estimators=25, "), namespace
+    )  # a smaller one
+    X, y = namespace["X"], namespace["y"]
+    exec(search_bins.replace("RandomForestClassifier(", "RandomForestClassifier(n_estimators=10, "), namespace)
+    search = namespace["search"]
     assert len(search.cv_results_["params"]) == 6
     np.testing.assert_allclose(search.predict_proba(X).sum(axis=1), 1)
-    model = search.best_estimator_[0].estimator_
+    shutil.rmtree(search.estimator.memory)
     namespace |= {
-        "fitted_model": model,
+        "fitted_model": search.best_estimator_[0].estimator_,
         "X_calibration": X[::2],
         "y_calibration": y[::2],
         "X_test": X[1::2],
