@@ -378,6 +378,8 @@ def test_top_label_and_marginal_problems(engine):
         assert_same(table.bin_statistics(binning), expected(binning, scores.max(axis=1), right, weight))
     wanted = calibration_error(labels.astype(str), scores, norm=1, binning=EqualMass(5), sample_weight=weight)
     assert calibration_error(table.bin_statistics(EqualMass(5)), norm=1) == pytest.approx(wanted, rel=1e-9)
+    result = table.apply(HistogramBinning(2).fit(scores.max(axis=1), right), output="q")
+    assert nw_names(result) == ["a", "b", "c", "y", "w", "q"]
     tables = PredictionTable.marginal(data, on_invalid="drop", **options)
     assert list(tables) == ["cat", "dog", "fish"]
     assert tables["fish"].invalid_rows() == {"missing": 1, "score": 0, "label": 1, "weight": 0}
@@ -386,6 +388,12 @@ def test_top_label_and_marginal_problems(engine):
     is_fish = np.array([columns["y"][row] == "fish" for row in whole])
     weights = np.array([columns["w"][row] for row in whole])
     assert_same(tables["fish"].bin_statistics(EqualMass(5)), expected(EqualMass(5), fish, is_fish, weights))
+
+
+def nw_names(table):
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(table).collect_schema().names()
 
 
 def test_class_columns_that_do_not_fit():

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skcalib.engines._columns import LARGEST
 from skcalib.engines._expressions import ColumnWriter
 from skcalib.engines._native import narwhals
 from skcalib.export._maps import calibration_map
@@ -44,13 +45,14 @@ def _predicted(columns, recalibrator, output):
         width = recalibrator.n_features_in_ if hasattr(recalibrator, "n_features_in_") else 1
         forecast[valid] = recalibrator.predict_proba(both if width == 2 else score[valid])[:, 1]
     series = nw.new_series(output, forecast, nw.Float64, backend=frame.implementation)
+    frame = frame.select(name for name in frame.columns if name != LARGEST)
     return frame.with_columns(series).with_columns(nw.when(~nw.col(output).is_nan()).then(nw.col(output)).alias(output))
 
 
 def _written(columns, recalibrator, output):
     """Return a lazy frame with the forecasts as expressions."""
     nw, frame = narwhals(), columns.frame.lazy()
-    names = frame.collect_schema().names()
+    names = [name for name in frame.collect_schema().names() if name != LARGEST]
     calibration = calibration_map(recalibrator, n_columns=1)
     group = nw.col(columns.by[0]) if len(columns.by) == 1 else None
     if calibration.group_key is not None and group is None:

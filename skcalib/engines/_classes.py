@@ -3,7 +3,7 @@
 from functools import reduce
 from operator import and_, or_
 
-from skcalib.engines._columns import PredictionColumns, check_names
+from skcalib.engines._columns import LARGEST, PredictionColumns, check_names
 from skcalib.engines._native import narwhals, wrapped
 
 __all__ = ["marginal_columns", "top_label_columns"]
@@ -19,7 +19,9 @@ def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
     frame, present = _checked(data, label, scores, classes, weight, by)
     columns = [nw.col(name).cast(nw.Float64) for name in scores]
     known = reduce(and_, (~column.is_null() & ~column.is_nan() for column in columns))
-    largest, total = nw.max_horizontal(*columns), reduce(lambda a, b: a + b, columns)
+    # A column of its own: otherwise engines make it again for each class, and Dask cannot compare it with others.
+    frame = frame.with_columns(nw.max_horizontal(*columns).alias(LARGEST))
+    largest, total = nw.col(LARGEST), reduce(lambda a, b: a + b, columns)
     is_valid = reduce(and_, ((column >= 0) & (column <= 1) for column in columns))
     schema = frame.collect_schema()
     is_single = any(schema[name] == nw.Float32 for name in scores)

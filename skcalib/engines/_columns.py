@@ -6,8 +6,9 @@ import numpy as np
 
 from skcalib.engines._native import fetched, hidden_nan, narwhals, wrapped
 
-__all__ = ["PredictionColumns", "check_names", "check_no_hidden_nan"]
+__all__ = ["LARGEST", "PredictionColumns", "check_names", "check_no_hidden_nan"]
 
+LARGEST = "skcalib_largest"  # the one column that a table may have beyond those of the user
 _REASONS = ("missing", "score", "label", "weight")
 _TYPES = ((bool | np.bool_, "is_boolean"), (str, "is_text"), (int | float | np.number, "is_numeric"))
 
