@@ -213,8 +213,8 @@ def recalibration_gain(
     >>> truth = rng.random(1000)
     >>> y_proba = truth**2 / (truth**2 + (1 - truth) ** 2)
     >>> gain = recalibration_gain(rng.random(1000) < truth, y_proba)
-    >>> gain.low > 0, round(gain.estimate, 2)
-    (True, 0.07)
+    >>> gain.low > 0, 0.05 < gain.estimate < 0.08
+    (True, True)
     """
     check_option(loss, "loss", tuple(LOSSES))
     level = check_confidence_level(confidence_level)

@@ -62,8 +62,8 @@ def to_sql(recalibrator, *, score="p", dialect="ansi"):
     >>> from skcalib import HistogramBinning
     >>> from skcalib.export import to_sql
     >>> to_sql(HistogramBinning(binning=2).fit([0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1]), dialect="duckdb")
-    'CASE WHEN CAST("p" AS DOUBLE)>=0e0 AND CAST("p" AS DOUBLE)<=1e0 THEN CASE WHEN CAST("p" AS DOUBLE)<=0.5e0
-    THEN 0.5e0 ELSE 1e0 END END'
+    'CASE WHEN CAST("p" AS DOUBLE)>=0e0 AND CAST("p" AS DOUBLE)<=1e0 THEN (CASE WHEN CAST("p" AS DOUBLE)<=0.5e0
+    THEN 0.5e0 ELSE 1e0 END) END'
     """
     dialect = dialect_named(dialect)
     columns = check_score_names(score)

@@ -98,11 +98,14 @@ def calibration_change(
 
     Parameters
     ----------
-    y_before, y_after : array-like of shape (n,), or BinStatistics
-        Labels of both samples. Two `BinStatistics` with equal edges take the place of the labels and probabilities;
-        they may also be given as the first two arguments.
-    y_proba_before, y_proba_after : array-like of shape (n,), (n, 2) or (n, K), default=None
-        Probabilities in [0, 1].
+    y_before : array-like of shape (n,), or BinStatistics
+        Labels of the first sample. Two `BinStatistics` with equal edges may be given as the first two arguments.
+    y_proba_before : array-like of shape (n,), (n, 2) or (n, K), default=None
+        Probabilities of the first sample, in [0, 1].
+    y_after : array-like of shape (n,), or BinStatistics, default=None
+        Labels of the second sample.
+    y_proba_after : array-like of shape (n,), (n, 2) or (n, K), default=None
+        Probabilities of the second sample.
     norm : float, default=2
         Norm of the error: see `skcalib.metrics.calibration_error`.
     binning : BaseBinning, int or None, default=None
