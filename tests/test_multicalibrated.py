@@ -71,6 +71,7 @@ def _by_hand(X, y, X_new, n_rounds, weight=None):
     return expit(new)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rounds_are_newton_steps_after_the_global_map(weighted):
     X, y = _shifted(800)
@@ -81,6 +82,7 @@ def test_rounds_are_newton_steps_after_the_global_map(weighted):
     np.testing.assert_allclose(fitted.predict_proba(X[:50])[:, 1], expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_gains_are_those_of_held_out_rows():
     X, y = _shifted(600)
     folds = [(np.arange(600) % 3 != k, np.arange(600) % 3 == k) for k in range(3)]

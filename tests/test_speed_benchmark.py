@@ -23,6 +23,8 @@ FIELDS = [
 # scikit-learn has the plugin curve only: its answer is another one by design.
 OTHER_ANSWER = {("equal-mass ECE, debiased", "scikit-learn")}
 
+pytestmark = pytest.mark.slow  # it times all jobs once
+
 
 def _command(*arguments):
     command = [sys.executable, "-m", "benchmarks.speed", *arguments]
