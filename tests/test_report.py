@@ -33,6 +33,7 @@ from skcalib.metrics import (
     calibration_test,
     expected_calibration_error,
 )
+from skcalib.monitoring import calibration_change
 
 needs_matplotlib = pytest.mark.skipif(
     find_spec("matplotlib") is None, reason="the page needs matplotlib (extra report)"
@@ -687,3 +688,55 @@ def test_the_index_that_pandas_wrote_is_a_column(tmp_path):
     pd.DataFrame({"p": [0.5, 0.25]}, index=pd.Index([1, 0], name="y")).to_parquet(tmp_path / "x.parquet")
     columns = read_columns(tmp_path / "x.parquet", ["y", "p"])
     assert (columns["y"].tolist(), columns["p"].tolist()) == ([1, 0], [0.5, 0.25])
+
+
+# --- over time ----------------------------------------------------------------------------------------------
+
+
+def _periods_file(path, n=900, changed=True):
+    rng = np.random.default_rng(0)
+    scores = rng.random(n)
+    month = np.repeat([1, 2, 3], n // 3)
+    y = rng.random(n) < np.where((month == 3) & changed, scores**2.5, scores)
+    dates = [f"2026-0{m}-{1 + k % 28:02d}" for k, m in enumerate(month)]
+    return _write(path, {"y": y.astype(int), "p": scores, "day": dates, "month": month})
+
+
+def test_periods_are_compared_with_the_first(tmp_path):
+    path = _periods_file(tmp_path / "x.csv")
+    for time, names in (("month", ["1", "2", "3"]), ("day", ["2026-01", "2026-02", "2026-03"])):
+        table = read_table(path, label="y", scores=["p"], time=time)
+        rows = _numbers(table)["models"][0]["periods"]
+        assert [row["period"] for row in rows] == names
+        assert rows[0]["change_pvalue"] is None
+        assert rows[1]["change_adjusted_pvalue"] > 0.05 > rows[2]["change_adjusted_pvalue"]
+    first, third = (np.array([m == k for m in np.repeat([1, 2, 3], 300)]) for k in (1, 3))
+    scores = table.scores["p"]
+    change = calibration_change(
+        table.y[first], scores[first], table.y[third], scores[third], binning=REPORT_BINNING, random_state=0
+    )
+    assert rows[2]["change_pvalue"] == change.pvalue
+    assert rows[2]["bias"] == pytest.approx(scores[third].mean() - table.y[third].mean())
+
+
+@needs_matplotlib
+def test_a_baseline_file_and_the_section_of_the_page(tmp_path, capsys):
+    new, old = _periods_file(tmp_path / "new.csv"), _periods_file(tmp_path / "old.csv", changed=False)
+    output = tmp_path / "out.html"
+    command = ["report", str(new), "--label", "y", "--score", "p", "--baseline", str(old), "-o", str(output)]
+    assert main(command) == 0
+    text = output.read_text(encoding="utf-8")
+    assert "old.csv" in text
+    assert "all rows" in text
+    assert main([*command, "--time", "month"]) == 0
+    assert "changed" in output.read_text(encoding="utf-8")
+
+
+def test_times_that_cannot_be_shown_are_refused(tmp_path):
+    rows = [(k % 2, 0.1 + 0.8 * (k % 2), k) for k in range(60)]
+    path = _csv(tmp_path / "x.csv", ["y", "p", "t"], rows)
+    with pytest.raises(ReportError, match="'t' has 60 different values"):
+        read_table(path, label="y", scores=["p"], time="t")
+    path = _csv(tmp_path / "x.csv", ["y", "p", "t"], [(0, 0.5, "a"), (1, 0.5, "")] * 10)
+    with pytest.raises(ReportError, match="column 't': row 1 has no time"):
+        read_table(path, label="y", scores=["p"], time="t")

@@ -29,6 +29,8 @@ def add_report_command(commands):
         help="column of the probability of the event; may be given several times, one a model",
     )
     parser.add_argument("--segment", metavar="COLUMN", help="column by which the rows are divided")
+    parser.add_argument("--time", metavar="COLUMN", help="column of periods or dates: calibration over time")
+    parser.add_argument("--baseline", metavar="FILE", help="earlier rows, of the same columns, to compare with")
     parser.add_argument("--weight", metavar="COLUMN", help="column of weights, which count as repeated rows")
     parser.add_argument("--positive", metavar="LABEL", help="the label that is the event (not needed for 0 and 1)")
     parser.add_argument("-o", "--output", metavar="FILE", help="where the page goes (default: report.html)")
@@ -70,9 +72,14 @@ def _report(arguments):
             segment=arguments.segment,
             weight=arguments.weight,
             positive=arguments.positive,
+            time=arguments.time,
         )
+        baseline = None
+        if arguments.baseline is not None:
+            given = {"label": arguments.label, "scores": names, "positive": arguments.positive}
+            baseline = read_table(arguments.baseline, **given)
         try:
-            numbers = report_numbers(table, seed=arguments.seed, step=step)
+            numbers = report_numbers(table, baseline=baseline, seed=arguments.seed, step=step)
         except ValueError as error:  # the columns are valid; a number of the report is not defined for them
             raise ReportError(" ".join(str(error).split())) from error
         if output is not None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from skcalib._bins.reductions import BinaryTask, binary_tasks
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._report._periods import period_rows
 from skcalib._report._recalibration import recalibration_gains
 from skcalib._report._sentences import SIGNIFICANCE_LEVEL, summary_sentence
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, given, log_losses, mean, mean_interval
@@ -30,7 +31,7 @@ _N_RESAMPLES = 999
 _BIN_COUNTS = (2, 3, 5, 10, 15, 20, 30, 50, 100)
 
 
-def report_numbers(table, *, seed, step):
+def report_numbers(table, *, seed, step, baseline=None):
     """Return all numbers of a report.
 
     Parameters
@@ -41,6 +42,8 @@ def report_numbers(table, *, seed, step):
         Seed of resamples and folds.
     step : callable
         Told what is done next, for a progress bar.
+    baseline : ReportTable, default=None
+        Earlier rows that the periods, or all rows, are compared with.
 
     Returns
     -------
@@ -57,6 +60,7 @@ def report_numbers(table, *, seed, step):
         model["bins"] = _bins(task)
         step(f"segments of {name}")
         model["segments"] = _segment_rows(task, table.segments, seed)
+        model["periods"] = _period_rows(task, table, baseline, name, seed)
         step(f"recalibrators of {name}")
         model["recalibrators"] = recalibration_gains(task, seed)
         if models:
@@ -73,6 +77,8 @@ def report_numbers(table, *, seed, step):
             "weighted": table.weight is not None,
             "event_frequency": mean(table.y, table.weight),
             "segment": table.segment_name,
+            "time": table.time_name,
+            "baseline": None if baseline is None else baseline.source,
             "confidence_level": CONFIDENCE_LEVEL,
             "models": models,
             "certificates": [] if table.weight is not None else _certificates(len(table.y)),
@@ -177,6 +183,17 @@ def _segment_rows(task, segments, seed):
         name = {"segment": str(table.group[i]), "n_rows": n_rows, "n_events": n_rows * float(table.event_frequency[i])}
         rows.append({**name, **row, "is_small": n_rows < SMALL_SEGMENT})
     return rows
+
+
+def _period_rows(task, table, baseline, name, seed):
+    """Return a row for each period; all rows are one period where a baseline and no time is given."""
+    if table.periods is None and baseline is None:
+        return []
+    periods, order = table.periods, table.period_order
+    if periods is None:
+        periods, order = np.full(len(task.scores), "all rows"), ["all rows"]
+    before = None if baseline is None else (baseline.y, baseline.scores[name])
+    return period_rows(task, periods, order, before, seed)
 
 
 def _certificates(n_rows):

@@ -53,6 +53,7 @@ def report_page(numbers, pictures):
         reliability=_figure(pictures["reliability"]),
         errors=_error_table(numbers["models"]),
         segments=_segment_section(numbers),
+        periods=_period_section(numbers),
         recalibrators=_recalibrator_section(numbers),
         certificates=_certificate_section(numbers, pictures.get("bin_count")),
         level=f"{100 * numbers['confidence_level']:g}",
@@ -186,6 +187,50 @@ def _bias_picture(row, widest):
         f'<line x1="{low:.1f}" y1="8" x2="{high:.1f}" y2="8" stroke="{color}" stroke-width="2"/>'
         f'<circle cx="{middle:.1f}" cy="8" r="3.5" fill="{color}"/></svg>'
     )
+
+
+def _period_section(numbers):
+    if numbers["time"] is None and numbers["baseline"] is None:
+        return "<p>No time column was given (<code>--time</code>), and no earlier file (<code>--baseline</code>).</p>"
+    against = "the first period" if numbers["baseline"] is None else escape(numbers["baseline"])
+    note = (
+        f"<p>Each period is compared with {against}. The p-value is that of \u201cthe calibration curve has not "
+        "changed\u201d, whatever the scores did. It takes the number of periods into account.</p>"
+    )
+    if numbers["weighted"]:
+        note = "<p>Rows with weights have no test of change.</p>"
+    return note + _per_model(numbers, _period_table)
+
+
+def _period_table(model):
+    rows = model["periods"]
+    widest = max(max(abs(row["bias_low"]), abs(row["bias_high"])) for row in rows)
+    lines = [
+        [
+            escape(row["period"]),
+            _bias_words({**row, "adjusted_pvalue": 1.0}),
+            _bias_picture({**row, "adjusted_pvalue": _or_one(row["change_adjusted_pvalue"])}, widest),
+            _change_words(row["change_adjusted_pvalue"]),
+            f"{row['n_rows']:,.6g}",
+            _percent(row["mean_score"]),
+            _percent(row["event_frequency"]),
+            _with_interval(_percent, row),
+        ]
+        for row in rows
+    ]
+    head = ["period", "bias", "", "change: adjusted p", "rows", "mean score", "event frequency", "error"]
+    return _table(f"Periods of {model['name']}", head, lines)
+
+
+def _or_one(pvalue):
+    return 1.0 if pvalue is None else pvalue
+
+
+def _change_words(pvalue):
+    if pvalue is None:
+        return "–"
+    words = pvalue_words(pvalue).removeprefix("p ").removeprefix("= ")
+    return f"{words}<small>changed</small>" if pvalue < SIGNIFICANCE_LEVEL else words
 
 
 def _recalibrator_section(numbers):

@@ -6,6 +6,7 @@ import numpy as np
 
 from skcalib._input.scores import check_scores
 from skcalib._input.weights import check_sample_weight
+from skcalib._report._periods import named_periods
 from skcalib._report._reader import ReportError, read_columns
 from skcalib._report._scanned import is_scanned, scanned_columns, weighted_columns
 
@@ -38,6 +39,12 @@ class ReportTable:
         Name of the segment column.
     segments : ndarray of str, shape (n,), or None
         The segment of each row.
+    time_name : str or None
+        Name of the time column.
+    periods : ndarray of str, shape (n,), or None
+        The period of each row.
+    period_order : list of str or None
+        The periods in the order of time.
     """
 
     source: str
@@ -48,6 +55,9 @@ class ReportTable:
     weight: np.ndarray | None
     segment_name: str | None
     segments: np.ndarray | None
+    time_name: str | None = None
+    periods: np.ndarray | None = None
+    period_order: list | None = None
 
     @property
     def n_rows(self):
@@ -55,7 +65,7 @@ class ReportTable:
         return float(len(self.y) if self.weight is None else self.weight.sum())
 
 
-def read_table(path, *, label, scores, segment=None, weight=None, positive=None):
+def read_table(path, *, label, scores, segment=None, weight=None, positive=None, time=None):
     """Read and check the columns of a report.
 
     Parameters
@@ -70,6 +80,8 @@ def read_table(path, *, label, scores, segment=None, weight=None, positive=None)
         Columns of segments and of weights.
     positive : str, default=None
         The label that is the event; may be left out for 0 and 1, -1 and 1, and booleans.
+    time : str, default=None
+        Column of times: periods, or dates as YYYY-MM-DD.
 
     Returns
     -------
@@ -81,13 +93,15 @@ def read_table(path, *, label, scores, segment=None, weight=None, positive=None)
     ReportError
         For anything that makes a report impossible, in one line.
     """
-    wanted = [label, *scores, *(name for name in (segment, weight) if name is not None)]
+    wanted = [label, *scores, *(name for name in (segment, weight, time) if name is not None)]
     if is_scanned(path):
         columns = scanned_columns(path, wanted)
+        if columns is None and time is not None:
+            raise ReportError(f"{path} has too many rows for --time: it needs them all in memory.")
         if columns is None:
             return _weighted_table(path, label, scores, segment, weight, positive)
     else:
-        columns = read_columns(path, wanted, words=(label, segment))
+        columns = read_columns(path, wanted, words=(label, segment, time))
     n_rows = len(columns[label])
     if n_rows < _FEWEST_ROWS:
         raise ReportError(f"{path} has {n_rows} rows; a report takes at least {_FEWEST_ROWS}.")
@@ -95,12 +109,16 @@ def read_table(path, *, label, scores, segment=None, weight=None, positive=None)
     checked = {name: _checked(name, check_scores, columns[name], name="scores")[:, 0] for name in scores}
     weights = None if weight is None else _checked(weight, check_sample_weight, columns[weight], n_rows)
     segments = None if segment is None else _segments(columns[segment], segment)
+    periods, order = (None, None) if time is None else named_periods(columns[time], time)
     if weights is not None:
         kept = weights > 0
+        if periods is not None:
+            periods = periods[kept]
+            order = [name for name in order if name in set(periods.tolist())]
         y, weights = y[kept], weights[kept]
         checked = {name: values[kept] for name, values in checked.items()}
         segments = None if segments is None else segments[kept]
-    return ReportTable(str(path), label, event, y, checked, weights, segment, segments)
+    return ReportTable(str(path), label, event, y, checked, weights, segment, segments, time, periods, order)
 
 
 def _weighted_table(path, label, scores, segment, weight, positive):
