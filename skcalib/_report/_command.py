@@ -57,11 +57,11 @@ def _report(arguments):
     from skcalib._report._table import read_table
 
     output = arguments.output or (None if arguments.json else "report.html")
-    if output is not None and find_spec("matplotlib") is None:
-        raise ReportError('the pictures need matplotlib: pip install "skcalib[report]", or ask for --json.')
     if output is not None and Path(output).exists() and Path(arguments.file).exists():
         if Path(output).samefile(arguments.file):
             raise ReportError(f"-o {output} is the input: the page would overwrite it. Name another file.")
+    if output is not None and find_spec("matplotlib") is None:
+        raise ReportError('the pictures need matplotlib: pip install "skcalib[report]", or ask for --json.')
     names = list(dict.fromkeys(arguments.score))
     with _progress(2 + 4 * len(names) + 2 * (output is not None)) as step:
         step(f"reading {arguments.file}")
