@@ -553,3 +553,12 @@ def test_labels_of_the_other_byte_order(metric):
     for dtype in (np.int32, np.int64, np.float64, np.int16):
         swapped = Y.astype(np.dtype(dtype).newbyteorder())
         _assert_same(metric(swapped, SCORES), metric(Y.astype(dtype), SCORES))
+
+
+def test_a_float32_row_that_misses_one_by_more_than_rounding_is_normalised():
+    # 1e-6 is the limit: a row within it stays as it is, a row beyond it is divided by its sum
+    for excess, is_kept in ((5e-7, True), (4e-6, False)):
+        scores = np.array([[0.5, 0.5 + excess], [0.25, 0.75]], dtype=np.float32)
+        found = check_scores(scores, name="X")
+        assert np.array_equal(found, scores) == is_kept
+        assert abs(found.sum(axis=1, dtype=np.float64) - 1).max() < 1e-6
