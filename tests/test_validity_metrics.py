@@ -108,6 +108,7 @@ def test_the_interval_covers_clustered_rows():
     ("kind", "n"),
     [("uniform", 200), ("uniform", 400), ("uniform", 2000), ("confident", 400), ("tenths", 400), ("three", 2000)],
 )
+@pytest.mark.filterwarnings("ignore:method='hosmer_lemeshow'")  # small counts are the point here
 def test_level_of_the_tests(kind, n):
     # Level .05 of 1000 runs: +- 2 % is 2.9 standard errors; discrete statistics (heavy ties) may reject less often.
     rng = np.random.default_rng(n)
