@@ -32,7 +32,7 @@ def visible_texts(figure):
     for ax in figure.axes:
         for axis in (ax.xaxis, ax.yaxis):
             low, high = sorted(axis.get_view_interval())
-            margin = 1e-9 * (high - low)
+            margin = 1e-13 * (high - low)  # a logarithmic axis may begin near 0
             for ticks in (axis.get_major_ticks(), axis.get_minor_ticks()):
                 for tick in ticks:
                     if not (ax.axison and low - margin <= tick.get_loc() <= high + margin):

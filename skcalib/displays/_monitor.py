@@ -128,7 +128,8 @@ class MonitorDisplay:
             self._draw_alarm(panel, monitor, alarm_kw, change_kw)
         self._name_axes(frame, histories)
         keys = {}
-        for artist in [*self.threshold_lines_[:1], *self.alarms_[:1], *self.change_lines_[:1]] if legend else ():
+        explained = legend and (frame.is_own or n_panels == 1)  # inside one of several panels there is no room
+        for artist in [*self.threshold_lines_[:1], *self.alarms_[:1], *self.change_lines_[:1]] if explained else ():
             keys[artist.get_label()] = artist
         caption = _captions(*next(iter(self.monitors.items()))) if n_panels == 1 else None
         guard = [line.get_xydata() for line in self.lines_[:1]]
@@ -167,8 +168,10 @@ class MonitorDisplay:
 
         size_text(frame)
         last_row = (len(histories) - 1) // frame.n_columns
+        longest = 0.6 * frame.size / 72 * len(str(max(history.n_rows[-1] for history in histories.values())))
+        most_ticks = max(1, min(4, int(frame.width / (2 * longest))))
         for i, (panel, name) in enumerate(zip(frame.axes, histories, strict=True)):
-            panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+            panel.xaxis.set_major_locator(MaxNLocator(most_ticks, integer=True))
             panel.yaxis.set_major_locator(LogLocator(numticks=5))
             panel.yaxis.set_minor_locator(NullLocator())
             panel.set_xlabel("Rows" if i // frame.n_columns == last_row else "", size=frame.size)
