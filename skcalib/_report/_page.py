@@ -305,9 +305,5 @@ def _number(value):
     return "–" if value is None else f"{value:.4f}"
 
 
-def _signed(value):
-    return "–" if value is None else f"{value:+.4f}"
-
-
 def _tolerance(value):
     return "nothing" if value >= 1 else f"{value:.4f}"

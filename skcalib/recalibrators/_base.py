@@ -24,11 +24,70 @@ from skcalib.recalibrators._clipping import fit_inside, inside
 RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
 
 
-class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
+class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
+    """Classifier and transformer in one: `transform` is `predict_proba`, so that recalibrators chain."""
+
+    def _encoded(self, y, scores):
+        """Set `classes_` and return the column index of each label of `y`, after a check that they fit the scores."""
+        y = check_targets(y, len(scores))
+        self.classes_, codes = encode_labels(
+            y, scores.shape[1], self.classes, name="y", classes_name="classes", column_numbers=True
+        )
+        return codes
+
+    def transform(self, X):
+        """Return the same as `predict_proba`, so that recalibrators chain.
+
+        Parameters
+        ----------
+        X : array-like of the width given to `fit`
+            Scores. A method that takes more columns needs these too.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n, n_classes)
+            In the order of `classes_`.
+        """
+        return self.predict_proba(X)
+
+    def predict(self, X):
+        """Return the most probable class.
+
+        Parameters
+        ----------
+        X : array-like of the width given to `fit`
+            Scores. A method that takes more columns needs these too.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+            The first of the classes with the largest probability.
+        """
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def get_feature_names_out(self, input_features=None):
+        """Return one name a class.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored: the columns are the classes, whatever the scores were called.
+
+        Returns
+        -------
+        names : ndarray of str objects, shape (n_classes,)
+            ``recalibrator_class`` in lower case.
+        """
+        check_is_fitted(self)
+        return np.array([f"{type(self).__name__.lower()}_{label}" for label in self.classes_], dtype=object)
+
+
+class BaseRecalibrator(ProbabilityTransformer):
     """Scores in, probabilities out: what every recalibrator shares.
 
     A subclass defines ``_fit_scores(scores, codes, sample_weight)`` and ``_predict_scores(scores)`` for validated
-    scores (n, C). The codes (n,) are column indices, to be read only, which may be integers of 8 bits. Most methods
+    scores (n, C). The codes (n,) are column indices: a read-only array of integers, possibly of 8 bits. Most methods
     derive from `BinaryRecalibrator` or `LogitRecalibrator` instead.
 
     Examples
@@ -88,11 +147,8 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
         """
         self._validate_params()
         scores = check_estimator_scores(self, X, input=self.input, reset=True)
-        y = check_targets(y, len(scores))
+        codes = self._encoded(y, scores)
         weight = check_sample_weight(sample_weight, len(scores))
-        self.classes_, codes = encode_labels(
-            y, scores.shape[1], self.classes, name="y", classes_name="classes", column_numbers=True
-        )
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
         if len(self.classes_) > 2 or self.classes is not None or weight is not None:  # else both have rows
             self._check_classes_present(codes)
@@ -124,21 +180,6 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
         scores = check_estimator_scores(self, X, input=self.input, reset=False)
         return self._predict_scores(inside(self, scores) if self._works_on_log_odds else scores)
 
-    def transform(self, X):
-        """Return the same as `predict_proba`, so that recalibrators chain.
-
-        Parameters
-        ----------
-        X : array-like of the width given to `fit`
-            Scores.
-
-        Returns
-        -------
-        probabilities : ndarray of float64, shape (n, n_classes)
-            In the order of `classes_`.
-        """
-        return self.predict_proba(X)
-
     def predict(self, X):
         """Return the most probable class.
 
@@ -156,23 +197,7 @@ class BaseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEs
         check_is_fitted(self)
         if self._keeps_decisions:
             return self.classes_[decisions(check_estimator_scores(self, X, input=self.input, reset=False), self.input)]
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def get_feature_names_out(self, input_features=None):
-        """Return one name a class.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Ignored: the columns are the classes, whatever the scores were called.
-
-        Returns
-        -------
-        names : ndarray of str objects, shape (n_classes,)
-            ``recalibrator_class`` in lower case.
-        """
-        check_is_fitted(self)
-        return np.array([f"{type(self).__name__.lower()}_{label}" for label in self.classes_], dtype=object)
+        return super().predict(X)
 
     def _check_classes_present(self, codes):
         present, needed = np.bincount(codes, minlength=len(self.classes_)) > 0, self._needs_classes

@@ -5,23 +5,37 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skcalib._defaults import DefaultObjects
 from skcalib._input.columns import column_positions, select_columns
-from skcalib._input.labels import check_groups, check_targets, encode_labels
+from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight
-from skcalib.recalibrators._base import check_recalibrator, decisions
+from skcalib.recalibrators._base import ProbabilityTransformer, check_recalibrator, decisions
 from skcalib.recalibrators._temperature import TemperatureScaling
 
 _PREDICTED_CLASS = "predicted_class"
 
 
-class GroupwiseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
+class RecalibratorOfColumns(ProbabilityTransformer):
+    """Base of the methods that wrap a recalibrator and take more columns than its scores."""
+
+    @property
+    def input(self):
+        """What the recalibrator, or the first of a pipeline of them, takes: probabilities or logits."""
+        first = self.recalibrator[0] if isinstance(self.recalibrator, Pipeline) else self.recalibrator
+        return getattr(first, "input", "probability")
+
+    @property
+    def classes(self):
+        """The labels of the columns that the recalibrator was told, or None."""
+        return getattr(self.recalibrator, "classes", None)
+
+
+class GroupwiseRecalibrator(RecalibratorOfColumns):
     """Any recalibrator, fitted to each group of rows by itself (Algorithm 1 of [1]_).
 
     A model may be right on the whole and too sure of one class, site or month, too timid about another. Groups with few
@@ -122,16 +136,6 @@ class GroupwiseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, B
         self.shrinkage = shrinkage
         self.bundle = bundle
 
-    @property
-    def input(self):
-        """What the scores are: that of the recalibrator."""
-        return recalibrator_input(self.recalibrator)
-
-    @property
-    def classes(self):
-        """The labels of the columns that the recalibrator was told, or None."""
-        return getattr(self.recalibrator, "classes", None)
-
     def fit(self, X, y, sample_weight=None, groups=None):
         """Fit the pooled calibration map and those of the groups.
 
@@ -159,11 +163,8 @@ class GroupwiseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, B
         self._validate_params()
         self._check_one_source(groups)
         scores, values = self._scores_and_values(X, groups, reset=True)
-        y = check_targets(y, len(scores))
+        codes = self._encoded(y, scores)
         weight = check_sample_weight(sample_weight, len(scores))
-        self.classes_, codes = encode_labels(
-            y, scores.shape[1], self.classes, name="y", classes_name="classes", column_numbers=True
-        )
         if values is None:
             self.groups_, group = self.classes_, decisions(scores, self.input)
         else:
@@ -265,22 +266,6 @@ class GroupwiseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, B
             return self.classes_[decisions(self._scores_and_values(X, groups, reset=False)[0], self.input)]
         return self.classes_[self.predict_proba(X, groups).argmax(axis=1)]
 
-    def get_feature_names_out(self, input_features=None):
-        """Return one name a class.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Ignored: the columns are the classes, whatever the scores were called.
-
-        Returns
-        -------
-        names : ndarray of str objects, shape (n_classes,)
-            ``groupwiserecalibrator_class``.
-        """
-        check_is_fitted(self)
-        return np.array([f"{type(self).__name__.lower()}_{label}" for label in self.classes_], dtype=object)
-
     def _check_one_source(self, groups):
         if isinstance(self.groups, bool | np.bool_):
             raise ValueError(f"groups must be a name, a position or a function, found {self.groups!r}.")
@@ -377,12 +362,6 @@ class GroupwiseRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, B
 def _fit(recalibrator, scores, y, sample_weight):
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     return clone(recalibrator).fit(scores, y, **weights)
-
-
-def recalibrator_input(recalibrator):
-    """Return what a recalibrator, or the first of a pipeline of them, takes: probabilities or logits."""
-    first = recalibrator[0] if isinstance(recalibrator, Pipeline) else recalibrator
-    return getattr(first, "input", "probability")
 
 
 def class_parameters(recalibrator, classes):

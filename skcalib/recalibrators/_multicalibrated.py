@@ -4,20 +4,18 @@ from contextlib import nullcontext
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skcalib._defaults import DefaultObjects
 from skcalib._input.columns import column_positions, select_columns
-from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._rows.links import clip_probability, expit, log_odds, log_probability, row_softmax
 from skcalib.recalibrators._feature_columns import FeatureColumns, cells, cuts_between_cells
 from skcalib.recalibrators._folds import cross_validation_folds
-from skcalib.recalibrators._groupwise import class_parameters, recalibrator_input
+from skcalib.recalibrators._groupwise import RecalibratorOfColumns, class_parameters
 from skcalib.recalibrators._spline import SplineCalibration
 
 _TREES_PER_ROUND = 10
@@ -29,7 +27,7 @@ _ROWS_FOR_THREADS = 50_000
 _STANDARD_ERRORS = 2.0  # that the gain of a round has to be above 0
 
 
-class MulticalibratedRecalibrator(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
+class MulticalibratedRecalibrator(RecalibratorOfColumns):
     """Recalibration that holds within segments too: a global map, and corrections by features where they pay.
 
     The global map is fitted to the scores alone. Then come rounds of Newton steps: histogram gradient boosting over the
@@ -142,16 +140,6 @@ class MulticalibratedRecalibrator(DefaultObjects, ClassifierMixin, TransformerMi
         self.cv = cv
         self.random_state = random_state
 
-    @property
-    def input(self):
-        """What the scores are: that of the recalibrator."""
-        return recalibrator_input(self.recalibrator)
-
-    @property
-    def classes(self):
-        """The labels of the columns that the recalibrator was told, or None."""
-        return getattr(self.recalibrator, "classes", None)
-
     def fit(self, X, y, sample_weight=None):
         """Fit the global map, choose the number of rounds, and fit these.
 
@@ -176,11 +164,8 @@ class MulticalibratedRecalibrator(DefaultObjects, ClassifierMixin, TransformerMi
         """
         self._validate_params()
         scores, table = self._scores_and_table(X, reset=True)
-        y = check_targets(y, len(scores))
+        codes = self._encoded(y, scores)
         weight = check_sample_weight(sample_weight, len(scores))
-        self.classes_, codes = encode_labels(
-            y, scores.shape[1], self.classes, name="y", classes_name="classes", column_numbers=True
-        )
         self._columns = FeatureColumns()
         features = self._checked(self._columns.fit_transform(table, "features"), len(scores))
         scores, features, codes, weight = drop_zero_weight(weight, scores, features, codes)
@@ -223,53 +208,6 @@ class MulticalibratedRecalibrator(DefaultObjects, ClassifierMixin, TransformerMi
             return row_softmax(logits)
         probability = clip_probability(expit(logits[:, 0]))
         return np.column_stack((1 - probability, probability))
-
-    def transform(self, X):
-        """Return the same as `predict_proba`, so that recalibrators chain.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of the columns given to `fit`
-            Scores and features.
-
-        Returns
-        -------
-        probabilities : ndarray of float64, shape (n, n_classes)
-            In the order of `classes_`.
-        """
-        return self.predict_proba(X)
-
-    def predict(self, X):
-        """Return the most probable class.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of the columns given to `fit`
-            Scores and features.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            The first of the classes with the largest probability.
-        """
-        check_is_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def get_feature_names_out(self, input_features=None):
-        """Return one name a class.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Ignored: the columns are the classes, whatever the scores were called.
-
-        Returns
-        -------
-        names : ndarray of str objects, shape (n_classes,)
-            ``multicalibratedrecalibrator_class``.
-        """
-        check_is_fitted(self)
-        return np.array([f"{type(self).__name__.lower()}_{label}" for label in self.classes_], dtype=object)
 
     def _scores_and_table(self, X, *, reset):
         """Return the validated scores (n, C) and the table of the features."""
