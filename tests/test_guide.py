@@ -24,9 +24,9 @@ GUIDE = Path(__file__).parents[1] / "doc" / "which_error.md"
 @pytest.fixture(scope="module")
 def which_error():
     text = GUIDE.read_text(encoding="utf-8")
-    (snippet,) = re.findall(r"```python\n(.*?)```", text, flags=re.S)
     namespace = {}
-    exec(snippet, namespace)
+    for snippet in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(snippet, namespace)
     return text, namespace
 
 

@@ -1,0 +1,110 @@
+"""Pictures of the user guide, from simulated data: python doc/examples/guide_pictures.py [FOLDER]."""
+
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
+
+from skcalib import (
+    BetaCalibration,
+    CrossFittedClassifier,
+    HistogramBinning,
+    IsotonicCalibration,
+    PlattScaling,
+    SplineCalibration,
+)
+from skcalib.displays import CumulativeDifferenceDisplay, GroupDisplay, MonitorDisplay, ReliabilityDisplay
+from skcalib.monitoring import CalibrationMonitor
+
+
+def rows():
+    """Training, calibration and test rows of one simulated data set."""
+    X, y = make_classification(
+        12_000, n_features=20, n_informative=2, n_redundant=10, weights=[0.7], flip_y=0.05, random_state=0
+    )
+    X_train, X_rest, y_train, y_rest = train_test_split(X, y, train_size=2000, random_state=0)
+    return X_train, y_train, *train_test_split(X_rest, y_rest, train_size=2000, random_state=0)
+
+
+def scores():
+    """Three models of one data set, two of which are not calibrated."""
+    X_train, y_train, _, X_test, _, y_test = rows()
+    models = {
+        "logistic regression": LogisticRegression(),
+        "naive Bayes": GaussianNB(),
+        "balanced logistic regression": LogisticRegression(class_weight="balanced"),
+    }
+    y_proba = {name: model.fit(X_train, y_train).predict_proba(X_test) for name, model in models.items()}
+    return ReliabilityDisplay.from_predictions(y_test, y_proba, random_state=0).figure_
+
+
+def leakage():
+    """A forest recalibrated with its scores of training rows, and with out-of-fold scores."""
+    X_train, y_train, _, X_test, _, y_test = rows()
+    cross_fitted = CrossFittedClassifier(RandomForestClassifier(50, random_state=0))
+    honest = cross_fitted.fit_transform(X_train, y_train)
+    seen, new = cross_fitted.transform(X_train), cross_fitted.transform(X_test)
+    y_proba = {
+        "fitted to training rows": IsotonicCalibration().fit(seen, y_train).predict_proba(new),
+        "fitted to out-of-fold scores": IsotonicCalibration().fit(honest, y_train).predict_proba(new),
+    }
+    return ReliabilityDisplay.from_predictions(y_test, y_proba, random_state=0).figure_
+
+
+def maps():
+    """The map that each of five recalibrators learns from the same 400 rows."""
+    rng = np.random.default_rng(0)
+    s = rng.random(400)
+    y = rng.random(400) < s**1.6
+    grid = np.linspace(0, 1, 1001)
+    methods = (HistogramBinning(10), IsotonicCalibration(), PlattScaling(), BetaCalibration(), SplineCalibration())
+    figure, axes = plt.subplots(1, 5, figsize=(14, 3.4), sharey=True, layout="constrained")
+    for method, ax in zip(methods, axes, strict=True):
+        ax.plot(grid, grid**1.6, color="0.6", label="truth")
+        ax.plot(grid, method.fit(s, y).predict_proba(grid)[:, 1], color="C0", label="map")
+        ax.set(title=type(method).__name__, xlabel="score", aspect="equal")
+    axes[0].set_ylabel("recalibrated probability")
+    axes[0].legend()
+    return figure
+
+
+def cumulative():
+    """The running mean of label minus score, for scores that are too high in the middle."""
+    rng = np.random.default_rng(0)
+    s = rng.random(2000)
+    y = rng.random(2000) < s**1.2
+    return CumulativeDifferenceDisplay.from_predictions(y, s).figure_
+
+
+def groups():
+    """Six sites, of which one has more events than its scores say."""
+    rng = np.random.default_rng(0)
+    s, site = rng.beta(1, 6, 9000), rng.choice(list("ABCDEF"), 9000, p=[0.3, 0.2, 0.2, 0.15, 0.1, 0.05])
+    y = rng.random(9000) < np.where(site == "D", np.minimum(1.6 * s, 1), s)
+    return GroupDisplay.from_predictions(y, s, site, random_state=0).figure_
+
+
+def monitor():
+    """The monitor of the page on drift: the log-odds rise by .5 from row 8,000 on."""
+    rng = np.random.default_rng(0)
+    s = rng.beta(1, 4, 12_000)
+    truth = 1 / (1 + np.exp(-(np.log(s / (1 - s)) + 0.5 * (np.arange(12_000) >= 8000))))
+    y = rng.random(12_000) < truth
+    watch = CalibrationMonitor(average_run_length=100_000)
+    for start in range(0, 12_000, 200):
+        watch.partial_fit(s[start : start + 200], y[start : start + 200])
+    return MonitorDisplay.from_monitor(watch).figure_
+
+
+PICTURES = {one.__name__: one for one in (scores, leakage, maps, cumulative, groups, monitor)}
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "doc/pictures")
+    for name, draw in PICTURES.items():
+        draw().savefig(folder / f"{name}.png", dpi=80)
