@@ -30,8 +30,11 @@ def count(page):
 
 
 def test_sentences_are_found():
-    text = "# A heading of its own\n\nOne is `a. B`. Two\nis 0.5 long!\n\n| a. | B. |\n\n* Three.\n* Four (five. Six).\n"
-    assert sentences(text + "```python\nx = 1. \n```\n") == ["One is code.", "Two is 0.5 long!", "Three.", "Four (five.", "Six)."]
+    text = (
+        "# A heading of its own\n\nOne is `a. B`. Two\nis 0.5 long!\n\n| a. | B. |\n\n* Three.\n* Four (five. Six).\n"
+    )
+    found = sentences(text + "```python\nx = 1. \n```\n")
+    assert found == ["One is code.", "Two is 0.5 long!", "Three.", "Four (five.", "Six)."]
 
 
 def test_few_sentences_are_long():
