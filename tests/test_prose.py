@@ -30,9 +30,7 @@ def count(page):
 
 
 def test_sentences_are_found():
-    text = (
-        "# A heading\n\nOne is `a. B`. Two\nis 0.5 long!\n\n| a. | B. |\n\n* Three.\n* Four (five. Six).\n"
-    )
+    text = "# A heading\n\nOne is `a. B`. Two\nis 0.5 long!\n\n| a. | B. |\n\n* Three.\n* Four (five. Six).\n"
     found = sentences(text + "```python\nx = 1. \n```\n")
     assert found == ["One is code.", "Two is 0.5 long!", "Three.", "Four (five.", "Six)."]
 
