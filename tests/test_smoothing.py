@@ -62,6 +62,10 @@ def test_kde_equals_the_direct_sum(norm, ties):
     assert kde_calibration_error(labels, scores, norm=norm, bandwidth=0.3) == pytest.approx(twin, rel=1e-4)
 
 
+def test_kde_of_one_score_is_the_distance_of_the_frequency_from_it():
+    assert kde_calibration_error([0, 1, 0, 0], [0.75] * 4, norm=1) == pytest.approx(0.5)
+
+
 def test_kde_estimates_the_error_of_a_smooth_curve():
     # E|s - s^1.6| for s uniform = 1/2 - 1/2.6.
     rng = np.random.default_rng(1)

@@ -1,0 +1,36 @@
+"""Cells of scores in an engine: their numbers rise with the score, and their bounds hold their scores."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("narwhals")
+pd = pytest.importorskip("pandas")
+
+import narwhals.stable.v2 as nw  # noqa: E402
+
+from skcalib.engines._cells import coarse_cell, fine_cell, fine_cell_bounds  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def scores():
+    rng = np.random.default_rng(0)
+    low = np.concatenate((rng.random(2000) / 2, 10 ** -rng.uniform(0.4, 300, 2000), np.ldexp(1.0, -np.arange(1, 60))))
+    return np.unique(np.concatenate((low, np.nextafter(low, 1), 1 - low, [0.0, 0.4, 0.5, 1.0])))
+
+
+def numbers(cell, scores):
+    return nw.from_native(pd.DataFrame({"score": scores})).select(cell.alias("cell"))["cell"].to_numpy()
+
+
+@pytest.mark.parametrize("cell", [coarse_cell, lambda: fine_cell(12), lambda: fine_cell(20)])
+def test_numbers_never_fall(cell, scores):
+    assert (np.diff(numbers(cell(), scores).astype(np.int64)) >= 0).all()
+
+
+@pytest.mark.parametrize("bits", [12, 20])
+def test_bounds_hold_each_score(bits, scores):
+    number, low, high = fine_cell_bounds(bits)
+    order = np.argsort(number, kind="stable")
+    own = order[np.searchsorted(number[order], numbers(fine_cell(bits), scores))]
+    assert (number[own] == numbers(fine_cell(bits), scores)).all()
+    assert ((low[own] <= scores) & (scores <= high[own])).all()
