@@ -39,17 +39,39 @@ def test_the_metric_of_the_page(mean_calibration_error):
     assert found.low <= found.high
 
 
+def _steps(page):
+    """Return the file and the code of each numbered step of a how-to page."""
+    text = (DOC / f"howto_{page}.md").read_text("utf-8").split("## Add it to the library")[1]
+    for step in re.split(r"^\d\. ", text, flags=re.M)[1:]:
+        code = re.search(r"```python\n\s*(.*?)\n\s*```", step, flags=re.S)
+        yield re.match(r"`([^`]*)`", step).group(1), code and code.group(1)
+
+
+def _exported(library, file, code):
+    """Add the import of a step to a module, and the name to its `__all__`."""
+    name = code.split()[-1]
+    _edit(library / file, "__all__ = [", f'{code}\n\n__all__ = [\n    "{name}",')
+
+
+def _copy(library):
+    shutil.copytree(Path(skcalib.__file__).parent, library / "skcalib", ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def _run(library, program):
+    environment = {**os.environ, "PYTHONPATH": str(library)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=library, env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
 def test_three_files_add_a_metric(tmp_path):
-    page = (DOC / "howto_metric.md").read_text("utf-8")
-    steps = re.split(r"^\d\. ", page.split("## Add it to the library")[1], flags=re.M)[1:]
-    files = [re.match(r"`([^`]*)`", step).group(1) for step in steps]
-    assert len(files) == 3
-    code = [re.findall(r"```python\n\s*(.*?)\n\s*```", step, flags=re.S) for step in steps]
-    shutil.copytree(Path(skcalib.__file__).parent, tmp_path / "skcalib", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(DOC / "examples" / "mean_calibration_error.py", tmp_path / files[0])
-    _edit(tmp_path / files[1], "__all__ = [", code[1][0] + '\n\n__all__ = [\n    "mean_calibration_error",')
-    _edit(tmp_path / files[2], "__all__ = [", code[1][0] + "\n\n__all__ = [")
-    _edit(tmp_path / files[2], "        Metric(groupwise", f"        {code[2][0]}\n        Metric(groupwise")
+    (module, _), (package, names), (table, row) = _steps("metric")
+    _copy(tmp_path)
+    shutil.copy(DOC / "examples" / "mean_calibration_error.py", tmp_path / module)
+    _exported(tmp_path, package, names)
+    _edit(tmp_path / table, "__all__ = [", names + "\n\n__all__ = [")
+    _edit(tmp_path / table, "        Metric(groupwise", f"        {row}\n        Metric(groupwise")
     program = """
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -60,10 +82,38 @@ model = LogisticRegression().fit(X, y)
 score = get_scorer("neg_mean_calibration_error")(model, X, y)
 print(score == -mean_calibration_error(y, model.predict_proba(X)), METRICS["mean_calibration_error"].limits == (0, 1))
 """
-    command = [sys.executable, "-c", program]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "True"]
+    assert _run(tmp_path, program) == ["True", "True"]
+
+
+def test_two_files_add_a_strategy(tmp_path):
+    (module, _), (package, names) = _steps("binning")
+    _copy(tmp_path)
+    shutil.copy(DOC / "examples" / "geometric_bins.py", tmp_path / module)
+    _exported(tmp_path, package, names)
+    program = """
+from skcalib.binning import GeometricBins
+from skcalib.metrics import calibration_error
+print(calibration_error([0, 1], [0.1, 0.6], norm=1, method="plugin", binning=GeometricBins(4)))
+"""
+    assert _run(tmp_path, program) == ["0.25"]
+
+
+def test_four_files_add_a_recalibrator(tmp_path):
+    (module, _), (room, names), (package, top_names), (states, row) = _steps("recalibrator")
+    _copy(tmp_path)
+    shutil.copy(DOC / "examples" / "complementary_log_log.py", tmp_path / module)
+    _exported(tmp_path, room, names)
+    _exported(tmp_path, package, top_names)
+    _edit(tmp_path / states, '    "DirichletCalibration": State(', f'    {row}\n    "DirichletCalibration": State(')
+    program = """
+import numpy as np
+from skcalib import ComplementaryLogLog
+from skcalib.export import from_dict, to_dict
+scores, y = np.arange(1, 30) / 30, np.arange(29) % 3 == 0
+fitted = ComplementaryLogLog().fit(scores, y)
+print((from_dict(to_dict(fitted)).predict_proba(scores) == fitted.predict_proba(scores)).all())
+"""
+    assert _run(tmp_path, program) == ["True"]
 
 
 def _edit(path, old, new):
