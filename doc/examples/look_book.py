@@ -15,11 +15,14 @@ import matplotlib.pyplot as plt
 from skcalib.binning import PoolAdjacentViolators
 from skcalib.displays import (
     BinCountDisplay,
+    ChangeDisplay,
     CumulativeDifferenceDisplay,
     EstimatorBiasDisplay,
     GroupDisplay,
     MonitorDisplay,
+    MulticalibrationDisplay,
     ReliabilityDisplay,
+    SegmentDisplay,
     ValidityDisplay,
 )
 from skcalib.monitoring import CalibrationMonitor
@@ -44,11 +47,22 @@ def data():
     return y, models, rng.choice(["east", "north", "south", "west", "a region with a very long name"], 1200)
 
 
+def segment_columns(region):
+    """Return columns to look for segments in: a number with missing values, and the region."""
+    rng = np.random.default_rng(1)
+    columns = np.empty((len(region), 2), dtype=object)
+    columns[:, 0] = np.where(rng.random(len(region)) < 0.1, np.nan, rng.integers(20, 90, len(region)))
+    columns[:, 1] = region
+    return columns
+
+
 def pictures():
     """Return functions that draw, by name; each takes ``ax``."""
     y, models, region = data()
     name, scores = next(iter(models.items()))
     few = np.round(scores, 1)
+    columns, worst = segment_columns(region), {"max_segments": 6}
+    two = {kind: models[kind] for kind in ("LogisticRegression", "forest")}
     proba = np.column_stack((0.8 * (1 - scores), 0.2 * (1 - scores), scores))
     classes = np.where(y, "c", np.where(np.arange(len(y)) % 5, "a", "b"))
     seed = {"random_state": 0}
@@ -69,6 +83,12 @@ def pictures():
         "cumulative_models": lambda ax: CumulativeDifferenceDisplay.from_predictions(y, models, ax=ax, x="score"),
         "groups": lambda ax: GroupDisplay.from_predictions(y, scores, region, ax=ax, **quick),
         "groups_many": lambda ax: GroupDisplay.from_predictions(y, scores, np.arange(len(y)) % 40, ax=ax, **quick),
+        "segments": lambda ax: SegmentDisplay.from_predictions(y, scores, columns, ax=ax, max_bins=3, **quick),
+        "segments_models": lambda ax: SegmentDisplay.from_predictions(
+            y, two, columns, ax=ax, plot_options=worst, **quick
+        ),
+        "change": lambda ax: ChangeDisplay.from_predictions(*_two_years(), ax=ax, **quick),
+        "multicalibration": lambda ax: _rounds().plot(ax=ax),
         "monitor": lambda ax: MonitorDisplay.from_monitor(_monitor(), name="clicks", ax=ax),
         "monitors": lambda ax: MonitorDisplay.from_monitor({k: _monitor(k) for k in ("east", "north", "west")}, ax=ax),
         "validity": lambda ax: ValidityDisplay.from_predictions(y, few, name=name, ax=ax, epsilon=0.1),
@@ -76,6 +96,18 @@ def pictures():
         "estimator_bias": lambda ax: _bias().plot(ax=ax),
         "estimator_bias_lines": lambda ax: _bias().plot(ax=ax, kind="lines"),
     }
+
+
+def _two_years():
+    """Return labels and scores of two samples: the second has higher scores, and more events at each of them."""
+    rng = np.random.default_rng(0)
+    before, after = rng.beta(1, 4, 3000), rng.beta(1.4, 4, 2000)
+    return rng.random(3000) < before, before, rng.random(2000) < after**0.8, after
+
+
+def _rounds():
+    gains = np.array([0.011, 0.0163, 0.0184, 0.0187, 0.0181, 0.0172])
+    return MulticalibrationDisplay(gains, 0.0015 + 0.0004 * np.arange(6), 3)
 
 
 def _monitor(name="north"):

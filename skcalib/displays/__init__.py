@@ -1,19 +1,25 @@
 """Pictures as scikit-learn displays; they need matplotlib (extra plot)."""
 
 from skcalib.displays._bin_count import BinCountDisplay
+from skcalib.displays._change import ChangeDisplay
 from skcalib.displays._cumulative import CumulativeDifferenceDisplay
 from skcalib.displays._estimator_bias import EstimatorBiasDisplay
 from skcalib.displays._groups import GroupDisplay
 from skcalib.displays._monitor import MonitorDisplay
+from skcalib.displays._multicalibration import MulticalibrationDisplay
 from skcalib.displays._reliability import ReliabilityDisplay
+from skcalib.displays._segments import SegmentDisplay
 from skcalib.displays._validity import ValidityDisplay
 
 __all__ = [
     "BinCountDisplay",
+    "ChangeDisplay",
     "CumulativeDifferenceDisplay",
     "EstimatorBiasDisplay",
     "GroupDisplay",
     "MonitorDisplay",
+    "MulticalibrationDisplay",
     "ReliabilityDisplay",
+    "SegmentDisplay",
     "ValidityDisplay",
 ]

@@ -3,21 +3,14 @@
 import numpy as np
 
 from skcalib._input.scalars import check_option
-from skcalib.displays._frames import Frame, size_text
+from skcalib.displays._forest import draw_intervals, draw_zero, explain, forest_frame, name_rows, short_name
+from skcalib.displays._frames import size_text
 from skcalib.displays._predictions import FromEstimator
-from skcalib.displays._style import (
-    canonical_keywords,
-    colors,
-    format_count,
-    matplotlib_text,
-    neutral,
-    require_matplotlib,
-)
+from skcalib.displays._style import colors, neutral
 from skcalib.metrics import calibration_by_group
 
 __all__ = ["GroupDisplay"]
 
-_LONGEST_NAME = 28  # letters of a group's name that are shown
 _WORDS = {
     "bias": "Mean score minus event frequency (percentage points)",
     "error": "Calibration error (percent)",
@@ -162,13 +155,12 @@ class GroupDisplay(FromEstimator):
         """
         check_option(value, "value", ("bias", "error"))
         shown = self._shown(value, max_groups)
-        frame = _frame(ax, len(shown))
+        frame = forest_frame(ax, len(shown))
         self.ax_, self.figure_ = frame.axes[0], frame.figure
         columns = (value, f"{value}_low", f"{value}_high")
-        estimate, low, high = (100 * getattr(self.table, name)[shown] for name in columns)
-        heights = np.arange(len(shown))
+        limits = np.stack([100 * getattr(self.table, name)[shown] for name in columns])
         significant = self.table.adjusted_pvalue[shown] < significance_level
-        self.ax_.axvline(0, color=neutral(0.75), linewidth=1, linestyle=(0, (1, 1.5)))
+        draw_zero(self.ax_)
         self.intervals_ = []
         kinds = (
             (significant, colors(2)[1], True, f"adjusted p < {significance_level:g}"),
@@ -176,22 +168,15 @@ class GroupDisplay(FromEstimator):
         )
         for chosen, color, filled, label in kinds:
             if chosen.any():
-                lengths = np.maximum(0, np.stack((estimate - low, high - estimate)))[:, chosen]
-                keywords = {"fmt": "o", "color": color, "markersize": 0.45 * frame.size, "elinewidth": 1.2}
-                keywords |= {"markerfacecolor": color if filled else "none", "label": label}
-                keywords |= canonical_keywords(bar_kw)
-                bars = self.ax_.errorbar(estimate[chosen], heights[chosen], xerr=lengths, **keywords)
-                self.intervals_.append(bars)
+                heights = np.flatnonzero(chosen)
+                options = {"filled": filled, "bar_kw": bar_kw}
+                self.intervals_.append(draw_intervals(frame, heights, limits[:, chosen], label, color, "o", **options))
         size_text(frame)
-        self._name_rows(frame, shown, f"{_WORDS[value]}\n{100 * self.confidence_level:g} % intervals")
+        names = [short_name(str(self.table.group[i])) for i in shown]
+        name_rows(frame, names, self.table.n[shown], self._words(value, len(shown)))
         if value == "error":
             self.ax_.set_xlim(left=0)
-        self.legend_ = None
-        if legend:
-            options = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False}
-            options |= {"fontsize": 0.85 * frame.size, "handletextpad": 0.3}
-            options["ncols"] = 1 if frame.width < 4 else 2
-            self.legend_ = self.ax_.legend(**{**options, **canonical_keywords(legend_kw)})
+        self.legend_ = explain(frame, legend_kw) if legend else None
         return self
 
     def _shown(self, value, max_groups):
@@ -203,35 +188,7 @@ class GroupDisplay(FromEstimator):
             shown = np.sort(shown[np.argsort(self.table.pvalue[shown], kind="stable")[:max_groups]])
         return shown
 
-    def _name_rows(self, frame, shown, words):
-        names = [_short(str(self.table.group[i])) for i in shown]
-        self.ax_.set_yticks(np.arange(len(shown)), names)
-        self.ax_.set_ylim(len(shown) - 0.5, -0.5)  # the first group at the top
-        left_out = len(self.table) - len(shown)
-        if left_out:
-            words += f"; {left_out} of {len(self.table)} groups are not shown"
-        if frame.width < 4:
-            words = words.replace(" (percentage points)", "\n(percentage points)")
-        self.ax_.set_xlabel(words, size=frame.size)
-        sizes = self.ax_.secondary_yaxis("right")
-        sizes.set_yticks(np.arange(len(shown)), [format_count(self.table.n[i]) for i in shown])
-        sizes.tick_params(labelsize=0.8 * frame.size, length=0, labelcolor=neutral(0.75))
-        sizes.set_ylabel("Rows", size=frame.size, color=neutral(0.75))
-
-
-def _short(name):
-    return matplotlib_text(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…")
-
-
-def _frame(ax, n_groups):
-    """Return axes with about two lines of text for each group, and text that fits there."""
-    plt = require_matplotlib()
-    base = plt.rcParams["font.size"]
-    if ax is None:
-        width = plt.rcParams["figure.figsize"][0]
-        line = 1.7 * base / 72 * (1 if n_groups <= 30 else 0.75)
-        figure, ax = plt.subplots(figsize=(width, 1.3 + line * n_groups), layout="constrained")
-    box = ax.get_window_extent()
-    width, height = box.width / ax.figure.dpi, box.height / ax.figure.dpi
-    size = float(np.clip(min(base, 72 * height / n_groups / 1.25, base * width / 3), 0.4 * base, base))
-    return Frame(np.array([ax], dtype=object), [[]], False, 1, size, width)
+    def _words(self, value, n_shown):
+        words = f"{_WORDS[value]}\n{100 * self.confidence_level:g} % intervals"
+        left_out = len(self.table) - n_shown
+        return words + f"; {left_out} of {len(self.table)} groups are not shown" * (left_out > 0)

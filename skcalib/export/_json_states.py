@@ -323,7 +323,13 @@ STATES = {
     "IsotonicCalibration": State({"score_knots_": knots, "probability_knots_": share_array}, check=_isotonic),
     "MatrixScaling": State({**_AFFINE, "coef_": matrix}, check=_ONE_A_CLASS),
     "MulticalibratedRecalibrator": State(
-        {"gains_": number_array, "n_rounds_": count, "recalibrator_": fitted, "_seed": count},
+        {
+            "gains_": number_array,
+            "gain_errors_": number_array,
+            "n_rounds_": count,
+            "recalibrator_": fitted,
+            "_seed": count,
+        },
         check=_global_map,
         derived={"_columns": _no_columns, "_rounds": _no_rounds},
     ),

@@ -20,7 +20,7 @@ from skcalib.metrics._bootstrap import IntervalEstimate
 from skcalib.metrics._errors import check_norm
 from skcalib.metrics._interval import calibration_error_interval
 
-__all__ = ["CalibrationChange", "calibration_change"]
+__all__ = ["CalibrationChange", "calibration_change", "two_samples"]
 
 _LEAST_ROWS_A_CELL = 20
 _MOST_ROWS_DRAWN = 10**8  # counts of cells with more are drawn as normal: NumPy's draws end at 10^9
@@ -174,16 +174,8 @@ def calibration_change(
     check_int(n_resamples, "n_resamples")
     if multiclass == "marginal":
         raise ValueError('multiclass="marginal" is one comparison a class: use "top_label", or one class at a time.')
-    if isinstance(y_before, BinStatistics):
-        after = y_proba_before if y_after is None else y_after
-        before, after = _check_statistics(y_before, after, binning, y_proba_after)
-    else:
-        given = {"pos_label": pos_label, "labels": labels, "multiclass": multiclass}
-        if labels is None and pos_label is None:
-            given["labels"] = _shared_labels(y_before, y_after)
-        strategy = check_binning(binning, EqualMass(15))
-        before = _Sample.from_rows(y_before, y_proba_before, "before", given, strategy)
-        after = _Sample.from_rows(y_after, y_proba_after, "after", given, strategy)
+    given = {"pos_label": pos_label, "labels": labels, "multiclass": multiclass}
+    before, after = two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given)
     seed = check_random_state(random_state)
     cells = _cells_of_statistics(before, after) if before.task is None else _cells_of_rows(before, after)
     statistic, pvalue = _compare(cells, n_resamples, np.random.default_rng(seed.randint(2**32, dtype=np.uint64)))
@@ -209,6 +201,18 @@ def calibration_change(
         error_after=errors[1],
         error_difference=_difference(*errors),
     )
+
+
+def two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given):
+    """Return both samples, checked; `given` are the options of the labels."""
+    if isinstance(y_before, BinStatistics):
+        after = y_proba_before if y_after is None else y_after
+        return _check_statistics(y_before, after, binning, y_proba_after)
+    if given["labels"] is None and given["pos_label"] is None:
+        given = given | {"labels": _shared_labels(y_before, y_after)}
+    strategy = check_binning(binning, EqualMass(15))
+    before = _Sample.from_rows(y_before, y_proba_before, "before", given, strategy)
+    return before, _Sample.from_rows(y_after, y_proba_after, "after", given, strategy)
 
 
 class _Sample(NamedTuple):

@@ -62,6 +62,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         Number of rounds used; 0 is exactly the global map.
     gains_ : ndarray of shape (n_tried,)
         Cross-validated log-loss of the global map minus that after each round tried, in nats a row.
+    gain_errors_ : ndarray of shape (n_tried,)
+        Standard errors of these gains.
     n_features_in_ : int
         Number of columns of `X`, those of the features included.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -173,7 +175,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rows = _Rows(scores, features, codes, targets.astype(np.float64), weight)
         with _threads(len(scores)):
-            self.gains_, self.n_rounds_ = self._choose_rounds(rows)
+            self.gains_, self.gain_errors_ = self._cross_validated_gains(rows)
+            self.n_rounds_ = _chosen_rounds(self.gains_, self.gain_errors_)
             self._fit_rounds(rows)
         return self
 
@@ -286,10 +289,10 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         ]
         return logits + np.column_stack(steps)
 
-    def _choose_rounds(self, rows):
-        """Return the mean gain of each round tried, and the number of rounds to use."""
+    def _cross_validated_gains(self, rows):
+        """Return the mean gain of each round tried, and its standard error."""
         if self.max_rounds == 0:
-            return np.zeros(0), 0
+            return np.zeros(0), np.zeros(0)
         content = np.hstack((rows.scores, rows.features))
         folds = [
             _FoldInProgress(rows.at(fold.train, fold.train_weight), rows.at(fold.test, fold.test_weight))
@@ -299,7 +302,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             recalibrator = self._fit_global(fold.train)
             fold.start(self._logits(recalibrator, fold.train.scores), self._logits(recalibrator, fold.test.scores))
         weight = np.concatenate([fold.test.weights for fold in folds])
-        means, bounds = [], []
+        means, errors = [], []
         while len(means) < self.max_rounds and len(means) - 1 - np.argmax([0.0, *means]) < _PATIENCE:
             for fold in folds:
                 models = self._fit_round(fold.train, fold.train_logits)
@@ -309,9 +312,14 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             mean = np.average(gain, weights=weight)
             variance = np.average((gain - mean) ** 2, weights=weight)
             means.append(mean)
-            bounds.append(mean - _STANDARD_ERRORS * np.sqrt(variance / weight.sum()))
-        best = int(np.argmax(bounds))
-        return np.array(means), best + 1 if bounds[best] > 0 else 0
+            errors.append(np.sqrt(variance / weight.sum()))
+        return np.array(means), np.array(errors)
+
+
+def _chosen_rounds(gains, errors):
+    """Return the number of rounds whose gain is largest beyond noise; 0 if there is none."""
+    bounds = np.append(0.0, gains - _STANDARD_ERRORS * errors)
+    return int(np.argmax(bounds))
 
 
 class _Rows:

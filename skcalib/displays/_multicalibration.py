@@ -1,0 +1,161 @@
+"""How a multicalibrated recalibrator has chosen its rounds: the gain on held-out rows after each."""
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from skcalib.displays._frames import add_words, drop_long_labels, pair_frame, size_text
+from skcalib.displays._style import CURVE, canonical_keywords, colors, neutral, plural
+from skcalib.recalibrators import MulticalibratedRecalibrator
+
+__all__ = ["MulticalibrationDisplay"]
+
+
+class MulticalibrationDisplay:
+    """Held-out gain of the global map's corrections, round by round, and the number of rounds that was chosen.
+
+    A gain is the cross-validated log-loss of the global map minus that after so many rounds. The bars end two standard
+    errors below and above it: the chosen round has the highest lower end, if that lies above 0. Make it with
+    `from_estimator`. What the rounds do to the worst segments is drawn by `SegmentDisplay`.
+
+    Parameters
+    ----------
+    gains, gain_errors : array-like of shape (n_tried,)
+        Gain after each round tried, in nats a row, and its standard error.
+    n_rounds : int
+        Number of rounds used.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes.
+    figure_ : Figure
+        The figure.
+    line_ : Line2D
+        The gains, with 0 before the first round.
+    intervals_ : ErrorbarContainer
+        The bars of two standard errors.
+    chosen_ : Line2D
+        The mark of the number of rounds used.
+    legend_ : Legend or None
+        The legend.
+
+    See Also
+    --------
+    skcalib.MulticalibratedRecalibrator : The recalibrator.
+    SegmentDisplay : The worst segments, before and after.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib import MulticalibratedRecalibrator
+    >>> from skcalib.displays import MulticalibrationDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> scores, site = rng.random(1000), rng.integers(0, 2, 1000)
+    >>> y = rng.random(1000) < np.where(site == 1, np.sqrt(scores), scores**2)
+    >>> fitted = MulticalibratedRecalibrator(features=1, max_rounds=3, cv=2).fit(np.column_stack((scores, site)), y)
+    >>> display = MulticalibrationDisplay.from_estimator(fitted)
+    >>> int(display.chosen_.get_xdata()[0]) == fitted.n_rounds_
+    True
+    """
+
+    def __init__(self, gains, gain_errors, n_rounds):
+        self.gains = np.asarray(gains, dtype=np.float64)
+        self.gain_errors = np.asarray(gain_errors, dtype=np.float64)
+        self.n_rounds = n_rounds
+
+    @classmethod
+    def from_estimator(cls, estimator, *, ax=None, **plot_options):
+        """Draw the gains of a fitted recalibrator.
+
+        Parameters
+        ----------
+        estimator : MulticalibratedRecalibrator or Pipeline that ends with one
+            Fitted, with at least one round tried.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : MulticalibrationDisplay
+            The drawn display.
+
+        Raises
+        ------
+        TypeError
+            If it is something else.
+        ValueError
+            If no round was tried (``max_rounds=0``).
+        sklearn.exceptions.NotFittedError
+            If it is not fitted.
+        """
+        last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+        if not isinstance(last, MulticalibratedRecalibrator):
+            raise TypeError(
+                "estimator must be a MulticalibratedRecalibrator or a Pipeline that ends with one, found "
+                f"{type(last).__name__}."
+            )
+        check_is_fitted(last)
+        if len(last.gains_) == 0:
+            raise ValueError("There are no gains to draw: max_rounds=0, so that no round was tried.")
+        return cls(last.gains_, last.gain_errors_, last.n_rounds_).plot(ax, **plot_options)
+
+    def plot(self, ax=None, *, legend=True, line_kw=None, interval_kw=None, chosen_kw=None, legend_kw=None):
+        """Draw the stored numbers.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        legend : bool, default=True
+            Whether bars and marks are explained.
+        line_kw, interval_kw, chosen_kw, legend_kw : dict, default=None
+            Keywords of the artists (`Axes.plot`, `Axes.errorbar`, `Axes.plot` and `legend`) that replace ours.
+
+        Returns
+        -------
+        display : MulticalibrationDisplay
+            Itself, with the artists as attributes.
+        """
+        from matplotlib.ticker import MaxNLocator
+
+        frame = pair_frame(ax, 1)
+        self.ax_, self.figure_ = frame.axes[0], frame.figure
+        rounds, gains, errors = np.arange(len(self.gains) + 1), np.append(0, self.gains), np.append(0, self.gain_errors)
+        color, chosen_color = colors(2)
+        zero = self.ax_.axhline(0, color=neutral(0.75), linewidth=1, linestyle=(0, (1, 1.5)), zorder=1.5)
+        keywords = {"fmt": "none", "ecolor": color, "elinewidth": 1, "capsize": 2, "zorder": 2}
+        keywords |= canonical_keywords(interval_kw)
+        self.intervals_ = self.ax_.errorbar(rounds[1:], gains[1:], yerr=2 * errors[1:], **keywords)
+        keywords = {"color": color, "marker": "o", "markersize": 4.5, "linewidth": 1.6, "gid": CURVE, "zorder": 3}
+        keywords |= {"label": "gain on held-out rows", **canonical_keywords(line_kw)}
+        (self.line_,) = self.ax_.plot(rounds, gains, **keywords)
+        keywords = {"color": chosen_color, "marker": "D", "markersize": 7, "linestyle": "none", "zorder": 4}
+        keywords |= {"label": "rounds used", **canonical_keywords(chosen_kw)}
+        (self.chosen_,) = self.ax_.plot([self.n_rounds], [gains[self.n_rounds]], **keywords)
+        self.ax_.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        size_text(frame)
+        self.ax_.set_xlabel("Rounds after the global map", size=frame.size)
+        self.ax_.set_ylabel("Held-out gain (nats a row)", size=frame.size)
+        keys = {"global map": zero, "2 standard errors": self._bar_key(color), "rounds used": self.chosen_}
+        guard = [np.column_stack((rounds, gains + side * errors)) for side in (-2, 2)]
+        guard.append(np.column_stack((np.linspace(0, rounds[-1], 50), np.zeros(50))))
+        options = {"caption": self._captions(gains), "guard": guard, "legend_kw": canonical_keywords(legend_kw)}
+        self.legend_ = add_words(frame, keys if legend else {}, **options)
+        drop_long_labels(frame)
+        return self
+
+    def _captions(self, gains):
+        tried = f"{len(self.gains)} {plural('round', len(self.gains))} tried"
+        if self.n_rounds == 0:
+            return [f"{tried}, none used:\nno gain beyond noise", "no round used"]
+        used = f"{self.n_rounds} {plural('round', self.n_rounds)} used"
+        return [f"{tried}, {self.n_rounds} used\ngain {gains[self.n_rounds]:.3g} nats a row", used]
+
+    @staticmethod
+    def _bar_key(color):
+        from matplotlib.lines import Line2D
+
+        return Line2D([], [], color=color, marker="|", markersize=8, linestyle="none")

@@ -1,0 +1,270 @@
+"""The worst segments as a forest plot: by how much the scores are off there, for one model or several."""
+
+import numpy as np
+
+from skcalib._input.scalars import check_confidence_level, check_int
+from skcalib.displays._forest import draw_intervals, draw_zero, explain, forest_frame, name_rows, short_name
+from skcalib.displays._frames import shortened, size_text
+from skcalib.displays._predictions import named_models, predicted_probabilities
+from skcalib.displays._style import colors, format_count, mark, matplotlib_text, neutral
+from skcalib.guarantees import event_frequency_interval
+from skcalib.metrics import segment_calibration_test
+
+__all__ = ["SegmentDisplay"]
+
+
+class SegmentDisplay:
+    """Forest plot of the worst segments: mean score minus event frequency of each, with its interval.
+
+    The segment with the largest statistic stands at the top. Filled marks are significant after the adjustment for all
+    segments that were looked at. Several models are compared in the worst segments of the first one: a global map and a
+    multicalibrated one, say. Make it with `from_predictions`, `from_estimator` or `from_result`.
+
+    Parameters
+    ----------
+    results : dict
+        Results of `segment_calibration_test` with the same columns, by the name of the model; the name of a single one
+        may be None.
+    confidence_level : float, default=0.9
+        Level of each interval.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes.
+    figure_ : Figure
+        The figure.
+    intervals_ : list of ErrorbarContainer
+        Intervals and marks, model by model: those of the significant segments, then the others. A kind without
+        segments is left out.
+    legend_ : Legend or None
+        The legend.
+
+    See Also
+    --------
+    skcalib.metrics.segment_calibration_test : The numbers.
+    GroupDisplay : Groups that are given.
+
+    Notes
+    -----
+    The intervals are those of Clopper and Pearson around the event frequency. Each stands for itself, and the segments
+    shown are the worst of many: judge by the adjusted p-values. The statistic also sees scores that are too extreme or
+    not extreme enough: a segment may be significant with an interval around 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.displays import SegmentDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> age, y_proba = rng.integers(20, 70, 2000), rng.uniform(0.1, 0.6, 2000)
+    >>> y_true = rng.random(2000) < y_proba + 0.2 * (age > 55)
+    >>> display = SegmentDisplay.from_predictions(y_true, y_proba, age[:, None], random_state=0)
+    >>> bool(display.results[None].segments.bias[0] < 0)
+    True
+    """
+
+    def __init__(self, results, *, confidence_level=0.9):
+        self.results = dict(results)
+        self.confidence_level = confidence_level
+
+    @classmethod
+    def from_predictions(
+        cls, y_true, y_proba, X, *, name=None, confidence_level=0.9, ax=None, plot_options=None, **options
+    ):
+        """Test the segments and draw the worst.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Labels.
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
+            Probabilities in [0, 1]; a dict compares several models, by name.
+        X : array-like or DataFrame of shape (n, n_columns)
+            Columns to look for segments in.
+        name : str, default=None
+            Name of the model in the title.
+        confidence_level : float, default=0.9
+            Level of each interval.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        plot_options : dict, default=None
+            Options of `plot`.
+        **options : dict
+            Other options of `segment_calibration_test`, such as `max_depth`.
+
+        Returns
+        -------
+        display : SegmentDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            For labels, probabilities or columns that do not fit together.
+        """
+        level = check_confidence_level(confidence_level)
+        models = named_models(y_proba, name)
+        results = {model: segment_calibration_test(y_true, proba, X, **options) for model, proba in models.items()}
+        return cls(results, confidence_level=level).plot(ax, **(plot_options or {}))
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, *, columns=None, name=None, **options):
+        """Predict, test the segments and draw the worst.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of classifiers by name
+            Fitted, with `predict_proba`.
+        X : array-like or DataFrame of shape (n, n_features)
+            Rows that the classifier was not fitted on.
+        y : array-like of shape (n,)
+            Labels.
+        columns : array-like or DataFrame of shape (n, n_columns), default=None
+            Columns to look for segments in; None means `X`.
+        name : str, default=None
+            Name of the model in the picture; None means the name of its class.
+        **options : dict
+            Options of `from_predictions`.
+
+        Returns
+        -------
+        display : SegmentDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If an estimator has no `predict_proba`.
+        """
+        probabilities, classes = predicted_probabilities(estimator, X, name)
+        options = {"labels": classes, **options}
+        return cls.from_predictions(y, probabilities, X if columns is None else columns, **options)
+
+    @classmethod
+    def from_result(cls, result, *, name=None, confidence_level=0.9, ax=None, **plot_options):
+        """Draw what `segment_calibration_test` has returned.
+
+        Parameters
+        ----------
+        result : SegmentTestResult or dict of such
+            One result, or several with the same columns by the name of the model.
+        name : str, default=None
+            Name of the model in the title.
+        confidence_level : float, default=0.9
+            Level of each interval.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : SegmentDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the results are not about the same segments.
+        """
+        level = check_confidence_level(confidence_level)
+        results = named_models(result, name)
+        first, *others = (set(one.segments.segment.tolist()) for one in results.values())
+        if any(other != first for other in others):
+            raise ValueError("The results are about different segments: test all models with the same X and min_size.")
+        return cls(results, confidence_level=level).plot(ax, **plot_options)
+
+    def plot(self, ax=None, *, significance_level=0.05, max_segments=15, legend=True, bar_kw=None, legend_kw=None):
+        """Draw the stored results.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; None makes a figure that is high enough.
+        significance_level : float, default=0.05
+            A segment has a filled mark where its adjusted p-value is below it.
+        max_segments : int, default=15
+            Most segments that are shown.
+        legend : bool, default=True
+            Whether there is a legend.
+        bar_kw, legend_kw : dict, default=None
+            Keywords of the artists (`Axes.errorbar` and `legend`) that replace ours.
+
+        Returns
+        -------
+        display : SegmentDisplay
+            Itself, with the artists as attributes.
+        """
+        first = next(iter(self.results.values())).segments
+        shown = first.segment[: check_int(max_segments, "max_segments")].tolist()
+        names = [short_name(segment, separator=" and ", most_lines=2) for segment in shown]
+        n_models = len(self.results)
+        lines = max(max(name.count("\n") + 1 for name in names), 1 + n_models // 2)
+        frame = forest_frame(ax, len(shown), lines=lines)
+        self.ax_, self.figure_ = frame.axes[0], frame.figure
+        draw_zero(self.ax_)
+        self.intervals_ = []
+        offsets = 0.3 * (np.arange(n_models) - (n_models - 1) / 2) * min(1, 2.4 / n_models)
+        for rank, (model, result) in enumerate(self.results.items()):
+            at = _positions(result.segments, shown)
+            limits = self._limits(result.segments, at)
+            significant = result.segments.adjusted_pvalue[at] < significance_level
+            for chosen, filled in ((significant, True), (~significant, False)):
+                if chosen.any():
+                    label, color = self._look(rank, model, filled, significance_level)
+                    heights = np.flatnonzero(chosen) + offsets[rank]
+                    style = {"filled": filled, "bar_kw": bar_kw}
+                    bars = draw_intervals(frame, heights, limits[:, chosen], label, color, mark(rank)[1], **style)
+                    self.intervals_.append(bars)
+        size_text(frame)
+        name_rows(frame, names, first.n[: len(shown)], self._words(frame, len(shown), len(first)))
+        self.legend_ = explain(frame, legend_kw, self._handles(frame, significance_level)) if legend else None
+        return self
+
+    def _limits(self, table, at):
+        """Return the bias and its limits, in percentage points."""
+        n, score, frequency = table.n[at], table.mean_score[at], table.event_frequency[at]
+        options = {"confidence_level": self.confidence_level, "simultaneous": False}
+        low, high = event_frequency_interval(np.clip(frequency, 0, 1) * n, n, **options)
+        return 100 * np.stack((score - frequency, score - high, score - low))
+
+    def _look(self, rank, model, filled, significance_level):
+        """Return the label and the colour of one kind of marks."""
+        if len(self.results) == 1:
+            color = colors(2)[1] if filled else neutral(0.6)
+            return f"adjusted p < {significance_level:g}" if filled else "not significant", color
+        return matplotlib_text(model), colors(len(self.results))[rank]
+
+    def _handles(self, frame, significance_level):
+        """Return the entries of the legend for several models, whose fill is explained once; None for one."""
+        from matplotlib.lines import Line2D
+
+        if len(self.results) == 1:
+            return None
+        keywords = {"linestyle": "none", "markersize": 0.45 * frame.size}
+        handles = [
+            Line2D([], [], color=color, marker=mark(rank)[1], label=matplotlib_text(model), **keywords)
+            for rank, (model, color) in enumerate(zip(self.results, colors(len(self.results)), strict=True))
+        ]
+        for filled, label in ((True, f"filled: adjusted p < {significance_level:g}"), (False, "open: not significant")):
+            face = neutral(0.6) if filled else "none"
+            handles.append(
+                Line2D([], [], color=neutral(0.6), marker="o", markerfacecolor=face, label=label, **keywords)
+            )
+        return handles
+
+    def _words(self, frame, n_shown, n_segments):
+        level = f"{100 * self.confidence_level:g} % intervals"
+        of = f"the worst {n_shown} of {format_count(n_segments)} segments" if n_shown < n_segments else "all segments"
+        name, *others = self.results
+        lines = [f"{level}; {of}"] if frame.width >= 4 else [level, of]
+        if name is not None:
+            words = f"for {matplotlib_text(name)}" if others else matplotlib_text(name)
+            lines = [f"{lines[0]} {words}"] if others and frame.width >= 4 else [*lines, shortened(words, frame)]
+        return "\n".join(["Mean score minus event frequency (percentage points)", *lines])
+
+
+def _positions(table, shown):
+    """Return where in a table the segments stand that are shown."""
+    places = {segment: i for i, segment in enumerate(table.segment.tolist())}
+    return np.array([places[segment] for segment in shown])
