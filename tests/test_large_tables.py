@@ -1,4 +1,4 @@
-"""The page on large tables: its snippets run."""
+"""The page on large tables: its snippets run, and parts merge to the whole."""
 
 import re
 from pathlib import Path
@@ -8,23 +8,20 @@ import pytest
 
 pytest.importorskip("duckdb")
 pytest.importorskip("narwhals")
-pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pandas")
 pq = pytest.importorskip("pyarrow.parquet")
 
 PAGE = Path(__file__).parents[1] / "doc" / "large_tables.md"
 
 
 def test_snippets(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    animals = rng.dirichlet([1, 1, 1], 600)
-    columns = {f"p_{name}": animals[:, k] for k, name in enumerate(("cat", "dog", "fish"))}
-    columns |= {"animal": np.array(["cat", "dog", "fish"])[animals.argmax(axis=1)], "p": animals[:, 0]}
-    columns |= {"clicked": (rng.random(600) < animals[:, 0]).astype(int), "country": rng.integers(0, 2, 600)}
-    (tmp_path / "log").mkdir()
-    pq.write_table(pa.table(columns), tmp_path / "log" / "one.parquet")
+    monkeypatch.setattr("tempfile.mkdtemp", lambda: str(tmp_path))
     names = {}
     for snippet in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S):
         exec(snippet, names)
-    assert pq.read_table(tmp_path / "calibrated.parquet").num_rows == 600
-    assert names["weight"].sum() == 600
+    assert pq.read_table(tmp_path / "calibrated.parquet").num_rows == 60_000
+    assert names["weight"].sum() == 60_000
+    np.testing.assert_array_equal(names["merged"].count, names["statistics"].count)
+    np.testing.assert_allclose(names["merged"].weighted_score, names["statistics"].weighted_score, rtol=1e-12)
+    assert names["groups"].adjusted_pvalue[list(names["groups"].group).index("IT")] < 0.01
+    assert names["interval"].low <= names["interval"].estimate <= names["interval"].high
