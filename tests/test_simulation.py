@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from _catalog import refused
 from scipy import stats
 from scipy.integrate import quad
 from scipy.optimize import minimize
@@ -453,3 +454,14 @@ def test_models_of_the_paper():
         probability = model.calibration_curve(scores)
         assert (np.diff(probability) >= 0).all()
         assert probability[95] < scores[95]
+
+
+def test_scores_of_a_discrete_distribution():
+    model = CalibrationModel(stats.bernoulli(0.25), lambda scores: 0.2 + 0.5 * scores)
+    assert model.true_calibration_error() == pytest.approx((0.75 * 0.2**2 + 0.25 * 0.3**2) ** 0.5, abs=1e-12)
+
+
+def test_a_curve_that_jumps_without_end_asks_for_its_breakpoints():
+    model = CalibrationModel(stats.beta(2, 2), lambda scores: (np.floor(scores * 1e7) % 2).astype(float))
+    with refused(ValueError, "jumps too often", "breakpoints"):
+        model.true_calibration_error()

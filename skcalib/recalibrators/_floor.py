@@ -28,10 +28,8 @@ _FAR = 40.0
 def floored(scores, floor, input):
     """Return scores whose probabilities are ``(1 - K * floor) * p + floor``, on the scale of `input`.
 
-    The map is strictly increasing. A floor of 0 returns the scores themselves.
+    The floor is above 0. The map is strictly increasing.
     """
-    if floor == 0:
-        return scores
     if input == "logit" and scores.shape[1] == 1:
         return _floored_log_odds(scores.astype(np.float64), floor)
     n_classes, out = max(scores.shape[1], 2), np.empty(scores.shape)
