@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from _catalog import refused
 from scipy import stats
 from scipy.integrate import quad
 from scipy.optimize import minimize
@@ -459,9 +458,3 @@ def test_models_of_the_paper():
 def test_scores_of_a_discrete_distribution():
     model = CalibrationModel(stats.bernoulli(0.25), lambda scores: 0.2 + 0.5 * scores)
     assert model.true_calibration_error() == pytest.approx((0.75 * 0.2**2 + 0.25 * 0.3**2) ** 0.5, abs=1e-12)
-
-
-def test_a_curve_that_jumps_without_end_asks_for_its_breakpoints():
-    model = CalibrationModel(stats.beta(2, 2), lambda scores: (np.floor(scores * 1e7) % 2).astype(float))
-    with refused(ValueError, "jumps too often", "breakpoints"):
-        model.true_calibration_error()
