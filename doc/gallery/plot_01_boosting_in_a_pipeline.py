@@ -2,37 +2,38 @@
 A boosted model in a pipeline
 =============================
 
-Boosted trees rank well, and their probabilities are often too extreme. `CrossFittedClassifier` puts the model into the
-middle of a pipeline. It hands the recalibrator *out-of-fold* scores: scores of rows that the model was not fitted on.
+Boosted trees rank rows well, but their probabilities are often too extreme. `CrossFittedClassifier` puts the model into
+the middle of a pipeline. It gives the recalibrator *out-of-fold* scores: scores of rows that the model was not fitted
+on. The recalibrator at the end of the pipeline learns from them.
 """
 
 # %%
-# The breast cancer data that scikit-learn ships have 569 rows. A third of them is held out.
-from sklearn.datasets import load_breast_cancer
+# Is a handwritten digit even or odd? The data have 1,797 images of 64 grey values. More than half of them are held out.
+from sklearn.datasets import load_digits
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
-from skcalib import CrossFittedClassifier, SplineCalibration
+from skcalib import BetaCalibration, CrossFittedClassifier
 
-X, y = load_breast_cancer(return_X_y=True)
-X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=0)
+X, digit = load_digits(return_X_y=True)
+y = digit % 2
+X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.6, stratify=y, random_state=0)
 
-model = GradientBoostingClassifier(random_state=0)
+model = GradientBoostingClassifier(learning_rate=0.5, max_depth=5, max_features=8, random_state=0)
 plain = model.fit(X_train, y_train)
-pipeline = make_pipeline(CrossFittedClassifier(model, cv=5), SplineCalibration()).fit(X_train, y_train)
+pipeline = make_pipeline(CrossFittedClassifier(model, cv=5), BetaCalibration()).fit(X_train, y_train)
 
 # %%
-# The held-out rows judge both. The log-loss punishes probabilities that are sure and wrong.
+# The held-out rows judge both models. The log-loss is large where a model is sure and wrong.
 from sklearn.metrics import log_loss
 
-for name, fitted in (("as it is", plain), ("recalibrated", pipeline)):
+models = {"as it is": plain, "recalibrated": pipeline}
+for name, fitted in models.items():
     print(f"{name}: log-loss {log_loss(y_test, fitted.predict_proba(X_test)):.3f}")
 
 # %%
-# The diagram shows why: the scores crowd at 0 and 1, and some of the sure ones are wrong.
+# The diagrams show the reason: nearly all scores are close to 0 or 1, and too many of them are wrong.
 from skcalib.displays import ReliabilityDisplay
 
-ReliabilityDisplay.from_estimator(
-    {"as it is": plain, "recalibrated": pipeline}, X_test, y_test, layout="columns", random_state=0
-)
+ReliabilityDisplay.from_estimator(models, X_test, y_test, layout="columns", random_state=0)

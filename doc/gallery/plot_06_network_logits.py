@@ -1,0 +1,47 @@
+"""
+Logits of a neural network with ten classes
+===========================================
+
+Networks that are trained for long become too sure. Recalibrators take their logits directly with ``input="logit"``.
+Temperature scaling divides all logits by one number; the predicted classes stay the same.
+"""
+
+# %%
+# The digits data have ten classes. The network is trained until it makes no error on its 500 training rows.
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+from sklearn.neural_network import MLPClassifier
+
+X, y = load_digits(return_X_y=True)
+X = X + np.random.default_rng(0).normal(scale=4, size=X.shape)  # noise, so that there is something to be unsure of
+X_train, X_rest, y_train, y_rest = train_test_split(X, y, train_size=500, stratify=y, random_state=0)
+X_calibration, X_test, y_calibration, y_test = train_test_split(X_rest, y_rest, stratify=y_rest, random_state=0)
+network = MLPClassifier((64,), alpha=0, max_iter=1000, random_state=0).fit(X_train, y_train)
+
+
+def logits(X):
+    """Return the outputs of the last layer, before the softmax."""
+    hidden = np.maximum(X @ network.coefs_[0] + network.intercepts_[0], 0)
+    return hidden @ network.coefs_[1] + network.intercepts_[1]
+
+
+# %%
+# Three recalibrators learn from the 972 rows that the network has not seen.
+from sklearn.metrics import accuracy_score, log_loss
+
+from skcalib import DirichletCalibration, TemperatureScaling, VectorScaling
+
+proba = {"network": network.predict_proba(X_test)}
+for recalibrator in (TemperatureScaling(), VectorScaling(), DirichletCalibration(alpha="auto")):
+    recalibrator.set_params(input="logit").fit(logits(X_calibration), y_calibration)
+    proba[type(recalibrator).__name__] = recalibrator.predict_proba(logits(X_test))
+for name, found in proba.items():
+    print(f"{name}: log-loss {log_loss(y_test, found):.3f}, accuracy {accuracy_score(y_test, found.argmax(axis=1)):.3f}")
+
+# %%
+# The diagrams are about the predicted class: where the model says 80 %, is it right in 80 % of the rows?
+from skcalib.displays import ReliabilityDisplay
+
+shown = {name: proba[name] for name in ("network", "TemperatureScaling")}
+ReliabilityDisplay.from_predictions(y_test, shown, layout="columns", random_state=0)

@@ -1,0 +1,60 @@
+"""
+Confidences of a language model, by subject
+===========================================
+
+A language model answers questions and states how sure it is. It is sure of itself in every subject, and right in some of
+them only. One recalibrator for all answers is right on the whole and wrong for every subject. `GroupwiseRecalibrator`
+fits one map a subject, and keeps the pooled map where a subject has few rows.
+"""
+
+# %%
+# Simulated answers: the stated confidence is rounded to 5 %, as language models do, and is hardly related to the truth.
+import numpy as np
+from scipy.special import expit, logit
+
+rng = np.random.default_rng(0)
+difficulty = {"history": 0.3, "law": -0.5, "mathematics": -1.4, "medicine": -0.2, "physics": -1.0}
+
+
+def answers(n):
+    subject = rng.choice(list(difficulty), n)
+    known = rng.normal(size=n)
+    confidence = np.clip(np.round(20 * expit(1.8 + 0.6 * known)) / 20, 0.05, 0.95)
+    right = rng.random(n) < expit([difficulty[one] for one in subject] + known)
+    return subject, confidence, right
+
+
+subject, confidence, right = answers(3000)
+subject_test, confidence_test, right_test = answers(6000)
+
+# %%
+# Both recalibrators learn from the same 3,000 answers. The groups are given to `fit` and to `predict_proba`.
+from skcalib import GroupwiseRecalibrator, PlattScaling
+
+pooled = PlattScaling().fit(confidence, right)
+by_subject = GroupwiseRecalibrator(PlattScaling()).fit(confidence, right, groups=subject)
+found = {
+    "as stated": confidence_test,
+    "one map": pooled.predict_proba(confidence_test)[:, 1],
+    "one map a subject": by_subject.predict_proba(confidence_test, groups=subject_test)[:, 1],
+}
+
+# %%
+# The bias of a subject is its mean confidence minus its share of right answers. One map repairs the mean of all subjects,
+# and leaves each subject wrong.
+import matplotlib.pyplot as plt
+
+from skcalib.metrics import calibration_by_group, calibration_error
+
+figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+for k, (name, scores) in enumerate(found.items()):
+    table = calibration_by_group(right_test, scores, subject_test, random_state=0)
+    worst = np.abs(table.bias).max()
+    print(f"{name}: error of all answers {calibration_error(right_test, scores):.3f}, worst subject {worst:.3f}")
+    bars = [table.bias - table.bias_low, table.bias_high - table.bias]
+    ax.errorbar(table.bias, np.arange(len(table)) + 0.2 * (k - 1), xerr=bars, fmt="os^"[k], label=name)
+ax.axvline(0, color="grey", linestyle="--")
+ax.set_yticks(range(len(table)), table.group)
+ax.set(xlabel="mean confidence minus share of right answers, with 90 % intervals")
+ax.invert_yaxis()
+ax.legend()

@@ -1,0 +1,71 @@
+"""
+A report without code
+=====================
+
+One command turns a table of labels and scores into a page that you can mail::
+
+    python -m skcalib report scores.csv --label bought --score p --segment country --time month
+
+The page loads nothing from elsewhere. With ``--json`` the command prints the numbers instead.
+"""
+
+# %%
+# A table of 6,000 rows. In one country the scores are too high.
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+
+rng = np.random.default_rng(0)
+n = 6000
+table = pd.DataFrame(
+    {"p": rng.beta(1, 3, n).round(4), "country": rng.choice(["FR", "IT", "PL"], n), "month": rng.integers(1, 7, n)}
+)
+table["bought"] = (rng.random(n) < table.p ** np.where(table.country == "PL", 1.4, 1.0)).astype(int)
+
+# %%
+# This example calls the command from Python. In a shell it is the line above.
+from contextlib import redirect_stdout
+
+from skcalib.__main__ import main
+
+with TemporaryDirectory() as folder, redirect_stdout(None):
+    source, page = Path(folder) / "scores.csv", Path(folder) / "report.html"
+    table.to_csv(source, index=False)
+    options = ["--label", "bought", "--score", "p", "--segment", "country", "--time", "month"]
+    status = main(["report", str(source), *options, "-o", str(page)])
+    html = page.read_text("utf-8")
+print(f"exit status {status}, a page of {len(html) / 1000:.0f} kB")
+
+
+# %%
+# This is the page:
+from html import escape
+
+
+class Page:
+    """Show a page within this one."""
+
+    def _repr_html_(self):
+        return f'<iframe srcdoc="{escape(html)}" style="width: 100%; height: 40rem; background: white"></iframe>'
+
+
+Page()
+
+# %%
+# The numbers stand in the page as JSON. Here they say what each recalibrator would gain, by cross-validation.
+import json
+import re
+
+import matplotlib.pyplot as plt
+
+numbers = json.loads(re.search(r'<script type="application/json" id="numbers">(.*?)</script>', html, flags=re.S)[1])
+rows = numbers["models"][0]["recalibrators"]
+gain, low, high = (np.array([row[key] for row in rows]) for key in ("gain", "gain_low", "gain_high"))
+
+figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+ax.errorbar(gain, [row["name"] for row in rows], xerr=[gain - low, high - gain], fmt="o")
+ax.axvline(0, color="grey", linestyle="--")
+ax.set(xlabel="log-loss saved by recalibrating, with 90 % intervals")
+ax.invert_yaxis()

@@ -1,0 +1,76 @@
+"""
+Write your own bins, recalibrator and metric
+============================================
+
+Each of the three is one small class or function. It then works with everything else: searches, displays, intervals,
+tests and pipelines.
+"""
+
+# %%
+# **Bins** are a class with one method, `_edges`. These get finer towards 0, for rare events.
+import numpy as np
+
+from skcalib.binning import BaseBinning
+
+
+class GeometricBins(BaseBinning):
+    """Edges at 1, 1/2, 1/4, ...; the lowest bin reaches down to 0."""
+
+    def __init__(self, n_bins=8):
+        self.n_bins = n_bins
+
+    def _edges(self, scores, y, sample_weight):
+        return np.concatenate(([0.0], 0.5 ** np.arange(self.n_bins - 1.0, -1.0, -1.0)))
+
+
+# %%
+# **A recalibrator** for two classes is two methods: one learns, one predicts. This one multiplies the odds by one number,
+# so that the mean probability is the event frequency.
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from skcalib.recalibrators import BinaryRecalibrator
+
+
+class OddsShift(BinaryRecalibrator):
+    """Add one number to all log-odds."""
+
+    _scale = "log_odds"
+
+    def __init__(self, *, input="probability", classes=None, multiclass="ovr", normalize=True):
+        self.input = input
+        self.classes = classes
+        self.multiclass = multiclass
+        self.normalize = normalize
+
+    def _fit_binary(self, scores, labels, sample_weight):
+        target = np.average(labels, weights=sample_weight)
+        self.shift_ = brentq(lambda b: np.average(expit(scores + b), weights=sample_weight) - target, -20, 20)
+
+    def _predict_binary(self, scores):
+        return expit(scores + self.shift_)
+
+
+# %%
+# **A metric** is a function of labels and probabilities. Here: the error in expected events, relative to their number.
+def relative_excess(y_true, y_proba, sample_weight=None):
+    """Return how far the expected number of events is off, as a share of the events."""
+    return abs(np.average(y_proba, weights=sample_weight) / np.average(y_true, weights=sample_weight) - 1)
+
+
+# %%
+# All three at work on a rare event whose scores are twice too high.
+from skcalib.displays import ReliabilityDisplay
+from skcalib.metrics import calibration_error_interval
+
+rng = np.random.default_rng(0)
+scores = rng.beta(0.5, 10, 20_000)
+y = (rng.random(20_000) < scores / 2).astype(int)
+calibrated = OddsShift().fit(scores[:10_000], y[:10_000]).predict_proba(scores[10_000:])[:, 1]
+models = {"as it is": scores[10_000:], "OddsShift": calibrated}
+for name, proba in models.items():
+    print(name, calibration_error_interval(y[10_000:], proba, metric=relative_excess, random_state=0))
+
+ReliabilityDisplay.from_predictions(
+    y[10_000:], models, binning=GeometricBins(), layout="columns", limits=(0, 0.4), random_state=0
+)
