@@ -1,5 +1,6 @@
 """Sphinx configuration: ``python -m sphinx -W -b html doc doc/_build``."""
 
+import inspect
 import os
 import sys
 import warnings
@@ -11,10 +12,11 @@ matplotlib.use("Agg")
 
 import skcalib
 
-sys.path.insert(0, str(Path(__file__).parent))
+_HERE = Path(__file__).parent
+sys.path.insert(0, str(_HERE))
 import api_reference
 
-api_reference.write(Path(__file__).parent)
+api_reference.write(_HERE)
 
 project = "skcalib"
 author = "The skcalib developers"
@@ -25,6 +27,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
+    "sphinx.ext.linkcode",
     "numpydoc",
     "myst_parser",
     "sphinx_copybutton",
@@ -65,13 +68,19 @@ sphinx_gallery_conf = {
     "filename_pattern": r"plot_",
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,
     "download_all_examples": False,
     "within_subsection_order": "FileNameSortKey",
 }
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
+# Pages that are made by the build have no source to edit.
+_WRITTEN = [path.relative_to(_HERE).with_suffix("").as_posix() for path in _HERE.rglob("*.md")]
+_SIDEBARS = {"_generated/*": ["page-toc"], "auto_gallery/*": ["page-toc"], "api": ["page-toc"]}
+_SIDEBARS |= {name: ["page-toc", "edit-this-page"] for name in _WRITTEN}
+
 html_theme = "pydata_sphinx_theme"
-html_title = "skcalib"
+html_title = f"skcalib {version}"
 html_static_path = ["_static"]
 html_css_files = ["skcalib.css"]
 html_show_sourcelink = False
@@ -88,6 +97,22 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "header_links_before_dropdown": 6,
+    "logo": {"text": f"skcalib {version}"},
     "footer_start": ["copyright"],
-    "secondary_sidebar_items": ["page-toc", "edit-this-page"],
+    "secondary_sidebar_items": _SIDEBARS,
 }
+html_sidebars = {"index": [], "installation": []}
+
+
+def linkcode_resolve(domain, info):
+    """Return the address of the lines that define a name."""
+    thing = sys.modules.get(info["module"])
+    for part in info["fullname"].split("."):
+        thing = getattr(thing, part, None)
+    try:
+        thing = inspect.unwrap(thing)
+        lines, first = inspect.getsourcelines(thing)
+        path = Path(inspect.getsourcefile(thing)).relative_to(Path(skcalib.__file__).parents[1])
+    except (TypeError, ValueError, OSError):  # properties, and what is inherited from other packages
+        return None
+    return f"https://github.com/skcalib/skcalib/blob/main/{path.as_posix()}#L{first}-L{first + len(lines) - 1}"
