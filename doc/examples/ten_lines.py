@@ -11,7 +11,7 @@ X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
 forest = RandomForestClassifier(random_state=0).fit(X_train, y_train)
 recalibrated = RecalibratedClassifierCV(forest, TemperatureScaling()).fit(X_train, y_train)
-print([log_loss(y_test, model.predict_proba(X_test)) for model in (forest, recalibrated)])  # 0.366 and 0.090
+print([log_loss(y_test, model.predict_proba(X_test)) for model in (forest, recalibrated)])
 
 from skcalib.displays import ReliabilityDisplay
 

@@ -37,7 +37,9 @@ for recalibrator in (TemperatureScaling(), VectorScaling(), DirichletCalibration
     recalibrator.set_params(input="logit").fit(logits(X_calibration), y_calibration)
     proba[type(recalibrator).__name__] = recalibrator.predict_proba(logits(X_test))
 for name, found in proba.items():
-    print(f"{name}: log-loss {log_loss(y_test, found):.3f}, accuracy {accuracy_score(y_test, found.argmax(axis=1)):.3f}")
+    print(
+        f"{name}: log-loss {log_loss(y_test, found):.3f}, accuracy {accuracy_score(y_test, found.argmax(axis=1)):.3f}"
+    )
 
 # %%
 # The diagrams are about the predicted class: where the model says 80 %, is it right in 80 % of the rows?

@@ -26,7 +26,9 @@ from skcalib.export import from_dict, to_dict
 
 text = json.dumps(to_dict(recalibrator))
 again = from_dict(json.loads(text))
-print(f"{len(text)} characters; equal: {np.array_equal(again.predict_proba(scores), recalibrator.predict_proba(scores))}")
+print(
+    f"{len(text)} characters; equal: {np.array_equal(again.predict_proba(scores), recalibrator.predict_proba(scores))}"
+)
 
 # %%
 # ONNX: the graph takes the score, and returns both probabilities.
