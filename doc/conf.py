@@ -12,10 +12,10 @@ matplotlib.use("Agg")
 
 import skcalib
 
-_HERE = Path(__file__).parent
-sys.path.insert(0, str(_HERE))
+sys.path.insert(0, str(Path(__file__).parent))
 import api_reference
 
+_HERE = Path(__file__).parent
 api_reference.write(_HERE)
 
 project = "skcalib"

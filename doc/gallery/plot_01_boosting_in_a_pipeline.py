@@ -2,13 +2,14 @@
 A boosted model in a pipeline
 =============================
 
-Boosted trees rank rows well, but their probabilities are often too extreme. `CrossFittedClassifier` puts the model into
-the middle of a pipeline. It gives the recalibrator *out-of-fold* scores: scores of rows that the model was not fitted
-on. The recalibrator at the end of the pipeline learns from them.
+Boosted trees rank rows well, but their probabilities are often too extreme. `CrossFittedClassifier` puts the model
+into the middle of a pipeline. It gives the recalibrator *out-of-fold* scores: scores of rows that the model was not
+fitted on. The recalibrator at the end of the pipeline learns from them.
 """
 
 # %%
-# Is a handwritten digit even or odd? The data have 1,797 images of 64 grey values. More than half of them are held out.
+# Is a handwritten digit even or odd? The data have 1,797 images of 64 grey values. More than half of them are held
+# out.
 from sklearn.datasets import load_digits
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.model_selection import train_test_split

@@ -2,13 +2,14 @@
 How many bins? A search answers
 ===============================
 
-More bins tell more rows apart, and each bin has fewer rows to learn its probability from. `sharpest_within` is a rule for
-`GridSearchCV`: among the candidates whose calibration error is small enough, it takes the one with the best Brier score.
+More bins tell more rows apart, and each bin has fewer rows to learn its probability from. `sharpest_within` is a rule
+for `GridSearchCV`: among the candidates whose calibration error is small enough, it takes the one with the best Brier
+score.
 """
 
 # %%
-# The pipeline fits the forest out of fold, and then the bins. With ``memory=`` the forest is fitted once for each fold of
-# the search, and not once more for each candidate.
+# The pipeline fits the forest out of fold, and then the bins. With ``memory=`` the forest is fitted once for each
+# fold of the search, and not once more for each candidate.
 from tempfile import TemporaryDirectory
 
 from sklearn.datasets import make_classification
@@ -39,8 +40,8 @@ with TemporaryDirectory() as folder:
 print(search.best_params_)
 
 # %%
-# One bin predicts the same for everybody: its calibration error is small, and its Brier score is poor. Some twenty bins
-# are best. With 200 bins the calibration error is beyond the limit, and the Brier score is worse again.
+# One bin predicts the same for everybody: its calibration error is small, and its Brier score is poor. Some twenty
+# bins are best. With 200 bins the calibration error is beyond the limit, and the Brier score is worse again.
 import matplotlib.pyplot as plt
 import numpy as np
 

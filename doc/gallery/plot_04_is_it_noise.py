@@ -2,8 +2,8 @@
 Is it noise? Intervals and tests
 ================================
 
-A calibrated model has a calibration error above 0 in every sample, by chance. The interval and the test say whether more
-than chance is there. Here one model is judged on 200 rows and on 20,000 rows.
+A calibrated model has a calibration error above 0 in every sample, by chance. The interval and the test say whether
+more than chance is there. Here one model is judged on 200 rows and on 20,000 rows.
 """
 
 # %%
@@ -22,8 +22,8 @@ def sample(n):
 samples = {f"{n:,} rows": sample(n) for n in (200, 20_000)}
 
 # %%
-# The usual error (ECE) is larger for 200 rows, although the model is the same: it contains the noise. The debiased error
-# does not. Its interval reaches 0 for 200 rows, and the test does not reject: these rows cannot tell.
+# The usual error (ECE) is larger for 200 rows, although the model is the same: it contains the noise. The debiased
+# error does not. Its interval reaches 0 for 200 rows, and the test does not reject: these rows cannot tell.
 from skcalib.metrics import calibration_error_interval, calibration_test, expected_calibration_error
 
 for name, (y, scores) in samples.items():

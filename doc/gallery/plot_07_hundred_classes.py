@@ -7,8 +7,8 @@ classes together by a ridge toward one map for all classes. The fewer rows there
 """
 
 # %%
-# Logits of a classifier with 100 classes. Each class has its own bias, and all logits are twice as large as they should
-# be. 2,000 rows are for calibration, 10,000 to judge.
+# Logits of a classifier with 100 classes. Each class has its own bias, and all logits are twice as large as they
+# should be. 2,000 rows are for calibration, 10,000 to judge.
 import numpy as np
 from scipy.special import softmax
 

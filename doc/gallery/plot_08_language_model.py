@@ -2,15 +2,16 @@
 Confidences of a language model, by subject
 ===========================================
 
-A language model answers questions and states how sure it is. It is sure of itself in every subject, and right in some of
-them only. One recalibrator for all answers is right on the whole and wrong for every subject. `GroupwiseRecalibrator`
-fits one map a subject, and keeps the pooled map where a subject has few rows.
+A language model answers questions and states how sure it is. It is sure of itself in every subject, and right in some
+of them only. One recalibrator for all answers is right on the whole and wrong for every subject.
+`GroupwiseRecalibrator` fits one map a subject, and keeps the pooled map where a subject has few rows.
 """
 
 # %%
-# Simulated answers: the stated confidence is rounded to 5 %, as language models do, and is hardly related to the truth.
+# Simulated answers: the stated confidence is rounded to 5 %, as language models do, and is hardly related to the
+# truth.
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 
 rng = np.random.default_rng(0)
 difficulty = {"history": 0.3, "law": -0.5, "mathematics": -1.4, "medicine": -0.2, "physics": -1.0}
@@ -40,8 +41,8 @@ found = {
 }
 
 # %%
-# The bias of a subject is its mean confidence minus its share of right answers. One map repairs the mean of all subjects,
-# and leaves each subject wrong.
+# The bias of a subject is its mean confidence minus its share of right answers. One map repairs the mean of all
+# subjects, and leaves each subject wrong.
 import matplotlib.pyplot as plt
 
 from skcalib.metrics import calibration_by_group, calibration_error

@@ -2,8 +2,9 @@
 Groups, and segments that nobody named
 ======================================
 
-A model can be calibrated on the whole and wrong for one group of people. `calibration_by_group` judges the groups that you
-name. `segment_calibration_test` looks for the worst segment itself, and its p-value counts how many it looked at.
+A model can be calibrated on the whole and wrong for one group of people. `calibration_by_group` judges the groups
+that you name. `segment_calibration_test` looks for the worst segment itself, and its p-value counts how many it
+looked at.
 """
 
 # %%
@@ -33,8 +34,8 @@ print(f"p-value {found.pvalue:.3f}")
 found.segments.to_frame().head(5).round(3)
 
 # %%
-# The groups by name. A filled mark says that the difference remains after adjustment for the number of groups. The scores
-# of other sites are a little too high: the model was fitted to all sites together.
+# The groups by name. A filled mark says that the difference remains after adjustment for the number of groups. The
+# scores of other sites are a little too high: the model was fitted to all sites together.
 from skcalib.displays import GroupDisplay
 
 by_site = calibration_by_group(y[test], scores, "site " + X.site[test].astype(str), random_state=0)

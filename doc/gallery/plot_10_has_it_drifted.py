@@ -2,9 +2,9 @@
 Last month against this month, and a monitor
 ============================================
 
-Two questions look alike. *Is this month different from last month?* Two samples are compared once: `calibration_change`.
-*Tell me when it goes wrong.* Rows come in every day and somebody looks every day: `CalibrationMonitor`. Its false alarms
-stay rare, however often you look.
+Two questions look alike. *Is this month different from last month?* Two samples are compared once:
+`calibration_change`. *Tell me when it goes wrong.* Rows come in every day and somebody looks every day:
+`CalibrationMonitor`. Its false alarms stay rare, however often you look.
 """
 
 # %%
@@ -27,8 +27,8 @@ print(f"p-value {change.pvalue:.3f}")
 change.to_frame().round(3)
 
 # %%
-# The monitor sees one day after the other. It bets against the scores, and the picture shows what its bets have won. The
-# monitor raises its alarm where the line crosses the threshold. It also dates the change.
+# The monitor sees one day after the other. It bets against the scores, and the picture shows what its bets have won.
+# The monitor raises its alarm where the line crosses the threshold. It also dates the change.
 from skcalib.displays import MonitorDisplay
 
 monitor = CalibrationMonitor(average_run_length=100_000)

@@ -2,8 +2,8 @@
 A table on DuckDB, and SQL out of it
 ====================================
 
-A log of predictions may be too large for memory. `PredictionTable` asks the engine for sums, and every metric is computed
-from them. A recalibrator that was fitted this way becomes an SQL expression, and runs where the rows are.
+A log of predictions may be too large for memory. `PredictionTable` asks the engine for sums, and every metric is
+computed from them. A recalibrator that was fitted this way becomes an SQL expression, and runs where the rows are.
 """
 
 # %%

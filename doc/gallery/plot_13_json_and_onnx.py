@@ -2,8 +2,9 @@
 JSON and ONNX: recalibrators without a pickle
 =============================================
 
-A fitted recalibrator is a few numbers. `to_dict` writes them as plain JSON, which any version of this package reads back
-and which cannot execute code. `to_onnx` writes a graph for runtimes outside Python. Both give the same probabilities.
+A fitted recalibrator is a few numbers. `to_dict` writes them as plain JSON, which any version of this package reads
+back and which cannot execute code. `to_onnx` writes a graph for runtimes outside Python. Both give the same
+probabilities.
 """
 
 # %%

@@ -24,8 +24,8 @@ class GeometricBins(BaseBinning):
 
 
 # %%
-# **A recalibrator** for two classes is two methods: one learns, one predicts. This one multiplies the odds by one number,
-# so that the mean probability is the event frequency.
+# **A recalibrator** for two classes is two methods: one learns, one predicts. This one multiplies the odds by one
+# number, so that the mean probability is the event frequency.
 from scipy.optimize import brentq
 from scipy.special import expit
 
@@ -52,7 +52,8 @@ class OddsShift(BinaryRecalibrator):
 
 
 # %%
-# **A metric** is a function of labels and probabilities. Here: the error in expected events, relative to their number.
+# **A metric** is a function of labels and probabilities. Here: the error in expected events, relative to their
+# number.
 def relative_excess(y_true, y_proba, sample_weight=None):
     """Return how far the expected number of events is off, as a share of the events."""
     return abs(np.average(y_proba, weights=sample_weight) / np.average(y_true, weights=sample_weight) - 1)
