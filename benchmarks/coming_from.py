@@ -1,0 +1,569 @@
+"""``python -m benchmarks.coming_from``: the same question asked of this library and of another, and both answers.
+
+``--markdown`` prints the tables of ``doc/coming_from.md``. A library that is not installed is named and left out:
+``pip install ".[bench]" probcal calibre mcgrad`` installs them all.
+"""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+
+import numpy as np
+
+import skcalib
+from skcalib.binning import EqualMass, EqualWidth
+from skcalib.metrics import (
+    brier_decomposition,
+    calibration_error,
+    calibration_error_interval,
+    calibration_slope_intercept,
+    calibration_test,
+    expected_calibration_error,
+    groupwise_calibration_error,
+    kuiper_calibration_error,
+    smooth_calibration_error,
+    sweep_calibration_error,
+)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A question, the answers of this library and of the other one, and why they differ or agree."""
+
+    peer: str  # the name of the distribution
+    question: str
+    ours: Callable
+    theirs: Callable
+    reason: str
+
+
+# 1,000 rows with P(y = 1 | s) = s^1.6, the same with calibrated labels, and three calibrated classes.
+_RNG = np.random.default_rng(0)
+S = _RNG.random(1000)
+Y = (_RNG.random(1000) < S**1.6).astype(int)
+TWO = np.column_stack((1 - S, S))
+P3 = _RNG.dirichlet([1, 1, 1], 1000)
+Y3 = (_RNG.random((1000, 1)) > P3.cumsum(axis=1)).sum(axis=1)
+Y_CALIBRATED = (_RNG.random(1000) < S).astype(int)
+# Small cases: scores on the edges of bins.
+EDGE_S, EDGE_Y = np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9]), np.array([0, 0, 1, 0, 1, 1])
+ONE_S, ONE_Y = np.array([1.0, 0.95]), np.array([0, 1])
+FOUR_S, FOUR_Y = np.array([0.2, 0.4, 0.6, 0.8]), np.array([1, 0, 0, 1])
+VOTES = np.repeat([0.0, 1.0], 50)
+VOTED = np.r_[np.zeros(49), 1, np.ones(50)].astype(int)
+
+_ON_EDGES = "6 scores on the edges of 10 bins, ECE"
+_RIGHT_CLOSED = "bins here are (a, b], there [a, b)"
+
+
+def _largest_difference(theirs, recalibrator, scores=S, y=Y):
+    return np.abs(np.ravel(theirs) - recalibrator.fit(scores, y).predict_proba(scores)[:, 1]).max()
+
+
+def _moves(recalibrator, scores):
+    return np.abs(recalibrator.fit(scores, Y).predict_proba(scores)[:, 1] - S).max()
+
+
+# --- scikit-learn ---------------------------------------------------------------------------------------------------
+
+
+def _bayes():
+    from sklearn.datasets import make_classification
+    from sklearn.model_selection import train_test_split
+    from sklearn.naive_bayes import GaussianNB
+
+    X, y = make_classification(
+        12_000, n_features=20, n_informative=2, n_redundant=10, weights=[0.7], flip_y=0.05, random_state=0
+    )
+    X_train, X_rest, y_train, y_rest = train_test_split(X, y, train_size=2000, random_state=0)
+    return GaussianNB().fit(X_train, y_train), *train_test_split(X_rest, y_rest, train_size=2000, random_state=0)
+
+
+def _sklearn_log_loss(method):
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.metrics import log_loss
+
+    model, X, X_test, y, y_test = _bayes()
+    calibrated = CalibratedClassifierCV(FrozenEstimator(model), method=method).fit(X, y)
+    return log_loss(y_test, calibrated.predict_proba(X_test))
+
+
+def _our_log_loss(recalibrator):
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.metrics import log_loss
+
+    model, X, X_test, y, y_test = _bayes()
+    calibrated = skcalib.RecalibratedClassifierCV(FrozenEstimator(model), recalibrator).fit(X, y)
+    return log_loss(y_test, calibrated.predict_proba(X_test))
+
+
+def _sklearn_labels_one_and_two():
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.naive_bayes import GaussianNB
+
+    model = GaussianNB().fit(S[:, None], Y + 1)
+    fitted = CalibratedClassifierCV(FrozenEstimator(model), method="temperature").fit(S[:, None], Y + 1)
+    return np.ptp(fitted.predict_proba(S[:, None])[:, 1])
+
+
+def _our_labels_one_and_two():
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.naive_bayes import GaussianNB
+
+    model = GaussianNB().fit(S[:, None], Y + 1)
+    fitted = skcalib.RecalibratedClassifierCV(FrozenEstimator(model), skcalib.TemperatureScaling())
+    return np.ptp(fitted.fit(S[:, None], Y + 1).predict_proba(S[:, None])[:, 1])
+
+
+def _string_labels(scoring):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import cross_val_score
+
+    return cross_val_score(LogisticRegression(), S[:, None], np.where(Y == 1, "yes", "no"), scoring=scoring).mean()
+
+
+# --- the others -----------------------------------------------------------------------------------------------------
+
+
+def _netcal_ece(s, y, bins=15, **options):
+    from netcal.metrics import ECE
+
+    return ECE(bins, **options).measure(s, y)
+
+
+def _netcal_temperature(dtype):
+    from netcal.scaling import TemperatureScaling
+
+    return np.abs(np.ravel(TemperatureScaling().fit_transform(S.astype(dtype), Y)) - S).max()
+
+
+def _netcal_logistic():
+    from netcal.scaling import LogisticCalibration
+
+    return _largest_difference(
+        LogisticCalibration().fit_transform(S, Y), skcalib.PlattScaling(smooth_targets=False, clip=None)
+    )
+
+
+def _netcal_histogram():
+    from netcal.binning import HistogramBinning
+
+    return np.abs(HistogramBinning(10).fit_transform(EDGE_S, EDGE_Y) - EDGE_Y).max()
+
+
+def _of(module, function, *args, pick=None, **options):
+    """Return a call of ``module.function``, put off until it is asked for."""
+
+    def call():
+        value = getattr(__import__(module, fromlist=[function]), function)(*args, **options)
+        return value if pick is None else pick(value)
+
+    return call
+
+
+def _betacal(s, y):
+    from betacal import BetaCalibration
+
+    return BetaCalibration("abm").fit(s[:, None], y)
+
+
+def _venn_abers(pick):
+    from venn_abers import VennAbers
+
+    peer, ours = VennAbers(), skcalib.VennAbers().fit(S, Y)
+    peer.fit(TWO, Y)
+    probabilities, interval = peer.predict_proba(TWO)
+    if pick == "interval":
+        return np.abs(interval - np.column_stack(ours.predict_interval(S))).max()
+    return np.abs(probabilities[:, 1] - ours.predict_proba(S)[:, 1]).max()
+
+
+def _probmetrics(name, recalibrator):
+    from probmetrics.calibrators import get_calibrator
+
+    calibrator = get_calibrator(name)
+    calibrator.fit(TWO, Y)
+    return _largest_difference(calibrator.predict_proba(TWO)[:, 1], recalibrator)
+
+
+def _model_diagnostics_miscalibration():
+    from model_diagnostics.scoring import SquaredError, decompose
+
+    return decompose(Y, S, scoring_function=SquaredError())["miscalibration"][0]
+
+
+def _probcal_histogram():
+    from probcal import HistogramBinningCalibrator
+
+    return np.ravel(HistogramBinningCalibrator(5).fit(VOTES, VOTED).predict_proba(VOTES)).min()
+
+
+_INTERVAL = {"random_state": 0}
+DIFFERENCES = [
+    Difference(
+        "scikit-learn",
+        "naive Bayes, sigmoid, log-loss on new rows",
+        lambda: _our_log_loss(skcalib.PlattScaling()),
+        lambda: _sklearn_log_loss("sigmoid"),
+        "Platt scaling works on log-odds here, and on the probabilities themselves there",
+    ),
+    Difference(
+        "scikit-learn",
+        "naive Bayes, isotonic, log-loss on new rows",
+        lambda: _our_log_loss(skcalib.IsotonicCalibration()),
+        lambda: _sklearn_log_loss("isotonic"),
+        "the same",
+    ),
+    Difference(
+        "scikit-learn",
+        "naive Bayes, temperature, log-loss on new rows",
+        lambda: _our_log_loss(skcalib.TemperatureScaling()),
+        lambda: _sklearn_log_loss("temperature"),
+        'a learned floor for scores of 0 and 1 here (`clip="auto"`)',
+    ),
+    Difference(
+        "scikit-learn",
+        "temperature, labels 1 and 2: range of the predictions",
+        _our_labels_one_and_two,
+        _sklearn_labels_one_and_two,
+        "there integer labels are taken for positions: the prediction is constant",
+    ),
+    Difference(
+        "scikit-learn",
+        'Brier score of a cross-validation, labels "no" and "yes"',
+        lambda: -_string_labels(skcalib.metrics.get_scorer("neg_brier_score")),
+        lambda: -_string_labels("neg_brier_score"),
+        "the scorer there does not know which label is the event",
+    ),
+    Difference(
+        "netcal",
+        _ON_EDGES,
+        lambda: expected_calibration_error(EDGE_Y, EDGE_S, binning=EqualWidth(10)),
+        lambda: _netcal_ece(EDGE_S, EDGE_Y, 10),
+        _RIGHT_CLOSED,
+    ),
+    Difference(
+        "netcal",
+        "1,000 scores, ECE of 15 equal-width bins",
+        lambda: expected_calibration_error(Y, S),
+        lambda: _netcal_ece(S, Y),
+        "the same",
+    ),
+    Difference(
+        "netcal",
+        "1,000 scores, ECE of 15 equal-mass bins",
+        lambda: expected_calibration_error(Y, S, binning=EqualMass(15)),
+        lambda: _netcal_ece(S, Y, equal_intervals=False),
+        "edges are halfway between two scores here, and at quantiles there",
+    ),
+    Difference(
+        "netcal",
+        "logistic calibration: largest difference",
+        lambda: 0.0,
+        _netcal_logistic,
+        "the same as `PlattScaling(smooth_targets=False, clip=None)`, to the precision of the solver",
+    ),
+    Difference(
+        "netcal",
+        "temperature of float32 scores: how far it moves a score",
+        lambda: _moves(skcalib.TemperatureScaling(), S.astype(np.float32)),
+        lambda: _netcal_temperature(np.float32),
+        "there finite differences vanish in single precision, and the scores come back as they were",
+    ),
+    Difference(
+        "netcal",
+        "histogram binning of 6 scores on edges: largest distance to its own labels",
+        lambda: np.abs(
+            skcalib.HistogramBinning(EqualWidth(10)).fit(EDGE_S, EDGE_Y).predict_proba(EDGE_S)[:, 1] - EDGE_Y
+        ).max(),
+        _netcal_histogram,
+        "one rule assigns a score to a bin here; there `fit` and `transform` use different ones",
+    ),
+    Difference(
+        "uncertainty-calibration",
+        _ON_EDGES,
+        lambda: expected_calibration_error(EDGE_Y, EDGE_S, binning=EqualWidth(10)),
+        _of("calibration", "get_ece", EDGE_S, EDGE_Y, num_bins=10),
+        "the same",
+    ),
+    Difference(
+        "uncertainty-calibration",
+        "two columns, ECE",
+        lambda: expected_calibration_error(Y, TWO),
+        _of("calibration", "get_ece", TWO, Y),
+        'two columns are the positive class here, and the top label there; `multiclass="top_label"` gives their number',
+    ),
+    Difference(
+        "uncertainty-calibration",
+        "1,000 scores, debiased l2 error, 15 equal-mass bins",
+        lambda: calibration_error(Y, S),
+        _of("calibration", "get_calibration_error", S, Y),
+        "the same estimator; a cut at row i n / B is rounded up here, and the first bins get the spare rows there",
+    ),
+    Difference(
+        "uncertainty-calibration",
+        "3 calibrated classes, marginal debiased l2 error",
+        lambda: calibration_error(Y3, P3, multiclass="marginal"),
+        _of("calibration", "get_calibration_error", P3, Y3),
+        "signed squares are averaged here and cut at 0 once; there each class is cut at 0 first",
+    ),
+    Difference(
+        "uncertainty-calibration",
+        "calibrated scores, 90 % interval of the l2 error, lower limit",
+        lambda: calibration_error_interval(Y_CALIBRATED, S, **_INTERVAL).low,
+        _of("calibration", "get_calibration_error_uncertainties", S, Y_CALIBRATED, pick=lambda limits: limits[0]),
+        "a test is inverted here; there 100 resamples of the plugin error. Coverage: {doc}`levels`",
+    ),
+    Difference(
+        "mapie",
+        "4 scores, 2 bins, ECE",
+        lambda: expected_calibration_error(FOUR_Y, FOUR_S, binning=EqualWidth(2)),
+        _of("mapie.metrics.calibration", "expected_calibration_error", FOUR_Y, FOUR_S, num_bins=2),
+        "`num_bins=k` makes k - 1 bins there",
+    ),
+    Difference(
+        "mapie",
+        "1,000 scores, ECE, `num_bins=16` for 15 bins",
+        lambda: expected_calibration_error(Y, S),
+        _of("mapie.metrics.calibration", "expected_calibration_error", Y, S, num_bins=16),
+        "the same",
+    ),
+    Difference(
+        "mapie",
+        "3 classes, `top_label_ece`, `num_bins=16`",
+        lambda: groupwise_calibration_error(Y3, P3, reduce="mean"),
+        _of("mapie.metrics.calibration", "top_label_ece", Y3, P3, num_bins=16),
+        'the same: there "top-label" is the mean over predicted classes',
+    ),
+    Difference(
+        "mapie",
+        "calibrated scores, Spiegelhalter's p-value",
+        lambda: calibration_test(Y_CALIBRATED, S, method="spiegelhalter").pvalue,
+        _of("mapie.metrics.calibration", "spiegelhalter_p_value", Y_CALIBRATED, S),
+        "two-sided here, one-sided there: scores that are too modest pass there",
+    ),
+    Difference(
+        "mapie",
+        "calibrated scores, Kuiper's p-value",
+        lambda: calibration_test(Y_CALIBRATED, S, method="kuiper").pvalue,
+        _of("mapie.metrics.calibration", "kuiper_p_value", Y_CALIBRATED, S),
+        "the same",
+    ),
+    Difference(
+        "betacal",
+        "1,000 scores: largest difference of the predictions",
+        lambda: 0.0,
+        lambda: _largest_difference(_betacal(S, Y).predict(S[:, None]), skcalib.BetaCalibration()),
+        "the same maximum of the likelihood; the solver there stops a little earlier",
+    ),
+    Difference(
+        "venn-abers",
+        "1,000 scores: largest difference of the probabilities",
+        lambda: 0.0,
+        lambda: _venn_abers("probability"),
+        "the same",
+    ),
+    Difference(
+        "venn-abers",
+        "1,000 scores: largest difference of the limits p0 and p1",
+        lambda: 0.0,
+        lambda: _venn_abers("interval"),
+        "the same",
+    ),
+    Difference(
+        "relplot",
+        "1,000 scores, smooth ECE",
+        lambda: smooth_calibration_error(Y, S),
+        _of("relplot", "smECE", S, Y),
+        "the fixed point exactly here, within .001 there",
+    ),
+    Difference(
+        "relplot",
+        "scores 1 and .95, labels 0 and 1, ECE of 10 bins",
+        lambda: expected_calibration_error(ONE_Y, ONE_S, binning=EqualWidth(10)),
+        _of("relplot.metrics", "binnedECE", ONE_S, ONE_Y, 10),
+        "a score of 1 is in the last bin here, and in a bin of its own there",
+    ),
+    Difference(
+        "model-diagnostics",
+        "1,000 scores, miscalibration of the Brier score (isotonic)",
+        lambda: brier_decomposition(Y, S).miscalibration,
+        _model_diagnostics_miscalibration,
+        "the same",
+    ),
+    Difference(
+        "probcal",
+        _ON_EDGES,
+        lambda: expected_calibration_error(EDGE_Y, EDGE_S, binning=EqualWidth(10)),
+        _of("probcal.metrics", "ece", EDGE_Y, EDGE_S, n_bins=10, strategy="width"),
+        _RIGHT_CLOSED,
+    ),
+    Difference(
+        "probcal",
+        "1,000 scores, debiased error of 15 equal-mass bins, norm 1",
+        lambda: calibration_error(Y, S, norm=1),
+        _of("probcal.metrics", "ece_debiased", Y, S),
+        "there each bin is debiased and cut at 0 before the mean: bins that are only a little off count as 0",
+    ),
+    Difference(
+        "probcal",
+        "1,000 scores, sweep error",
+        lambda: sweep_calibration_error(Y, S),
+        _of("probcal.metrics", "ece_sweep", Y, S),
+        "the same definition; other edges of equal-mass bins",
+    ),
+    Difference(
+        "probcal",
+        "1,000 scores, smooth ECE",
+        lambda: smooth_calibration_error(Y, S),
+        _of("probcal.metrics", "smooth_ece", Y, S),
+        "the kernel is on [0, 1] here, as in the paper, and on log-odds there",
+    ),
+    Difference(
+        "probcal",
+        "1,000 scores, Kuiper's error (ECCE)",
+        lambda: kuiper_calibration_error(Y, S),
+        _of("probcal.metrics", "ecce", Y, S, pick=lambda result: result.stat_max),
+        "the same",
+    ),
+    Difference(
+        "probcal",
+        "1,000 scores, calibration slope",
+        lambda: calibration_slope_intercept(Y, S).slope.estimate,
+        _of("probcal.metrics", "calibration_slope", Y, S),
+        "the same",
+    ),
+    Difference(
+        "probcal",
+        "histogram binning of votes, 1 of 50 zeros wrong: smallest prediction",
+        lambda: skcalib.HistogramBinning(5).fit(VOTES, VOTED).predict_proba(VOTES)[:, 1].min(),
+        _probcal_histogram,
+        "event frequencies here, shrunk toward 1/2 there (Jeffreys); `smoothing=1` shrinks here, toward the base rate",
+    ),
+    Difference(
+        "calibre",
+        _ON_EDGES,
+        lambda: expected_calibration_error(EDGE_Y, EDGE_S, binning=EqualWidth(10)),
+        _of("calibre", "expected_calibration_error", EDGE_Y, EDGE_S, n_bins=10),
+        _RIGHT_CLOSED,
+    ),
+    Difference(
+        "calibre",
+        '1,000 scores, "mean calibration error"',
+        lambda: calibration_error(Y, S, norm=1),
+        _of("calibre", "mean_calibration_error", Y, S),
+        "there it is the mean of |y - s|, which is large for calibrated scores, too",
+    ),
+    Difference(
+        "mcgrad",
+        _ON_EDGES,
+        lambda: expected_calibration_error(EDGE_Y, EDGE_S, binning=EqualWidth(10)),
+        _of("mcgrad.metrics", "expected_calibration_error", EDGE_Y, EDGE_S, num_bins=10),
+        _RIGHT_CLOSED,
+    ),
+    Difference(
+        "mcgrad",
+        "1,000 scores, Kuiper's error (`ecce`)",
+        lambda: kuiper_calibration_error(Y, S),
+        _of("mcgrad.metrics", "ecce", Y, S),
+        "the same",
+    ),
+    Difference(
+        "mcgrad",
+        "calibrated scores, Kuiper's p-value (`ecce_pvalue`)",
+        lambda: calibration_test(Y_CALIBRATED, S, method="kuiper").pvalue,
+        _of("mcgrad.metrics", "ecce_pvalue", Y_CALIBRATED, S),
+        "the same",
+    ),
+    Difference(
+        "probmetrics",
+        "temperature scaling: largest difference of the predictions",
+        lambda: 0.0,
+        lambda: _probmetrics("temp-scaling", skcalib.TemperatureScaling()),
+        "the same",
+    ),
+    Difference(
+        "probmetrics",
+        "temperature scaling with a mixture (`ts-mix`): largest difference to `TemperatureScaling`",
+        lambda: 0.0,
+        lambda: _probmetrics("ts-mix", skcalib.TemperatureScaling()),
+        "there the map is mixed with equal probabilities, at a weight of about 1 / n",
+    ),
+    Difference(
+        "probmetrics",
+        "isotonic: largest difference of the predictions",
+        lambda: 0.0,
+        lambda: _probmetrics("isotonic", skcalib.IsotonicCalibration()),
+        "the same",
+    ),
+    Difference(
+        "probmetrics",
+        "Venn-Abers (`ivap`): largest difference of the predictions",
+        lambda: 0.0,
+        lambda: _probmetrics("ivap", skcalib.VennAbers()),
+        "the same",
+    ),
+]
+
+
+def rows(only=""):
+    """Yield (difference, our answer, their answer or the error it raised) for what is installed."""
+    for one in DIFFERENCES:
+        if only and one.peer != only:
+            continue
+        if version(one.peer) is None:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                theirs = float(one.theirs())
+            except Exception as error:  # what the other library raises is its answer
+                theirs = f"{type(error).__name__}"
+            yield one, float(one.ours()), theirs
+
+
+def version(peer):
+    """Return the installed version of a distribution, or None."""
+    try:
+        return metadata.version(peer)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _text(value):
+    if isinstance(value, str):
+        return value
+    if np.isnan(value):
+        return "NaN"
+    return f"{value:.4f}" if value == 0 or abs(value) >= 5e-5 else f"{value:.0e}"
+
+
+def main(argv=None):
+    """Print a table for each library; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.coming_from", description=__doc__.split("\n")[0])
+    parser.add_argument("--only", default="", help="one library, by the name of its distribution")
+    parser.add_argument("--markdown", action="store_true", help="tables for the page")
+    options = parser.parse_args(argv)
+    missing = {one.peer for one in DIFFERENCES if version(one.peer) is None}
+    if missing:
+        print(f"not installed: {', '.join(sorted(missing))}", file=sys.stderr)
+    peer = None
+    for one, ours, theirs in rows(options.only):
+        if one.peer != peer:
+            peer = one.peer
+            head = f"{peer} {version(peer)}"
+            print(f"\n| question | skcalib | {head} | |\n|---|---|---|---|" if options.markdown else f"\n{head}")
+        if options.markdown:
+            print(f"| {one.question} | {_text(ours)} | {_text(theirs)} | {one.reason.replace('|', chr(92) + '|')} |")
+        else:
+            print(f"  {one.question}: {_text(ours)} here, {_text(theirs)} there ({one.reason})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
