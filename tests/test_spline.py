@@ -114,11 +114,11 @@ def test_leave_one_out_is_exact_to_second_order():
         eta = features[i] @ fit(np.arange(200) != i)
         exact += np.logaddexp(0, eta) - y[i] * eta
     in_sample = np.sum(np.logaddexp(0, features @ fit(everything)) - y * (features @ fit(everything)))
-    approximate = _leave_one_out_loss(features, y, None, fit(everything), penalty)
+    approximate = _leave_one_out_loss(features.T, y, None, fit(everything), penalty)
     assert abs(approximate - exact) < 0.02 * (exact - in_sample)
-    twice = _leave_one_out_loss(features, y, np.full(200, 2.0), fit(everything), 2 * penalty)
+    twice = _leave_one_out_loss(features.T, y, np.full(200, 2.0), fit(everything), 2 * penalty)
     rows = np.repeat(np.arange(200), 2)
-    repeated = _leave_one_out_loss(features[rows], y[rows], None, fit(everything), 2 * penalty)
+    repeated = _leave_one_out_loss(features[rows].T, y[rows], None, fit(everything), 2 * penalty)
     assert twice == pytest.approx(repeated, rel=1e-12)
 
 

@@ -4,38 +4,76 @@ import argparse
 import json
 import sys
 from importlib.util import find_spec
+from itertools import chain
 
 from benchmarks.speed.jobs import JOBS
 from benchmarks.speed.peers import installed
 from benchmarks.speed.run import measure
+from benchmarks.speed.shapes import ALL_JOBS, SHAPES, measure_shapes
 
 _COLUMNS = ("job", "size", "ours", "floor", "ours/floor", "peer", "peer s", "peer/ours", "answers", "peak MB", "target")
+_SHAPE_COLUMNS = ("job", "size", "s, uniform", *list(SHAPES)[1:], "worst", "limit", "bytes a row", "in fits")
 
 
 def main(argv=None):
     """Run the jobs and print their table; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description="Time the library and its peers.")
-    parser.add_argument("--job", action="append", choices=list(JOBS), help="one job (may be repeated); default: all")
+    parser.add_argument("--job", action="append", choices=list(JOBS | ALL_JOBS), help="one job (repeat for more)")
     parser.add_argument("--quick", action="store_true", help="small inputs: does everything run, do answers agree")
     parser.add_argument("--slow", action="store_true", help="also run the peers that take minutes")
+    parser.add_argument("--shapes", action="store_true", help="the second axis: each job on scores of many shapes")
+    parser.add_argument("--markdown", action="store_true", help="print a table for a page")
     parser.add_argument("--repeats", type=int, default=5, help="timed runs of each (default: 5)")
     parser.add_argument("--json", action="store_true", help="print JSON in place of the table")
     options = parser.parse_args(argv)
+    if options.shapes:
+        return _shapes(options)
     for name in installed()[1]:
         print(f"{name} is not installed: skipped", file=sys.stderr)
-    names = [name for name in options.job or JOBS if find_spec(JOBS[name].needs)]
-    for name in set(options.job or JOBS) - set(names):
+    asked = [name for name in options.job or JOBS if name in JOBS]
+    names = [name for name in asked if find_spec(JOBS[name].needs)]
+    for name in set(asked) - set(names):
         print(f"{name} needs {JOBS[name].needs}: skipped", file=sys.stderr)
     rows = measure(names, quick=options.quick, slow=options.slow, repeats=options.repeats)
     if options.json:
         json.dump([row.as_json() for row in rows], sys.stdout, indent=1)
         print()
     else:
-        print(" | ".join(_COLUMNS))
-        print(" | ".join("---" for _ in _COLUMNS))
-        for row in rows:
-            print(" | ".join(_cells(row)), flush=True)
+        _print_table(_COLUMNS, map(_cells, rows), options.markdown)
     return 0
+
+
+def _shapes(options):
+    """Print the table of shapes; return 1 where a limit is missed."""
+    names = [name for name in options.job or ALL_JOBS if find_spec(ALL_JOBS[name].needs)]
+    rows, missed = measure_shapes(names, quick=options.quick), []
+    if options.json:
+        json.dump([row.as_json() for row in rows], sys.stdout, indent=1)
+        print()
+        return 0
+
+    def cells():
+        for row in rows:
+            missed.extend([row.job] * row.is_missed)
+            yield _shape_cells(row)
+
+    _print_table(_SHAPE_COLUMNS, cells(), options.markdown)
+    print(f"beyond a limit: {', '.join(missed) or 'none'}", file=sys.stderr)
+    return int(bool(missed))
+
+
+def _print_table(columns, rows, markdown):
+    first, last = ("| ", " |") if markdown else ("", "")
+    for row in chain((columns, ["---"] * len(columns)), rows):
+        print(first + " | ".join(row) + last, flush=True)
+
+
+def _shape_cells(row):
+    uniform = row.seconds["uniform"]
+    ratios = [f"{row.seconds[shape] / uniform:.2f}" if shape in row.seconds else "" for shape in list(SHAPES)[1:]]
+    fits = "" if row.in_fits is None else f"{row.in_fits:.1f} ({row.fits})"
+    worst = f"{row.ratio:.2f} ({row.worst})"
+    return row.job, row.size, _number(uniform), *ratios, worst, f"{row.limit:g}", f"{row.bytes_a_row:.1f}", fits
 
 
 def _cells(row):

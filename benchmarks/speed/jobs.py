@@ -24,7 +24,8 @@ class Job:
     the floor is the least NumPy work that any implementation must do, or None. `answer(result, problem)` is what is
     compared, outside the clock; `agrees(ours, theirs)` says whether two answers are the same. `slow` names the peers
     that are asked for on request only, for the minutes that they take. `target` is what the ratios are meant to be, as
-    text. `needs` is an optional library without which ours cannot run.
+    text. `needs` is an optional library without which ours cannot run. The rest is about the shapes of scores: whether
+    there are weights, shapes that the job is not defined for, the most rows, and (a job, how many times its seconds).
     """
 
     make: Callable
@@ -37,6 +38,10 @@ class Job:
     answer: Callable = lambda result, problem: result
     slow: tuple = ()
     needs: str = "numpy"
+    is_weighted: bool = False
+    not_for: tuple = ()
+    largest: int | None = None
+    fits: tuple = ()
 
 
 def _close(tolerance):

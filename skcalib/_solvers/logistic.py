@@ -14,11 +14,15 @@ _SAMPLE_STEP = 16  # a start comes from every so many rows, its own start again,
 _SETTLED_SAMPLE = 1e-2  # decrement of a start: far less than the log-likelihood that its rows are off by chance
 _LARGEST_LOG_ODDS = 700.0  # beyond it the exponential leaves the range of float64
 _MAX_STEPS = 100
+_NOISE = 1e-6  # a decrement below it that is not halved by a step is rounding: near the optimum steps square it
+_SHOWN = 128 * np.finfo(float).eps  # relative gain of a loss, a sum over the rows, that is above its rounding
 _NO_ROOM = 1e-6
 _INDISTINCT = 1e-13  # relative curvature of a direction that is rounding alone
 
 
-def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=None, lower=None, offset=None):
+def fit_logistic(
+    features, targets, sample_weight=None, *, start=None, penalty=None, lower=None, offset=None, near=None
+):
     """Return the coefficients that minimise the weighted log-loss, plus an optional ridge.
 
     Parameters
@@ -39,6 +43,8 @@ def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=N
         Lower bounds of the coefficients, minus infinity for none; `start` must respect them.
     offset : ndarray of shape (n,), default=None
         What is added to the log-odds of each row, zero if not given.
+    near : ndarray of shape (d,), default=None
+        Coefficients that are near the best ones, such as those for another penalty: the steps begin there.
 
     Returns
     -------
@@ -51,7 +57,8 @@ def fit_logistic(features, targets, sample_weight=None, *, start=None, penalty=N
     ridge = np.diag(ridge) if ridge.ndim == 1 else ridge
     lower = np.full_like(centre, -np.inf) if lower is None else lower
     loss = _PenalisedLogLoss(features, targets, sample_weight, centre, ridge, offset)
-    return _minimised(loss, *_start(loss, lower), lower)
+    begin = _start(loss, lower) if near is None else (near, loss.derivatives(near))
+    return _minimised(loss, *begin, lower)
 
 
 class PlattTargets:
@@ -154,13 +161,15 @@ def _minimised(loss, coef, at_coef, lower, settled=0.0):
 
     A step whose decrement, twice the loss still to be gained, is below `settled` is the last one.
     """
+    decrement = np.inf
     for _ in range(_MAX_STEPS):
         current, gradient, hessian = at_coef
+        before = decrement
         step = _newton_step(hessian, gradient, room=coef - lower)
         decrement = gradient @ step
-        if decrement <= 1e-22 * loss.total_weight:
+        if decrement <= 1e-22 * loss.total_weight or before / 2 < decrement < _NOISE:
             break
-        if decrement <= max(2 * np.finfo(float).eps * current, settled):  # also less than the loss can show
+        if decrement <= max(_SHOWN * current, settled):  # also less than the loss can show
             return np.maximum(coef - step, lower)
         coef, at_coef = line_search(loss.derivatives, coef, step, current, lower, loss_of=itemgetter(0))
         if at_coef is None:

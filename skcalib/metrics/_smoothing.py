@@ -23,7 +23,9 @@ __all__ = [
 # Grid cells per unit of kernel width (half-width or standard deviation) that keep the rounding of scores to the grid
 # below 1e-3 of the width, and the finest grid.
 _CELLS_PER_WIDTH = 32
-_FINEST_GRID = 1 << 16
+_COARSEST_POWER, _FINEST_GRID = 11, 1 << 16
+# The share of the grid on which a fixed point is sought first, and the relative step of a slope.
+_SKETCH, _STEP = 4, 1e-3
 
 
 def kde_calibration_error(
@@ -232,17 +234,32 @@ def smooth_fixed_point(scores, labels, sample_weight):
         share = (1 if sample_weight is None else sample_weight[rows]) / total
         return (share * np.subtract(labels[rows], scores[rows], dtype=np.float64),)
 
-    for cells in (1 << 11, 1 << 14, _FINEST_GRID):
-        (coefficients,) = _cosine_transform(scores, residual, cells)
+    finest = _rounded_to_grid(scores, residual, _FINEST_GRID)[0]
+    for cells in (1 << power for power in range(_COARSEST_POWER, _FINEST_GRID.bit_length())):
+        coefficients = _cosine_coefficients(_coarser(finest, cells))
         narrowest = _CELLS_PER_WIDTH / cells
-        if _smoothed_residual(narrowest, coefficients) > narrowest:
-            break
-    else:
-        return _smoothed_residual(narrowest, coefficients)
-    if _smoothed_residual(1.0, coefficients) >= 1.0:
+        if _smoothed_residual(narrowest, coefficients[: cells // _SKETCH + 1]) > narrowest:
+            return _fixed_point(coefficients, narrowest)
+    return _smoothed_residual(narrowest, coefficients)
+
+
+def _fixed_point(coefficients, narrowest):
+    """Return the sigma at which smECE_sigma = sigma, which is above `narrowest`.
+
+    smECE_sigma never rises in sigma, so that there is one. It is solved for on a coarser grid, which leaves out
+    coefficients that the smoothing makes 0, and one secant step on the whole grid makes it exact.
+    """
+    sketch = coefficients[: len(coefficients) // _SKETCH + 1]
+
+    def excess(sigma):
+        return _smoothed_residual(sigma, sketch) - sigma
+
+    if excess(1.0) >= 0:
         return 1.0
-    # smECE_sigma never rises in sigma, so that the fixed point is the only one.
-    return brentq(lambda sigma: _smoothed_residual(sigma, coefficients) - sigma, narrowest, 1.0, xtol=1e-9)
+    above = 2 * narrowest
+    sigma = brentq(excess, narrowest, above if excess(above) < 0 else 1.0, xtol=1e-9)
+    slope = (excess(sigma * (1 + _STEP)) - excess(sigma)) / (sigma * _STEP)
+    return min(sigma - (_smoothed_residual(sigma, coefficients) - sigma) / slope, 1.0)
 
 
 def _smoothed_residual(sigma, coefficients):
@@ -262,23 +279,44 @@ def _shares(scores, sample_weight):
 def _cosine_transform(scores, masses, cells):
     """Return sum_i mass_i cos(pi k s_i), k = 0 .. cells, with scores rounded linearly to the grid.
 
-    `masses` gives, for a slice of the rows, one or more arrays of their masses: each has a row of the result. The
-    cosine series continues a function on [0, 1] by reflection at 0 and at 1. Multiplied by a kernel's characteristic
-    function it is the convolution with that kernel, with all that would leak out reflected back.
+    `masses` gives, for a slice of the rows, one or more arrays of their masses: each has a row of the result.
     """
-    grid = 0.0
-    for rows in row_blocks(len(scores), at_least=4 * cells):
+    return _cosine_coefficients(_rounded_to_grid(scores, masses, cells))
+
+
+def _rounded_to_grid(scores, masses, cells):
+    """Return the masses (., cells + 1) of the points of a grid, each row's shared between its two neighbours."""
+    below, above = 0.0, 0.0
+    for rows in row_blocks(len(scores), at_least=2 * cells):
         position = np.multiply(scores[rows], cells, dtype=np.float64)
         lower = np.minimum(position.astype(np.intp), cells - 1)
         share = np.subtract(position, lower, out=position)
-        parts = [(mass, mass * share) for mass in masses(rows)]
-        grid = grid + np.stack(
-            [
-                np.bincount(lower, mass - upper, cells + 1) + np.bincount(lower + 1, upper, cells + 1)
-                for mass, upper in parts
-            ]
-        )
-    grid[:, [0, -1]] *= 2  # the ends are their own mirror images
+        parts = list(masses(rows))
+        below = below + np.stack([np.bincount(lower, mass, cells + 1) for mass in parts])
+        above = above + np.stack([np.bincount(lower, mass * share, cells + 1) for mass in parts])
+    below -= above
+    below[:, 1:] += above[:, :-1]
+    return below
+
+
+def _coarser(grid, cells):
+    """Return masses on a grid with fewer cells, as if the rows had been rounded to that: linear parts are nested."""
+    within = np.linspace(0, 1, (len(grid) - 1) // cells, endpoint=False)
+    fine = grid[:-1].reshape(cells, len(within))
+    above = fine @ within
+    coarse = np.append(fine.sum(axis=1) - above, grid[-1])
+    coarse[1:] += above
+    return coarse
+
+
+def _cosine_coefficients(grid):
+    """Return the coefficients of the cosine series of masses on a grid (..., cells + 1).
+
+    The series continues a function on [0, 1] by reflection at 0 and at 1. Multiplied by a kernel's characteristic
+    function it is the convolution with that kernel, with all that would leak out reflected back.
+    """
+    grid = grid.copy()
+    grid[..., [0, -1]] *= 2  # the ends are their own mirror images
     return dct(grid, type=1) / 2
 
 

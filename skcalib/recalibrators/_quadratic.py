@@ -191,13 +191,18 @@ def _ridge_coordinates(low, width, inverse_temperature, root_mean_square):
     return in_log_odds / np.array([1, inverse_temperature, inverse_temperature**2 / spread])[:, None]
 
 
-def smoothed_inverse_temperature(log_odds, labels, sample_weight):
-    """Return the inverse temperature for Platt's targets, positive also for a model that is always wrong."""
-    scale = _root_mean_square(log_odds, sample_weight)
+def smoothed_inverse_temperature(log_odds, labels, sample_weight, few=None):
+    """Return the inverse temperature for Platt's targets, positive also for a model that is always wrong.
+
+    `few` are the same rows, condensed: a fit to them is a good start.
+    """
+    scale, near = _root_mean_square(log_odds, sample_weight), None
     if scale == 0:
         return 1.0
+    if few is not None and len(few[0]) < len(log_odds):
+        near = np.array([scale * smoothed_inverse_temperature(*few)])
     targets = PlattTargets.of(labels, sample_weight)
-    coef = fit_logistic(log_odds[:, None] / scale, targets, sample_weight, lower=np.zeros(1))
+    coef = fit_logistic(lambda rows: log_odds[None, rows] / scale, targets, sample_weight, lower=np.zeros(1), near=near)
     return max(float(coef[0]), _SMALLEST_RELATIVE) / scale
 
 

@@ -2,13 +2,16 @@
 
 from numbers import Integral
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import BSpline, CubicSpline
 from scipy.special import expit
 
 from skcalib._input.sklearn_private import Interval
+from skcalib._rows.condensed import condensed
 from skcalib._rows.links import clip_probability
+from skcalib._rows.sorting import sorted_scores
 from skcalib._solvers.logistic import fit_logistic
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.binning._sweep import EqualMassCuts
@@ -16,8 +19,8 @@ from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 from skcalib.recalibrators._quadratic import smoothed_inverse_temperature
 
-# Candidate curvature penalties, the stiffest last: nearly a straight line.
-_PENALTIES = (0.1, 1.0, 10.0, 100.0, 1e4)
+# Candidate curvature penalties, the stiffest first: nearly a straight line. Each fit begins where the last one ended.
+_PENALTIES = (1e4, 100.0, 10.0, 1.0, 0.1)
 # Ridge on the distance from temperature scaling at each knot, in log-odds: the weight of less than half a row.
 _IDENTITY_RIDGE = 0.1
 # The curvature is measured over at least this range of log-odds.
@@ -127,20 +130,20 @@ class SplineCalibration(BinaryRecalibrator):
     def _fit_binary(self, log_odds, labels, sample_weight):
         knots = _quantile_knots(log_odds, labels, sample_weight, self.n_knots)
         basis = _NaturalSplines(knots)
-        features, at_knots = basis.features(log_odds), basis.features(knots)
-        data = features, labels.astype(np.float64), sample_weight
-        inverse_temperature = smoothed_inverse_temperature(log_odds, labels, sample_weight)
-        start = inverse_temperature * basis.identity
-        ridge = _IDENTITY_RIDGE * at_knots.T @ at_knots
-        roughness = basis.roughness(inverse_temperature)
-        lower = np.append(-np.inf, np.zeros(len(start) - 1)) if self.monotone else None
-
-        fits = []
-        for roughness_penalty in _PENALTIES if self.roughness_penalty is None else [self.roughness_penalty]:
-            penalty = ridge + roughness_penalty * roughness
-            coef = fit_logistic(*data, start=start, penalty=penalty, lower=lower)
-            fits.append((_leave_one_out_loss(*data, coef, penalty), float(roughness_penalty), coef))
-        _, self.roughness_penalty_, coef = min(fits, key=itemgetter(0))
+        at_knots = basis.features(knots).T
+        few = condensed(log_odds, labels, sample_weight)
+        inverse_temperature = smoothed_inverse_temperature(log_odds, labels, sample_weight, few)
+        problem = _Problem(
+            start=inverse_temperature * basis.identity,
+            ridge=_IDENTITY_RIDGE * at_knots.T @ at_knots,
+            roughness=basis.roughness(inverse_temperature),
+            lower=np.append(-np.inf, np.zeros(len(knots) - 1)) if self.monotone else None,
+        )
+        candidates = _PENALTIES if self.roughness_penalty is None else (self.roughness_penalty,)
+        self.roughness_penalty_, coef = problem.best(basis.features(few[0]), *few[1:], candidates)
+        if len(few[0]) < len(log_odds):
+            rows = (lambda part: basis.features(log_odds[part])), labels, sample_weight
+            coef = problem.fit(*rows, self.roughness_penalty_, coef)
         self.knots_, self.knot_log_odds_ = knots, at_knots @ coef
         self.spline_ = CubicSpline(knots, self.knot_log_odds_, bc_type="natural")
 
@@ -148,6 +151,32 @@ class SplineCalibration(BinaryRecalibrator):
         inside = np.clip(log_odds, self.knots_[0], self.knots_[-1])
         tangent = self.spline_(inside, 1) * (log_odds - inside)
         return clip_probability(expit(self.spline_(inside) + tangent))
+
+
+class _Problem(NamedTuple):
+    """The penalised regression on a basis of splines: the coefficients that the ridge pulls to, and its matrices."""
+
+    start: np.ndarray
+    ridge: np.ndarray
+    roughness: np.ndarray
+    lower: np.ndarray | None
+
+    def best(self, features, labels, sample_weight, candidates):
+        """Return the candidate penalty of the least leave-one-out loss, and its coefficients; features are (d, n)."""
+        fits, coef = [], self.start
+        for roughness_penalty in candidates:
+            coef = self.fit(lambda rows: features[:, rows], labels, sample_weight, roughness_penalty, coef)
+            loss = _leave_one_out_loss(features, labels, sample_weight, coef, self._penalty(roughness_penalty))
+            fits.append((loss, float(roughness_penalty), coef))
+        return min(reversed(fits), key=itemgetter(0))[1:]
+
+    def fit(self, features, labels, sample_weight, roughness_penalty, near):
+        """Return the coefficients for one penalty."""
+        options = {"start": self.start, "penalty": self._penalty(roughness_penalty), "lower": self.lower}
+        return fit_logistic(features, labels, sample_weight, near=near, **options)
+
+    def _penalty(self, roughness_penalty):
+        return self.ridge + roughness_penalty * self.roughness
 
 
 class _NaturalSplines:
@@ -163,6 +192,7 @@ class _NaturalSplines:
         n_slopes = len(knots) - 1
         tied = np.clip(np.arange(n_slopes + 2) - 1, 0, n_slopes - 1)
         self.slopes = BSpline(np.pad(self.position, 2, mode="edge"), np.eye(n_slopes)[tied], 2)
+        self.integrals = self.slopes.antiderivative()
 
     @property
     def identity(self):
@@ -170,11 +200,13 @@ class _NaturalSplines:
         return np.append(self.first, np.full(len(self.position) - 1, self.width))
 
     def features(self, log_odds):
-        """Return ones and the integrals of the slopes up to each of the log-odds, straight beyond the knots."""
+        """Return ones and the integrals of the slopes up to each of the log-odds (d, n), straight beyond the knots."""
         position = self._positions(log_odds)
         inside = np.clip(position, 0, 1)
-        integrals = self.slopes.antiderivative()(inside) + self.slopes(inside) * (position - inside)[:, None]
-        return np.column_stack((np.ones(len(position)), integrals))
+        features = np.vstack((np.ones(len(position)), self.integrals(inside).T))
+        beyond = np.flatnonzero(inside != position)
+        features[1:, beyond] += self.slopes(inside[beyond]).T * (position - inside)[beyond]
+        return features
 
     def roughness(self, inverse_temperature):
         """Return the matrix of the integral of the second derivative squared, in temperature-scaled log-odds.
@@ -194,20 +226,27 @@ class _NaturalSplines:
 
 def _quantile_knots(log_odds, labels, sample_weight, n_knots):
     """Return the distinct ones of `n_knots` quantiles, at least two: the cuts of equal-mass bins and both ends."""
-    table = DistinctScores.from_rows(log_odds, labels, sample_weight)
-    below = EqualMassCuts(table).below(n_knots - 1, np.arange(n_knots))
-    knots = np.unique(table.scores[np.maximum(below - 1, 0)])
+    if sample_weight is None:
+        ranks = -(-np.arange(n_knots) * len(log_odds) // (n_knots - 1))
+        knots = np.unique(sorted_scores(log_odds)[np.maximum(ranks - 1, 0)])
+    else:
+        table = DistinctScores.from_rows(log_odds, labels, sample_weight)
+        below = EqualMassCuts(table).below(n_knots - 1, np.arange(n_knots))
+        knots = np.unique(table.scores[np.maximum(below - 1, 0)])
     return knots if len(knots) > 1 else knots + [0.0, 1.0]
 
 
 def _leave_one_out_loss(features, targets, sample_weight, coef, penalty):
-    """Return the log-loss, summed over the rows, of the fits without them: each one Newton step from `coef` [2]."""
+    """Return the log-loss, summed over the rows, of the fits without them: each one Newton step from `coef` [2].
+
+    The features are those of a row in each column (d, n).
+    """
     weight = np.ones(len(targets)) if sample_weight is None else sample_weight
-    log_odds = features @ coef
+    log_odds = coef @ features
     probability = expit(log_odds)
     curvature = probability * (1 - probability)
-    hessian = (features.T * (weight * curvature)) @ features + penalty
-    leverage = np.einsum("ij,ij->i", features @ np.linalg.pinv(hessian, hermitian=True), features)
+    hessian = (features * (weight * curvature)) @ features.T + penalty
+    leverage = np.einsum("in,in->n", np.linalg.pinv(hessian, hermitian=True) @ features, features)
     left_out = np.minimum(weight, 1)  # a heavier row is so many rows, of which one is left out
     log_odds += left_out * leverage * (probability - targets) / (1 - left_out * curvature * leverage)
     return weight @ (np.logaddexp(0, log_odds) - targets * log_odds)
