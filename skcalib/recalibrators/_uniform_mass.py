@@ -162,22 +162,21 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
 
     def _fit_binary(self, scores, labels, sample_weight):
         n_rows, n_bins = len(scores), self._choose_n_bins(len(scores))
-        random = check_random_state(self.random_state)
-        if self.randomize:
-            key = random.random_sample(n_rows)
-            self._prediction_seed_ = random.randint(np.iinfo(np.int32).max)
-            order = np.lexsort((key, scores))
-            ordered, key, labels = scores[order], key[order], labels[order]
-        else:
-            ordered, labels = sorted_rows(scores, labels)
-            key, self._prediction_seed_ = np.zeros(n_rows), None
+        ordered, ordered_labels = sorted_rows(scores, labels)
         # Algorithm 1: A_b = ceil(b (n + 1) / B); S_(A_b) cuts, and the rows strictly between two cuts give the value.
         cuts = -(-np.arange(1, n_bins) * (n_rows + 1) // n_bins) - 1
         self._has_ties_ = bool((ordered[1:] == ordered[:-1]).any())
-        if self._has_ties_ and not self.randomize:
-            labels, cuts = _share_ties(ordered, labels, cuts)
-        self._cut_key_ = key[cuts]
-        self._count_rows(labels, cuts, n_rows)
+        self._prediction_seed_ = None
+        if self.randomize:
+            random = check_random_state(self.random_state)
+            key = random.random_sample(n_rows)
+            self._prediction_seed_ = random.randint(np.iinfo(np.int32).max)
+            self._cut_key_ = _order_ties(ordered, ordered_labels, cuts, (scores, labels, key))
+        else:
+            if self._has_ties_:
+                ordered_labels, cuts = _share_ties(ordered, ordered_labels, cuts)
+            self._cut_key_ = np.zeros(len(cuts))
+        self._count_rows(ordered_labels, cuts, n_rows)
         support = (-np.inf, np.inf) if self.input == "logit" else (0.0, 1.0)
         self.bin_edges_ = np.concatenate((support[:1], ordered[cuts], support[1:]), dtype=np.float64)
         self.n_bins_ = len(cuts) + 1
@@ -242,6 +241,25 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
             bound=bound,
             **promise,
         )
+
+
+def _order_ties(ordered, ordered_labels, cuts, rows):
+    """Put the labels of rows that are tied with a cut in the order of the rows' keys; return the keys at the cuts.
+
+    That makes the order the one of the pairs (score, key), as far as it matters. `rows` are scores, labels and keys.
+    """
+    scores, labels, key = rows
+    values = np.unique(ordered[cuts])
+    if not len(values):
+        return np.zeros(0)
+    value = np.minimum(np.searchsorted(values, scores), len(values) - 1)
+    tied = np.flatnonzero(values[value] == scores)
+    scale = 2.0 ** (len(values) - 1).bit_length()
+    position, tied_labels = sorted_rows((value[tied] + key[tied]) / scale, labels[tied])
+    first, last = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
+    place = np.concatenate([np.arange(*ends) for ends in zip(first, last, strict=True)])
+    ordered_labels[place] = tied_labels
+    return (position[np.searchsorted(place, cuts)] * scale) % 1
 
 
 def _share_ties(ordered, labels, cuts):
