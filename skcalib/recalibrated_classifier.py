@@ -177,7 +177,7 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
         sample_weight = check_sample_weight(sample_weight, len(y))
         recalibrator = self._resolved("recalibrator")
         _weight_params(recalibrator, sample_weight)
-        check_recalibrator(recalibrator)
+        _refuse_columns(check_recalibrator(recalibrator))
         routed = self._routed(estimator, sample_weight, fit_params)
         self.classes_ = check_known_classes(estimator, y)
         fit = self._fit_ensemble if ensemble else self._fit_cross_fitted
@@ -371,6 +371,24 @@ def _describe_scores(recalibrator, description):
         recalibrator.set_params(**{f"recalibrator__{name}": value for name, value in inner.items()})
     else:
         _describe_scores(recalibrator.recalibrator, inner)
+
+
+def _refuse_columns(recalibrator):
+    """Raise where a recalibrator needs columns of X beside the scores, which it would not get."""
+    for step in _steps(recalibrator).values() if isinstance(recalibrator, Pipeline) else [recalibrator]:
+        for name in ("features", "groups"):
+            columns = getattr(step, name, None)
+            if columns is not None and not callable(columns) and not _is_predicted_class(columns):
+                kind = type(step).__name__
+                raise ValueError(
+                    f"recalibrator is a {kind} with {name}={columns!r}, columns of X, but RecalibratedClassifierCV "
+                    "hands over scores alone. Use make_pipeline(CrossFittedClassifier(estimator, passthrough=[...]), "
+                    f"{kind}({name}=...)), where passthrough lets these columns pass by the classifier."
+                )
+
+
+def _is_predicted_class(columns):
+    return isinstance(columns, str) and columns == "predicted_class"
 
 
 def _weight_params(recalibrator, sample_weight):

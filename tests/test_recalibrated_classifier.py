@@ -36,8 +36,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skcalib import (
     CrossFittedClassifier,
+    GroupwiseRecalibrator,
     HistogramBinning,
     IsotonicCalibration,
+    MulticalibratedRecalibrator,
     PlattScaling,
     RecalibratedClassifierCV,
     ScalingBinning,
@@ -634,3 +636,18 @@ def test_not_fitted_yet():
     for method in ("predict", "predict_proba"):
         with pytest.raises(NotFittedError):
             getattr(RecalibratedClassifierCV(), method)([[0.0]])
+
+
+@pytest.mark.parametrize(
+    "recalibrator",
+    [
+        MulticalibratedRecalibrator(features="age"),
+        GroupwiseRecalibrator(groups=0),
+        make_pipeline(PlattScaling(), MulticalibratedRecalibrator(features=[0, 1])),
+    ],
+    ids=["features", "groups", "pipeline"],
+)
+def test_a_recalibrator_that_takes_columns_is_refused_by_name(recalibrator):
+    X, y = np.zeros((20, 2)), np.arange(20) % 2
+    with pytest.raises(ValueError, match="columns of X, but RecalibratedClassifierCV .* passthrough"):
+        RecalibratedClassifierCV(LogisticRegression(), recalibrator).fit(X, y)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from _catalog import refused
 from scipy.special import expit, logit
+from scipy.stats import norm
 
 from skcalib.metrics import segment_calibration_test
 from skcalib.metrics._segment_columns import split_column
@@ -291,3 +292,48 @@ def test_a_planted_segment_is_found():
         result = segment_calibration_test(y, scores, X, max_bins=4, n_resamples=99, random_state=seed)
         found += result.pvalue <= 0.05 and ("x1" in result.segments.segment[0] or "x3" in result.segments.segment[0])
     assert found >= 17
+
+
+def test_whole_weights_are_repeated_rows():
+    y, scores, X = _table(300)
+    weight = np.random.default_rng(1).integers(0, 4, 300)
+    options = {"n_resamples": 19, "random_state": 0}
+    found = segment_calibration_test(y, scores, X, sample_weight=weight, **options)
+    rows = np.repeat(np.arange(300), weight)
+    expected = segment_calibration_test(y[rows], scores[rows], X[rows], **options)
+    assert found.segments.segment.tolist() == expected.segments.segment.tolist()
+    for name in ("n", "mean_score", "event_frequency", "statistic", "adjusted_pvalue"):
+        np.testing.assert_array_equal(getattr(found.segments, name), getattr(expected.segments, name))
+    with refused(ValueError, "sample_weight", "whole numbers", "row 2", "calibration_by_group"):
+        segment_calibration_test(y, scores, X, sample_weight=np.where(np.arange(300) == 2, 0.5, 1))
+    with refused(ValueError, "clusters", "300"):
+        segment_calibration_test(y, scores, X, clusters=np.zeros(3))
+
+
+def _dependent(seed, n_clusters=40, size=15):
+    """Calibrated scores whose labels depend on each other within clusters, as one column does."""
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(n_clusters), size)
+    scores = rng.beta(1, 3, len(cluster))
+    level = np.sqrt(0.3) * rng.normal(size=n_clusters)[cluster] + np.sqrt(0.7) * rng.normal(size=len(cluster))
+    return norm.cdf(level) < scores, scores, rng.normal(size=n_clusters)[cluster][:, None], cluster
+
+
+def test_clusters_keep_the_level_where_rows_alone_do_not():
+    rejected = np.zeros(2)
+    for seed in range(60):
+        y, scores, X, cluster = _dependent(seed)
+        for k, clusters in enumerate((cluster, None)):
+            options = {"max_bins": 3, "n_resamples": 39, "random_state": seed}
+            rejected[k] += segment_calibration_test(y, scores, X, clusters=clusters, **options).pvalue <= 0.05
+    assert rejected[0] <= 8
+    assert rejected[1] >= 12
+
+
+def test_clusters_of_one_row_agree_with_rows():
+    y, scores, X = _table(800)
+    options = {"n_resamples": 199, "random_state": 0}
+    rows = segment_calibration_test(y, scores, X, **options).segments
+    signs = segment_calibration_test(y, scores, X, clusters=np.arange(800), **options).segments
+    np.testing.assert_array_equal(rows.statistic, signs.statistic)
+    assert np.max(np.abs(rows.adjusted_pvalue - signs.adjusted_pvalue)) < 0.15

