@@ -37,25 +37,22 @@ def test_readme_starts_with_two_commands(readme):
 
 def test_readme_snippets_run_and_choose_bins(readme):
     first, search_bins, after_fit = re.findall(r"```python\n(.*?)```", readme, flags=re.S)
-    namespace = {}
-    exec(
-        first.replace("RandomForestClassifier(", "RandomForestClassifier(n_estimators=25, "), namespace
-    )  # a smaller one
-    X, y = namespace["X"], namespace["y"]
-    exec(search_bins.replace("RandomForestClassifier(", "RandomForestClassifier(n_estimators=10, "), namespace)
-    search = namespace["search"]
+    names = {}
+    exec(first.replace("RandomForestClassifier(", "RandomForestClassifier(n_estimators=25, "), names)  # a smaller one
+    exec(search_bins.replace("RandomForestClassifier(", "RandomForestClassifier(n_estimators=10, "), names)
+    search, X, y = names["search"], names["X_test"], names["y_test"]
+    assert set(y) == {"benign", "malignant"}
     assert len(search.cv_results_["params"]) == 6
-    np.testing.assert_allclose(search.predict_proba(X).sum(axis=1), 1)
+    for name in search.scorer_:
+        assert np.isfinite(search.cv_results_[f"mean_test_{name}"]).all()
+    proba = search.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert search.score(X, y) == pytest.approx(-np.mean((proba[:, 1] - (y == "malignant")) ** 2))
     shutil.rmtree(search.estimator.memory)
-    namespace |= {
-        "fitted_model": search.best_estimator_[0].estimator_,
-        "X_calibration": X[::2],
-        "y_calibration": y[::2],
-        "X_test": X[1::2],
-        "y_test": y[1::2],
-    }
-    exec(after_fit, namespace)
-    assert namespace["y_proba"].shape == (len(X[1::2]), 2)
+    names |= {"fitted_model": search.best_estimator_[0].estimator_, "X_calibration": X[::2], "y_calibration": y[::2]}
+    names |= {"X_test": X[1::2], "y_test": y[1::2]}
+    exec(after_fit, names)
+    assert names["y_proba"].shape == (len(X[1::2]), 2)
 
 
 @pytest.mark.parametrize("data", ["digits", "breast_cancer"])

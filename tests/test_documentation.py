@@ -1,0 +1,173 @@
+"""The documentation holds together: its code runs, its links lead somewhere, its pictures are made by code."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOC = ROOT / "doc"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOC.glob("*.md"))]
+# The pages whose code other tests run, to compare what it gives with the page.
+RUN_ELSEWHERE = {
+    "README.md": "test_readme.py",
+    "drift.md": "test_guide_groups.py",
+    "howto_binning.md": "test_documentation.py",
+    "howto_recalibrator.md": "test_documentation.py",
+    "large_tables.md": "test_large_tables.py",
+    "which_error.md": "test_guide.py",
+    "which_groups.md": "test_guide_groups.py",
+    "which_recalibrator.md": "test_guide.py",
+}
+SLOW = {"pipelines.md"}
+NEEDS = {"deploying.md": ["duckdb", "onnx", "onnxruntime", "skl2onnx"], "displays.md": ["matplotlib"]}
+
+
+def _blocks(page):
+    """Return the Python blocks of a page that stand at the margin: those of a list are steps, which a test takes."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), flags=re.S | re.M)
+
+
+def _run(page, names):
+    for number, block in enumerate(_blocks(page), start=1):
+        exec(compile(block, f"{page.name}, block {number}", "exec"), names)
+
+
+def _here():
+    for page in PAGES:
+        if page.name not in RUN_ELSEWHERE and _blocks(page):
+            yield pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in SLOW else [])
+
+
+@pytest.mark.parametrize("page", _here())
+def test_code_runs(page, tmp_path, monkeypatch):
+    for package in NEEDS.get(page.name, ()):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    _run(page, {})
+
+
+@pytest.mark.parametrize("name", ["binning", "recalibrator"])
+def test_code_of_the_howto_pages_runs(name):
+    page = DOC / f"howto_{name}.md"
+    (example,) = re.findall(r"\{literalinclude\} (\S+)", page.read_text("utf-8"))
+    names = runpy.run_path(str(DOC / example))
+    assert _blocks(page)
+    _run(page, names | {"y_true": [0, 1, 0, 1] * 25, "y_proba": [0.1, 0.4, 0.35, 0.8] * 25})
+
+
+def test_pages_that_are_run_elsewhere():
+    for page, test in RUN_ELSEWHERE.items():
+        text = (ROOT / "tests" / test).read_text("utf-8")
+        assert page in text or page.removesuffix(".md") in text
+
+
+def test_the_first_example_stands_in_one_file():
+    example = (DOC / "examples" / "ten_lines.py").read_text("utf-8")
+    first = _blocks(ROOT / "README.md")[0]
+    assert first in example
+    assert len([line for line in first.splitlines() if line]) == 10
+    lines = example.splitlines()
+    start, stop = map(int, re.search(r":lines: (\d+)-(\d+)", (DOC / "index.md").read_text("utf-8")).groups())
+    assert lines[start - 1 : stop] == first.splitlines()
+
+
+# --- Links ----------------------------------------------------------------------------------------------------
+
+
+def _without_code(page):
+    return re.sub(r"^\s*```.*?^\s*```", "", page.read_text("utf-8"), flags=re.S | re.M)
+
+
+def _anchors(page):
+    """Return the anchors of a page: its headings as GitHub and MyST write them, and explicit targets."""
+    text = _without_code(page)
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.M)
+    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return slugs | set(re.findall(r"^\((\S+)\)=$", text, flags=re.M))
+
+
+def _links(page):
+    """Yield the links of a page that stay inside the project."""
+    text = re.sub(r"(?<!\])`[^`\n]*`", "", _without_code(page))
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not re.match(r"[a-z]+:", link):
+            yield link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links(page):
+    lost = []
+    for link in _links(page):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if path.startswith(("auto_gallery/", "api")) and page.parent == DOC:
+            assert not anchor
+            example = DOC / "gallery" / f"{Path(path).stem}.py"
+            found = path in ("auto_gallery/index", "api", "api.rst") or example.exists()
+        else:
+            found = target.exists() and (not anchor or anchor in _anchors(target))
+        if not found:
+            lost.append(link)
+    assert not lost
+
+
+@pytest.mark.parametrize("page", sorted(DOC.glob("*.md")), ids=lambda page: page.name)
+def test_roles_and_directives(page):
+    text = page.read_text("utf-8")
+    for name in re.findall(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`", text):
+        target = name.strip("/")
+        gallery = DOC / "gallery" / f"{Path(target).stem}.py"
+        assert target in ("api", "auto_gallery/index") or (DOC / f"{target}.md").exists() or gallery.exists(), name
+    for name in re.findall(r"\{(?:image|figure|literalinclude)\} (\S+)", text):
+        assert (DOC / name).exists(), name
+    for block in re.findall(r"^```\{toctree\}\n(.*?)^```", text, flags=re.S | re.M):
+        for name in re.findall(r"^\w\S*$", block, flags=re.M):
+            assert name in ("api", "auto_gallery/index") or (DOC / f"{name}.md").exists(), name
+
+
+def test_every_page_is_in_one_table_of_contents():
+    listed = []
+    for page in DOC.glob("*.md"):
+        for block in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text("utf-8"), flags=re.S | re.M):
+            listed += re.findall(r"^\w\S*$", block, flags=re.M)
+    pages = {page.stem for page in DOC.glob("*.md")} - {"index"}
+    assert sorted(listed) == sorted(pages | {"api", "auto_gallery/index"})
+
+
+# --- Pictures and examples ------------------------------------------------------------------------------------
+
+
+def test_pictures_are_made_by_code_and_shown():
+    code = "\n".join(path.read_text("utf-8") for path in (DOC / "examples").glob("*.py"))
+    shown = "\n".join(page.read_text("utf-8") for page in PAGES)
+    for picture in (DOC / "pictures").glob("*.png"):
+        assert re.search(rf"\b{picture.stem}\b", code), picture.name
+        assert f"pictures/{picture.name}" in shown, picture.name
+
+
+@pytest.mark.slow
+def test_the_first_picture_and_its_scores(capsys):
+    pytest.importorskip("matplotlib")
+    runpy.run_path(str(DOC / "examples" / "ten_lines.py"))
+    scores = re.findall(r"0\.\d+", capsys.readouterr().out)
+    assert len(scores) == 2
+    for page in (ROOT / "README.md", DOC / "index.md"):
+        assert all(f"{float(score):.3f}" in page.read_text("utf-8") for score in scores)
+
+
+EXAMPLES = sorted((DOC / "gallery").glob("plot_*.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_has_a_title_a_text_and_steps(path):
+    text = path.read_text("utf-8")
+    title, line = text.splitlines()[1:3]
+    assert line == "=" * len(title)
+    assert text.count("\n# %%\n") >= 2
+    compile(text, path.name, "exec")
+
+
+def test_there_are_at_least_twelve_examples():
+    assert len(EXAMPLES) >= 12
