@@ -226,30 +226,38 @@ def recalibration_gain(
     codes = data.labels.astype(np.intp)
     columns = data.scores.reshape(len(codes), -1)
     folds = cross_validation_folds(cv, columns, codes, data.sample_weight)
-    gains = np.array([_gains(recalibrator, fold, columns, codes, LOSSES[loss]) for fold in folds])
-    weight = None if data.sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
+    before = LOSSES[loss](data.scores, data.labels)
+    after = [recalibrated_by_fold(recalibrator, fold, columns, codes) for fold in folds]
+    gains = np.array([before - LOSSES[loss](scores, data.labels) for scores in after])
+    return gain_interval(gains, folds, data.sample_weight, level)
+
+
+def recalibrated_by_fold(recalibrator, fold, columns, codes):
+    """Return all rows' probabilities, of the form of a metric's scores, by a recalibrator fitted to a fold's others.
+
+    Unchanged where these are all of one class.
+    """
+    if len(np.unique(codes[fold.train])) < 2:
+        return columns[:, 0] if columns.shape[1] == 1 else columns
+    fitted = clone(recalibrator)
+    names = [name for name in fitted.get_params() if name == "classes" or name.endswith("__classes")]
+    fitted.set_params(**dict.fromkeys(names, np.arange(max(columns.shape[1], 2))))
+    weight = {} if fold.train_weight is None else {"sample_weight": fold.train_weight}
+    recalibrated = fitted.fit(columns[fold.train], codes[fold.train], **weight).predict_proba(columns)
+    return recalibrated[:, 1] if columns.shape[1] == 1 else recalibrated
+
+
+def gain_interval(gains, folds, sample_weight, level):
+    """Return the mean out-of-fold gain and its interval, from what each row gains by the fit of each fold."""
+    weight = None if sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
     out_of_fold = np.concatenate([gain[fold.test] for gain, fold in zip(gains, folds, strict=True)])
-    mean, total = np.average(out_of_fold, weights=weight), len(codes) if weight is None else weight.sum()
+    mean, total = np.average(out_of_fold, weights=weight), gains.shape[1] if weight is None else weight.sum()
     variance = np.average((out_of_fold - mean) ** 2, weights=weight)
     # Each pair of rows teaches and tests one another, in turns: the noise of the fits counts twice. That of a row's
     # gain is the jackknife's, over the fits without one fold each.
-    variance += np.average((len(folds) - 1) * gains.var(axis=0), weights=data.sample_weight)
+    variance += np.average((len(folds) - 1) * gains.var(axis=0), weights=sample_weight)
     width = ndtri((1 + level) / 2) * np.sqrt(variance / max(total - 1, 1))
     return IntervalEstimate(*map(float, (mean, mean - width, mean + width)))
-
-
-def _gains(recalibrator, fold, scores, codes, loss):
-    """Return how much less each row loses once it is recalibrated by the training rows of a fold."""
-    if len(np.unique(codes[fold.train])) < 2:
-        return np.zeros(len(codes))
-    fitted = clone(recalibrator)
-    names = [name for name in fitted.get_params() if name == "classes" or name.endswith("__classes")]
-    fitted.set_params(**dict.fromkeys(names, np.arange(max(scores.shape[1], 2))))
-    weight = {} if fold.train_weight is None else {"sample_weight": fold.train_weight}
-    recalibrated = fitted.fit(scores[fold.train], codes[fold.train], **weight).predict_proba(scores)
-    if scores.shape[1] == 1:
-        scores, recalibrated, codes = scores[:, 0], recalibrated[:, 1], codes == 1
-    return loss(scores, codes) - loss(recalibrated, codes)
 
 
 def _scorer(objective):

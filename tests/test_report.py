@@ -1,7 +1,6 @@
 """The report of the command line: reading, numbers, sentences, page, exit status."""
 
 import gzip
-import io
 import json
 import os
 import re
@@ -11,11 +10,11 @@ from functools import partial
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from threading import Thread
+from time import sleep
 
 import numpy as np
 import pytest
 from sklearn.metrics import brier_score_loss, log_loss
-from sklearn.model_selection import StratifiedKFold
 
 from skcalib import PlattScaling
 from skcalib.__main__ import main
@@ -32,6 +31,7 @@ from skcalib.metrics import (
     calibration_error_interval,
     calibration_test,
     expected_calibration_error,
+    recalibration_gain,
 )
 from skcalib.monitoring import calibration_change
 
@@ -254,15 +254,12 @@ def test_recalibrators_are_cross_validated():
     data = _data(500, power=2)
     y, scores = data["y"].astype(bool), data["p"]
     rows = {row["name"]: row for row in _numbers(_table(y, scores))["models"][0]["recalibrators"]}
-    after = np.empty(500)
-    for fit, test in StratifiedKFold(5, shuffle=True, random_state=0).split(scores, y):
-        after[test] = PlattScaling().fit(scores[fit], y[fit]).predict_proba(scores[test])[:, 1]
-    before = log_loss(y, np.clip(scores, 2**-52, 1 - 2**-52))
     platt = rows["PlattScaling"]
-    assert platt["log_loss"] == pytest.approx(log_loss(y, after))
-    assert platt["gain"] == pytest.approx(before - log_loss(y, after))
-    assert platt["brier"] == pytest.approx(brier_score_loss(y, after))
-    assert platt["calibration_error"] == pytest.approx(calibration_error(y, after))
+    for key, loss, score in (("gain", "log", "log_loss"), ("brier_gain", "brier", "brier")):
+        gain = recalibration_gain(y, scores, recalibrator=PlattScaling(), loss=loss)
+        assert (platt[key], platt[f"{key}_low"], platt[f"{key}_high"]) == pytest.approx(tuple(gain))
+        assert platt[score] == pytest.approx(rows["as it is"][score] - gain.estimate)
+    assert rows["as it is"]["log_loss"] == pytest.approx(log_loss(y, np.clip(scores, 2**-52, 1 - 2**-52)))
     assert 0 < platt["gain_low"] < platt["gain"] < platt["gain_high"]
     assert rows["as it is"]["gain"] == 0
     assert {"TemperatureScaling", "IsotonicCalibration", "HistogramBinning", "ScalingBinning"} <= set(rows)
@@ -271,7 +268,7 @@ def test_recalibrators_are_cross_validated():
 
 
 def test_many_rows_are_sampled_for_recalibration(monkeypatch):
-    monkeypatch.setattr(_recalibration, "MOST_ROWS", 200)
+    monkeypatch.setattr(_recalibration, "_MOST_ROWS", 200)
     data = _data(300)
     rows = _numbers(_table(data["y"], data["p"], weight=data["w"].astype(float)))["models"][0]["recalibrators"]
     (before,) = (row for row in rows if row["name"] == "as it is")
@@ -366,8 +363,8 @@ def test_summary_sentence():
     model = _model((-0.013, -0.02, -0.006), none, (0, 0, 0.01), 0.5, [before])
     assert summary_sentence(model, 100) == (
         "Scores are too low by 1.3 percentage points on average (0.6 to 2.0). The calibration error is 0.0 % (0.0 to "
-        "1.0 %), no more than noise can be at n = 100 (p = .50). No recalibrator gains more than noise: leave the "
-        "scores as they are."
+        "1.0 %), no more than noise can be at n = 100 (p = .50): apart from the average the rows show no "
+        "miscalibration. No recalibrator gains more than noise: leave the scores as they are."
     )
     model = _model(none, (0.02, 0.01, 0.03), (0, 0, 0.01), 0.5)
     assert summary_sentence(model, 100).startswith(
@@ -397,8 +394,8 @@ def test_segments_are_counted_against_chance():
     rows += [{"segment": "calm", "pvalue": 0.5, "adjusted_pvalue": 1.0}] * 18
     words = segment_sentence(rows)
     assert words.startswith("Of 20 segments 2 have scores")
-    assert "About 1 of 20 would for a calibrated model." in words
-    assert words.endswith("1 of them remain: s0.")
+    assert "Of a calibrated model about 1 would, by chance alone." in words
+    assert words.endswith("1 remains: s0.")
     assert segment_sentence(rows[1:]).endswith("none is left.")
 
 
@@ -590,27 +587,29 @@ def test_missing_option_is_exit_status_2(file, capsys):
     assert "--label" in capsys.readouterr().err
 
 
-class _Terminal(io.StringIO):
-    def isatty(self):
-        return True
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch):
+    """Progress is for long work, and a busy machine makes any work long."""
+    monkeypatch.setattr(_command, "_QUIET_SECONDS", 600)
 
 
-def test_progress_is_for_terminals_and_long_work(monkeypatch, file):
-    pytest.importorskip("tqdm", reason="progress needs tqdm (extra report)")
-    monkeypatch.setenv("COLUMNS", "100")
+def test_long_work_writes_a_line_a_step_to_standard_error(monkeypatch, file, capsys):
+    monkeypatch.setattr(_command, "_QUIET_SECONDS", 0)
+    assert main(["report", str(file), "--label", "y", "--score", "p", "--json"]) == 0
+    printed = capsys.readouterr()
+    lines = printed.err.splitlines()
+    assert all(re.fullmatch(r"skcalib report: .+ \(\d+ s\)", line) for line in lines)
+    steps = ("reading", "errors of p", "test of p", "segments and periods of p", "recalibrators of p")
+    assert all(line.removeprefix("skcalib report: ").startswith(step) for line, step in zip(lines, steps, strict=True))
+    assert json.loads(printed.out)["n_rows"] == 600
 
-    def shown(stream, seconds):
-        monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(_command, "_QUIET_SECONDS", seconds)
-        with monkeypatch.context() as patched:
-            patched.setattr(sys, "stdout", io.StringIO())
-            assert main(["report", str(file), "--label", "y", "--score", "p", "--json"]) == 0
-        return stream.getvalue()
 
-    assert _command._QUIET_SECONDS == 2
-    assert "recalibrators of p" in shown(_Terminal(), 0)
-    assert shown(_Terminal(), 60) == ""
-    assert shown(io.StringIO(), 0) == ""
+def test_work_that_turns_out_to_be_long_is_announced(monkeypatch, capsys):
+    monkeypatch.setattr(_command, "_QUIET_SECONDS", 0.01)
+    with _command._progress() as step:
+        step("first")
+        sleep(0.1)  # nothing else is begun
+    assert capsys.readouterr().err.startswith("skcalib report: first (0 s)")
 
 
 def test_help_imports_nothing_heavy():

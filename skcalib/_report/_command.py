@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Timer
+from time import monotonic
 
 __all__ = ["add_report_command", "run_report"]
 
-_QUIET_SECONDS = 2  # work that is done by then shows no progress
+_QUIET_SECONDS = 5  # work that is done by then shows no progress
 
 
 def add_report_command(commands):
@@ -26,7 +27,15 @@ def add_report_command(commands):
         required=True,
         action="append",
         metavar="COLUMN",
-        help="column of the probability of the event; may be given several times, one a model",
+        help="column of the probability of the event; may be given several times, one a model. For several classes a "
+        "pattern in quotes: 'p_*' is one column a class, and the star is the name of the class",
+    )
+    parser.add_argument(
+        "--classes",
+        nargs="+",
+        metavar="CLASS",
+        help="the classes of the score columns in their order, with spaces or commas between them; the columns are one "
+        "model then",
     )
     parser.add_argument("--segment", metavar="COLUMN", help="column by which the rows are divided")
     parser.add_argument("--time", metavar="COLUMN", help="column of periods or dates: calibration over time")
@@ -52,32 +61,24 @@ def run_report(arguments):
 
 
 def _report(arguments):
+    from skcalib._report._models import given_classes
     from skcalib._report._numbers import report_numbers
     from skcalib._report._reader import ReportError
     from skcalib._report._table import read_table
 
     output = arguments.output or (None if arguments.json else "report.html")
-    if output is not None and Path(output).exists() and Path(arguments.file).exists():
-        if Path(output).samefile(arguments.file):
-            raise ReportError(f"-o {output} is the input: the page would overwrite it. Name another file.")
-    if output is not None and find_spec("matplotlib") is None:
-        raise ReportError('the pictures need matplotlib: pip install "skcalib[report]", or ask for --json.')
-    names = list(dict.fromkeys(arguments.score))
-    with _progress(2 + 4 * len(names) + 2 * (output is not None)) as step:
+    _check_output(output, arguments)
+    classes = given_classes(arguments.classes)
+    with _progress() as step:
         step(f"reading {arguments.file}")
-        table = read_table(
-            arguments.file,
-            label=arguments.label,
-            scores=names,
-            segment=arguments.segment,
-            weight=arguments.weight,
-            positive=arguments.positive,
-            time=arguments.time,
-        )
+        columns = {"label": arguments.label, "scores": list(dict.fromkeys(arguments.score)), "classes": classes}
+        columns |= {"positive": arguments.positive, "seed": arguments.seed}
+        others = {"segment": arguments.segment, "weight": arguments.weight, "time": arguments.time}
+        table = read_table(arguments.file, **columns, **others)
         baseline = None
         if arguments.baseline is not None:
-            given = {"label": arguments.label, "scores": names, "positive": arguments.positive}
-            baseline = read_table(arguments.baseline, **given)
+            step(f"reading {arguments.baseline}")
+            baseline = read_table(arguments.baseline, **columns)
         try:
             numbers = report_numbers(table, baseline=baseline, seed=arguments.seed, step=step)
         except ValueError as error:  # the columns are valid; a number of the report is not defined for them
@@ -93,15 +94,34 @@ def _report(arguments):
         print(f"The report is in {output}.")
 
 
+def _check_output(output, arguments):
+    """Refuse a page that would replace an input, and one that cannot be drawn."""
+    from skcalib._report._reader import ReportError
+
+    if output is None:
+        return
+    for given in (arguments.file, arguments.baseline):
+        if given is not None and Path(output).exists() and Path(given).exists() and Path(output).samefile(given):
+            raise ReportError(f"-o {output} is the input: the page would overwrite it. Name another file.")
+    folder = Path(output).absolute().parent
+    if not folder.is_dir():
+        raise ReportError(f"{output} cannot be written: there is no folder {folder}.")
+    if find_spec("matplotlib") is None:
+        raise ReportError('the pictures need matplotlib: pip install "skcalib[report]", or ask for --json.')
+
+
 def _write_page(output, numbers, table, seed, step):
     from skcalib._report._page import report_page
-    from skcalib._report._pictures import bin_count_picture, reliability_picture
+    from skcalib._report._pictures import bin_count_picture, class_pictures, reliability_picture
     from skcalib._report._reader import ReportError
 
     step("pictures")
     pictures = {"reliability": reliability_picture(table, seed)}
     if numbers["certificates"]:
         pictures["bin_count"] = bin_count_picture(numbers["n_rows"])
+    for model in numbers["models"] if numbers["classes"] else ():
+        step(f"pictures of the classes of {model['name']}")
+        pictures["classes", model["name"]] = class_pictures(table, model["name"], model["classes"], seed)
     step("page")
     page = report_page(numbers, pictures)
     try:
@@ -112,27 +132,25 @@ def _write_page(output, numbers, table, seed, step):
 
 
 @contextmanager
-def _progress(n_steps):
-    """Yield a function that is told what is done next, and shows it on a terminal if the work takes long."""
-    if find_spec("tqdm") is None:
-        yield lambda what: None
-        return
-    from tqdm import tqdm
+def _progress():
+    """Yield a function that is told what is done next; of long work it writes a line a step to standard error."""
+    begun = monotonic()
+    steps = []
 
-    # disable=None is tqdm's way to say: where standard error is no terminal
-    options = {"delay": _QUIET_SECONDS, "mininterval": 0, "disable": None, "leave": False}
-    with tqdm(total=n_steps, file=sys.stderr, **options) as bar:
-        begun = []
+    def write():
+        print(f"skcalib report: {steps[-1]} ({monotonic() - begun:.0f} s)", file=sys.stderr, flush=True)
 
-        def step(what):
-            bar.set_description(what, refresh=False)
-            bar.update(len(begun) > 0)  # the step before is done
-            begun.append(what)
+    def step(what):
+        steps.append(what)
+        if monotonic() - begun >= _QUIET_SECONDS:
+            write()
 
-        appears = Timer(_QUIET_SECONDS, bar.refresh)  # also in the middle of a long step
+    # The step that is under way when the work turns out to be long.
+    appears = Timer(_QUIET_SECONDS, write)
+    appears.daemon = True
+    if _QUIET_SECONDS > 0:
         appears.start()
-        try:
-            yield step
-        finally:
-            appears.cancel()
-            appears.join()
+    try:
+        yield step
+    finally:
+        appears.cancel()

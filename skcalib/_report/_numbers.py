@@ -5,12 +5,12 @@ from math import isfinite
 
 import numpy as np
 
-from skcalib._bins.reductions import BinaryTask, binary_tasks
+from skcalib._bins.reductions import binary_tasks
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._report._periods import period_rows
 from skcalib._report._recalibration import recalibration_gains
 from skcalib._report._sentences import SIGNIFICANCE_LEVEL, summary_sentence
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, given, log_losses, mean, mean_interval
+from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, given, mean, mean_interval
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
 from skcalib.metrics import (
     calibration_by_group,
@@ -24,9 +24,10 @@ from skcalib.metrics import (
     sweep_calibration_error,
 )
 
-__all__ = ["SMALL_SEGMENT", "report_numbers"]
+__all__ = ["SMALL_CLASS", "SMALL_SEGMENT", "report_numbers"]
 
 SMALL_SEGMENT = 100  # rows below which the place of a segment in the table may well be chance
+SMALL_CLASS = 30  # rows of a class, the same
 _N_RESAMPLES = 999
 _BIN_COUNTS = (2, 3, 5, 10, 15, 20, 30, 50, 100)
 
@@ -51,53 +52,66 @@ def report_numbers(table, *, seed, step, baseline=None):
         Plain values; None where a number is not defined.
     """
     models = []
-    for name, scores in table.scores.items():
+    for name in table.names:
         step(f"errors of {name}")
-        task = BinaryTask(scores, table.y, table.weight)
-        model = {"name": name, **_bias(task), "errors": _errors(task, seed), "proper_scores": _proper_scores(task)}
+        task = table.task(name)
+        bias = _bias(task, is_confidence=table.classes is not None)
+        errors = _errors(task, seed, table.classes)
+        model = {"name": name, **bias, "errors": errors, "proper_scores": _proper_scores(table, name)}
         step(f"test of {name}")
         model["test"] = _test(task, seed)
         model["bins"] = _bins(task)
-        step(f"segments of {name}")
-        model["segments"] = _segment_rows(task, table.segments, seed)
-        model["periods"] = _period_rows(task, table, baseline, name, seed)
+        step(f"segments and periods of {name}")
+        model["segments"] = _group_rows(table.by_segment(name), seed)
+        model["periods"] = period_rows(table, name, baseline, seed)
+        if table.classes is not None:
+            step(f"classes of {name}")
+            model["columns"] = dict(zip(table.classes, table.columns[name], strict=True))
+            model["classes"] = _group_rows(table.by_class(name, seed), seed, kind="class")
         step(f"recalibrators of {name}")
-        model["recalibrators"] = recalibration_gains(task, seed)
+        model["recalibrators"] = recalibration_gains(table, name, seed)
         if models:
-            model["brier_difference"] = _brier_difference(task, next(iter(table.scores.values())))
-        model["summary"] = summary_sentence(model, table.n_rows)
+            model["brier_difference"] = table.brier_difference(name, table.names[0])
+        model["summary"] = summary_sentence(model, table.total_weight)
         models.append(model)
     return _plain(
         {
             "source": table.source,
             "label": table.label,
             "event": table.event,
-            "n_rows": len(table.y),
-            "total_weight": table.n_rows,
-            "weighted": table.weight is not None,
-            "event_frequency": mean(table.y, table.weight),
+            "classes": table.classes,
+            "n_rows": table.n_rows,
+            "total_weight": table.total_weight,
+            "weighted": table.is_weighted,
+            "event_frequency": None if table.classes is not None else _frequency(table.task(table.names[0])),
             "segment": table.segment_name,
             "time": table.time_name,
             "baseline": None if baseline is None else baseline.source,
             "confidence_level": CONFIDENCE_LEVEL,
+            "notes": table.notes,
             "models": models,
-            "certificates": [] if table.weight is not None else _certificates(len(table.y)),
+            "certificates": [] if table.is_weighted else _certificates(table.n_rows),
         }
     )
 
 
-def _bias(task):
+def _frequency(task):
+    return mean(task.labels, task.sample_weight)
+
+
+def _bias(task, *, is_confidence):
     """Return how far the scores are off on average: of the event, and of the decision they stand for."""
+    scores = {"mean_score": mean(task.scores, task.sample_weight), "event_frequency": _frequency(task)}
+    bias = mean_interval(task.scores - task.labels, task.sample_weight)
+    if is_confidence:  # of the predicted class
+        return {**scores, "score_minus_frequency": bias, "over_confidence": bias}
     data = check_scored_labels(task.labels, task.scores, sample_weight=task.sample_weight, labels=LABELS)
     decided = next(binary_tasks(data, "top_label"))
-    return {
-        "mean_score": mean(task.scores, task.sample_weight),
-        "score_minus_frequency": mean_interval(task.scores - task.labels, task.sample_weight),
-        "over_confidence": mean_interval(decided.scores - decided.labels, task.sample_weight),
-    }
+    sure = mean_interval(decided.scores - decided.labels, task.sample_weight)
+    return {**scores, "score_minus_frequency": bias, "over_confidence": sure}
 
 
-def _errors(task, seed):
+def _errors(task, seed, classes):
     """Return calibration errors with their intervals; the first is the one of the summary."""
     options = {"confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **given(task)}
     intervals = {
@@ -113,6 +127,8 @@ def _errors(task, seed):
         ),
     }
     errors = [{"name": name, **interval._asdict()} for name, interval in intervals.items()]
+    if classes is not None:  # a slope is one of the log-odds of an event
+        return errors
     try:
         slope = calibration_slope_intercept(task.labels, task.scores, confidence_level=CONFIDENCE_LEVEL, **given(task))
     except ValueError:  # one class only, separated classes, or equal scores: no slope is the most likely
@@ -124,11 +140,9 @@ def _errors(task, seed):
     ]
 
 
-def _proper_scores(task):
-    return [
-        {"name": "Brier score", **mean_interval((task.scores - task.labels) ** 2, task.sample_weight)},
-        {"name": "log-loss", **mean_interval(log_losses(task.scores, task.labels), task.sample_weight)},
-    ]
+def _proper_scores(table, name):
+    losses = table.losses(name)
+    return [{"name": "Brier score", **losses["brier"]}, {"name": "log-loss", **losses["log"]}]
 
 
 def _test(task, seed):
@@ -145,12 +159,6 @@ def _test(task, seed):
     }
 
 
-def _brier_difference(task, other):
-    """Return the Brier score of this model minus that of the other, with its interval."""
-    squares = [(scores - task.labels) ** 2 for scores in (task.scores, other)]
-    return mean_interval(squares[0] - squares[1], task.sample_weight)
-
-
 def _bins(task):
     bins = reliability_curve(task.labels, task.scores, binning=REPORT_BINNING, **given(task))
     low, high = bins.interval(CONFIDENCE_LEVEL)
@@ -161,14 +169,15 @@ def _bins(task):
     return [dict(zip(names, map(float, row), strict=True)) for row in columns]
 
 
-def _segment_rows(task, segments, seed):
-    """Return a row for each segment, those whose bias is least likely to be noise first."""
-    if segments is None:
+def _group_rows(grouped, seed, kind="segment"):
+    """Return a row for each segment or class, those whose bias is least likely to be noise first."""
+    if grouped is None:
         return []
+    task, groups = grouped
     table = calibration_by_group(
         task.labels,
         task.scores,
-        segments,
+        groups,
         binning=REPORT_BINNING,
         confidence_level=CONFIDENCE_LEVEL,
         random_state=seed,
@@ -180,20 +189,11 @@ def _segment_rows(task, segments, seed):
         row |= {"bias": table.bias[i], "bias_low": table.bias_low[i], "bias_high": table.bias_high[i]}
         row |= {"estimate": table.error[i], "low": table.error_low[i], "high": table.error_high[i]}
         n_rows = float(table.n[i])
-        name = {"segment": str(table.group[i]), "n_rows": n_rows, "n_events": n_rows * float(table.event_frequency[i])}
-        rows.append({**name, **row, "is_small": n_rows < SMALL_SEGMENT})
+        n_events = n_rows * float(table.event_frequency[i])
+        name = {kind: str(table.group[i]), "n_rows": n_rows, "n_events": n_events}
+        is_small = n_rows < SMALL_SEGMENT if kind == "segment" else n_events < SMALL_CLASS
+        rows.append({**name, **row, "is_small": is_small})
     return rows
-
-
-def _period_rows(task, table, baseline, name, seed):
-    """Return a row for each period; all rows are one period where a baseline and no time is given."""
-    if table.periods is None and baseline is None:
-        return []
-    periods, order = table.periods, table.period_order
-    if periods is None:
-        periods, order = np.full(len(task.scores), "all rows"), ["all rows"]
-    before = None if baseline is None else (baseline.y, baseline.scores[name])
-    return period_rows(task, periods, order, before, seed)
 
 
 def _certificates(n_rows):

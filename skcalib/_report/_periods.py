@@ -1,33 +1,37 @@
 """Calibration over time: a row for each period, and whether the calibration curve has changed."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
+from skcalib._bins.reductions import BinaryTask
+from skcalib._bins.statistics import bin_statistics
 from skcalib._report._reader import ReportError
-from skcalib._report._statistics import CONFIDENCE_LEVEL, REPORT_BINNING, given
+from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, given
+from skcalib.binning import EqualMass
 from skcalib.metrics import calibration_by_group
 from skcalib.metrics._by_group import holm
 from skcalib.monitoring import calibration_change
 
-__all__ = ["named_periods", "period_rows"]
+__all__ = ["named_periods", "period_length", "period_rows"]
 
 _MOST_PERIODS = 36
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _N_RESAMPLES = 999
+_N_CELLS = 200  # in which compressed rows are compared
 
 
 def named_periods(column, name):
     """Return the period of each row and the periods in their order: the values, or the months or years of dates."""
+    if column.dtype.kind == "M":
+        column = np.where(np.isnat(column), None, np.datetime_as_string(column, unit="D"))
     values = np.array(["(missing)" if value is None or value != value else str(value) for value in column.tolist()])
     missing = values == "(missing)"
     if missing.any():
         raise ReportError(f"column {name!r}: row {int(missing.argmax())} has no time.")
-    if all(_DATE.match(value) for value in np.unique(values)[:1000]):
-        for letters in (10, 7, 4):  # days, months, years
-            values = values.astype(f"<U{letters}")
-            if len(np.unique(values)) <= _MOST_PERIODS:
-                break
+    length = period_length(np.unique(values))
+    values = values if length is None else values.astype(f"<U{length}")
     periods = np.unique(values)
     if len(periods) > _MOST_PERIODS:
         raise ReportError(
@@ -41,18 +45,25 @@ def named_periods(column, name):
     return values, periods.tolist()
 
 
-def period_rows(task, periods, order, baseline, seed):
+def period_length(values):
+    """Return how many letters of distinct dates name the day, month or year; None for what are no dates."""
+    values = [str(value) for value in values]
+    if not all(_DATE.match(value) for value in values):
+        return None
+    lengths = (10, 7, 4)
+    return next((k for k in lengths if len({value[:k] for value in values}) <= _MOST_PERIODS), lengths[-1])
+
+
+def period_rows(table, name, baseline, seed):
     """Return a row for each period, in the order of time, with its test of change against the baseline.
 
     Parameters
     ----------
-    task : BinaryTask
-        All rows.
-    periods : ndarray of str, shape (n,)
-        The period of each row.
-    order : list of str
-        The periods in the order of time.
-    baseline : BinaryTask or None
+    table : ReportTable
+        All rows; they are one period where there is no column of times.
+    name : str
+        Name of the model.
+    baseline : ReportTable or None
         The rows to compare with; None means those of the first period.
     seed : int
         Seed of the resamples.
@@ -60,36 +71,60 @@ def period_rows(task, periods, order, baseline, seed):
     Returns
     -------
     rows : list of dict
-        Numbers by name; the p-values are None for weighted rows and for the first period without a baseline.
+        Numbers by name, none without times and baseline; the p-values are None for weighted rows and for the first
+        period without a baseline.
     """
+    timed = table.by_period(name)
+    if timed is None and baseline is None:
+        return []
+    if timed is None:
+        task, order = table.task(name), ["all rows"]
+        periods = np.full(len(task.scores), order[0])
+    else:
+        (task, periods), order = timed, table.period_order
     options = {"binning": REPORT_BINNING, "confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **given(task)}
-    table = calibration_by_group(task.labels, task.scores, periods, **options)
+    by_period = calibration_by_group(task.labels, task.scores, periods, **options)
     rows = []
-    for name in order:
-        i = int(np.flatnonzero(table.group == name)[0])
-        row = {"period": name, "n_rows": float(table.n[i])}
+    for period in order:
+        i = int(np.flatnonzero(by_period.group == period)[0])
+        row = {"period": period, "n_rows": float(by_period.n[i])}
         for key in ("mean_score", "event_frequency", "bias", "bias_low", "bias_high"):
-            row[key] = float(getattr(table, key)[i])
-        row |= {"estimate": table.error[i], "low": table.error_low[i], "high": table.error_high[i]}
+            row[key] = float(getattr(by_period, key)[i])
+        row |= {"estimate": by_period.error[i], "low": by_period.error_low[i], "high": by_period.error_high[i]}
         rows.append({**row, "change_pvalue": None, "change_adjusted_pvalue": None})
-    if task.sample_weight is None:
-        first = periods == order[0]
-        before = (task.labels[first], task.scores[first]) if baseline is None else baseline
-        tested = rows if baseline is not None else rows[1:]
-        for row in tested:
-            inside = periods == row["period"]
-            row["change_pvalue"] = _change_pvalue(before, (task.labels[inside], task.scores[inside]), seed)
-        known = [row for row in tested if row["change_pvalue"] is not None]
-        for row, adjusted in zip(known, holm(np.array([row["change_pvalue"] for row in known])), strict=True):
-            row["change_adjusted_pvalue"] = float(adjusted)
+    if table.is_weighted:
+        return rows
+    before = _at(task, periods == order[0]) if baseline is None else baseline.task(name)
+    tested = rows if baseline is not None else rows[1:]
+    for row in tested:
+        row["change_pvalue"] = _change_pvalue(before, _at(task, periods == row["period"]), seed)
+    known = [row for row in tested if row["change_pvalue"] is not None]
+    for row, adjusted in zip(known, holm(np.array([row["change_pvalue"] for row in known])), strict=True):
+        row["change_adjusted_pvalue"] = float(adjusted)
     return rows
 
 
+def _at(task, rows):
+    return BinaryTask(*(None if column is None else column[rows] for column in task))
+
+
 def _change_pvalue(before, after, seed):
+    options = {"n_resamples": _N_RESAMPLES, "random_state": seed}
     try:
-        change = calibration_change(
-            *before, *after, n_resamples=_N_RESAMPLES, labels=[False, True], binning=REPORT_BINNING, random_state=seed
-        )
+        if before.sample_weight is None and after.sample_weight is None:
+            rows = (before.labels, before.scores, after.labels, after.scores)
+            return calibration_change(*rows, labels=LABELS, binning=REPORT_BINNING, **options).pvalue
+        return calibration_change(*_common_bins(before, after), **options).pvalue
     except ValueError:  # too few rows for an error
         return None
-    return change.pvalue
+
+
+def _common_bins(*tasks):
+    """Return the counts of two problems in the same narrow bins; weights are numbers of rows."""
+    weights = [np.ones(len(task.scores)) if task.sample_weight is None else task.sample_weight for task in tasks]
+    scores = np.concatenate([task.scores for task in tasks])
+    edges = EqualMass(_N_CELLS)._edges_of(scores, None, np.concatenate(weights))
+    bins = [
+        bin_statistics(task.scores, task.labels, edges, weight) for task, weight in zip(tasks, weights, strict=True)
+    ]
+    return [replace(one, count=np.rint(one.weight).astype(np.int64), weight=np.rint(one.weight)) for one in bins]

@@ -4,13 +4,16 @@ from functools import partial
 from io import BytesIO
 from typing import NamedTuple
 
+from skcalib._bins.reductions import BinaryTask
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING
 from skcalib.displays import BinCountDisplay, ReliabilityDisplay
+from skcalib.displays._reliability_curves import CurveOptions, diagram_numbers
 from skcalib.displays._style import format_count, percent, require_matplotlib
 from skcalib.metrics import calibration_error
 
-__all__ = ["Picture", "bin_count_picture", "reliability_picture"]
+__all__ = ["Picture", "bin_count_picture", "class_pictures", "reliability_picture"]
 
+_MOST_CLASSES = 12  # that have a picture
 # Fonts and sizes are the page's; what a matplotlibrc says is for other pictures.
 _STYLE = {"font.size": 10, "font.family": "sans-serif", "svg.fonttype": "path", "figure.facecolor": "white"}
 
@@ -25,19 +28,11 @@ class Picture(NamedTuple):
 
 def reliability_picture(table, seed):
     """Return the reliability diagram of all scores, with their histograms."""
-
-    def draw(ax):
-        return ReliabilityDisplay.from_predictions(
-            table.y,
-            table.scores,
-            metric=partial(calibration_error, binning=REPORT_BINNING),  # the error of the summary
-            labels=LABELS,
-            sample_weight=table.weight,
-            random_state=seed,
-            ax=ax,
-        )
-
-    display, svg = _drawn(draw, (5.2, 7.0))
+    numbers = [_curve_numbers(name, table.task(name), seed) for name in table.names]
+    curves = [curve for part in numbers for curve in part["curves"]]
+    kind = "binary" if table.classes is None else "top_label"
+    display = ReliabilityDisplay(**{**numbers[0], "curves": curves, "kind": kind})
+    _, svg = _drawn(display.plot, (5.2, 7.0))
     parts = []
     for curve in display.curves:
         seen = curve.statistics.weight > 0
@@ -47,12 +42,38 @@ def reliability_picture(table, seed):
             f"{percent(gaps.max())} points"
         )
     alt = f"Reliability diagram, event frequency against predicted probability: {'; '.join(parts)}."
+    drawn = "Event frequency against predicted probability"
+    if table.classes is not None:
+        drawn = "How often the predicted class is right against its probability"
     caption = (
-        f"Event frequency against predicted probability, with {100 * CONFIDENCE_LEVEL:g} % intervals of each bin. On "
-        "the dotted line predictions and events agree; below it the scores are too high. At the bottom the histogram "
-        "of the scores."
+        f"{drawn}, with {100 * CONFIDENCE_LEVEL:g} % intervals of each bin. On the dotted line predictions and events "
+        "agree; below it the scores are too high. At the bottom the histogram of the scores."
     )
     return Picture(svg, alt, caption)
+
+
+def class_pictures(table, name, rows, seed):
+    """Return a small diagram of each class of a model, in the order of the rows of its table."""
+    task, groups = table.by_class(name, seed)
+    pictures = []
+    for row in rows[:_MOST_CLASSES]:
+        of_class = BinaryTask(*(None if column is None else column[groups == row["class"]] for column in task))
+        numbers = _curve_numbers(row["class"], of_class, seed)
+        _, svg = _drawn(lambda ax, numbers=numbers: ReliabilityDisplay(**numbers).plot(ax, legend=False), (2.5, 2.9))
+        alt = (
+            f"Reliability diagram of the class {row['class']}: mean score minus frequency "
+            f"{percent(row['bias'])} points on average."
+        )
+        pictures.append(Picture(svg, alt, ""))
+    return pictures
+
+
+def _curve_numbers(name, task, seed):
+    metric = partial(calibration_error, binning=REPORT_BINNING)  # the error of the summary
+    options = CurveOptions.checked(None, "auto", CONFIDENCE_LEVEL, 1000, metric, seed)
+    return diagram_numbers(
+        task.labels, {name: task.scores}, options=options, labels=LABELS, sample_weight=task.sample_weight
+    )
 
 
 def bin_count_picture(n_rows):

@@ -3,13 +3,15 @@
 import csv
 import gzip
 import warnings
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-__all__ = ["ReportError", "read_columns"]
+__all__ = ["ReportError", "column_names", "on_disk", "read_columns"]
 
 # Cells of numbers that mean "missing". In a column of words only an empty cell does: "NA" may be a country.
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
@@ -42,45 +44,62 @@ def read_columns(path, names, *, words=()):
     ReportError
         If the file cannot be read or has no such column.
     """
-    path, names = Path(path), list(dict.fromkeys(names))
+    names = list(dict.fromkeys(names))
+    with on_disk(path) as file:
+        read = _read_parquet if _is_parquet(file) else partial(_read_csv, words=words)
+        return read(file, names)
+
+
+def column_names(path):
+    """Return the names of a file's columns."""
+    with on_disk(path) as file:
+        return _parquet_names(file) if _is_parquet(file) else _header(file)[0]
+
+
+@contextmanager
+def on_disk(path):
+    """Yield a file that can be read more than once, a copy of what comes through a pipe; errors become a ReportError.
+
+    Messages name the path that was given.
+    """
+    path = Path(path)
     if not path.exists():
         raise ReportError(f"there is no file {path}.")
     if path.is_dir():
         raise ReportError(f"{path} is a folder, not a file.")
-    try:
-        if not path.is_file():  # a pipe can be read once only
-            return _read_pipe(path, names, words)
-        return _read_file(path, names, words, is_parquet=path.suffix.lower() in _PARQUET)
-    except ReportError:
-        raise
-    except Exception as error:  # the readers' errors have no common class
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise ReportError(f"{path} cannot be read: {reason}") from error
-
-
-def _read_pipe(path, names, words):
-    with TemporaryDirectory() as folder:
-        copy = Path(folder) / "input"
-        copy.write_bytes(path.read_bytes())
-        with copy.open("rb") as file:
-            is_parquet = file.read(4) == b"PAR1"
+    with TemporaryDirectory() if not path.is_file() else nullcontext() as folder:
+        file = path
+        if folder is not None:
+            file = Path(folder) / "input"
+            file.write_bytes(path.read_bytes())
         try:
-            return _read_file(copy, names, words, is_parquet=is_parquet)
-        except Exception as error:
-            raise type(error)(str(error).replace(str(copy), str(path))) from error
+            yield file
+        except ReportError as error:
+            raise ReportError(str(error).replace(str(file), str(path))) from error
+        except Exception as error:  # the readers' errors have no common class
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise ReportError(f"{path} cannot be read: {reason}".replace(str(file), str(path))) from error
 
 
-def _read_file(path, names, words, *, is_parquet):
-    return _read_parquet(path, names) if is_parquet else _read_csv(path, names, words)
+def _is_parquet(path):
+    if path.suffix.lower() in _PARQUET:
+        return True
+    with path.open("rb") as file:  # a pipe has no name
+        return file.read(4) == b"PAR1"
 
 
-def _read_csv(path, names, words):
+def _header(path):
+    """Return the names of the columns of a CSV file, and what stands between them."""
     with _opened(path) as lines:
         first = lines.readline()
     if not first.strip():
         raise ReportError(f"{path} is empty: its first line must name the columns.")
     separator = max(",;\t", key=first.count)
-    header = next(csv.reader([first], delimiter=separator), [])
+    return next(csv.reader([first], delimiter=separator), []), separator
+
+
+def _read_csv(path, names, words):
+    header, separator = _header(path)
     _check_names(path, names, header)
     if find_spec("pandas") is None:
         return _read_csv_plainly(path, names, separator, words)
@@ -99,17 +118,33 @@ def _read_parquet(path, names):
     if find_spec("pandas") is not None and find_spec("pyarrow") is not None:
         import pyarrow.parquet
 
-        _check_names(path, names, pyarrow.parquet.read_schema(path).names)
+        _check_names(path, names, _parquet_names(path))
         # Without its metadata a column that pandas wrote as an index is a column.
         table = pyarrow.parquet.read_table(path, columns=names).to_pandas(ignore_metadata=True)
         return {name: _from_series(table[name]) for name in names}
     if find_spec("polars") is not None:
         import polars as pl
 
-        _check_names(path, names, list(pl.read_parquet_schema(path)))
+        _check_names(path, names, _parquet_names(path))
         table = pl.read_parquet(path, columns=names)
         return {name: _from_polars(table[name]) for name in names}
-    raise ReportError(f'{path} is Parquet, which needs pandas and pyarrow: pip install "skcalib[report]".')
+    raise _no_parquet(path)
+
+
+def _parquet_names(path):
+    if find_spec("pyarrow") is not None:
+        import pyarrow.parquet
+
+        return pyarrow.parquet.read_schema(path).names
+    if find_spec("polars") is not None:
+        import polars as pl
+
+        return list(pl.read_parquet_schema(path))
+    raise _no_parquet(path)
+
+
+def _no_parquet(path):
+    return ReportError(f'{path} is Parquet, which needs pandas and pyarrow: pip install "skcalib[report]".')
 
 
 def _from_series(series):

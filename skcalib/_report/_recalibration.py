@@ -1,20 +1,23 @@
 """What each recalibrator would gain on the rows of a report, by cross-validation."""
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 
 from skcalib import recalibrators as catalogue
-from skcalib._bins.reductions import BinaryTask
-from skcalib._report._statistics import REPORT_BINNING, given, log_losses, mean, mean_interval
+from skcalib._bins.reductions import BinaryTask, top_label
+from skcalib._report._statistics import CONFIDENCE_LEVEL, REPORT_BINNING, given, mean
 from skcalib.metrics import calibration_error
+from skcalib.metrics._proper_scores import LOSSES
+from skcalib.model_selection import gain_interval, recalibrated_by_fold
+from skcalib.recalibrators._folds import cross_validation_folds
 
-__all__ = ["MOST_ROWS", "N_FOLDS", "recalibration_gains"]
+__all__ = ["N_FOLDS", "most_rows", "recalibration_gains"]
 
 N_FOLDS = 5
-MOST_ROWS = 20_000  # of which a random sample is taken: the gains are known well enough from it
+_MOST_ROWS = 20_000  # of which a random sample is taken: the gains are known well enough from it
+_MOST_SCORES = 400_000
+_MOST_CLASSES_OF_STACK = 20
 # Of the library's recalibrators those that a report compares, with their defaults.
-_NAMES = (
+_OF_TWO_CLASSES = (
     "PlattScaling",
     "TemperatureScaling",
     "BetaCalibration",
@@ -24,55 +27,64 @@ _NAMES = (
     "SplineCalibration",
     "StackedRecalibrator",
 )
+_OF_MORE_CLASSES = (
+    "TemperatureScaling",
+    "ClasswiseTemperatureScaling",
+    "VectorScaling",
+    "DirichletCalibration",
+    "IsotonicCalibration",
+    "StackedRecalibrator",
+)
+_SAVED = {"log": ("log_loss", "gain"), "brier": ("brier", "brier_gain")}
 
 
-def recalibration_gains(task, seed):
+def most_rows(classes):
+    """Return how many rows the recalibrators are tried on."""
+    return _MOST_ROWS if classes is None else min(_MOST_ROWS, max(_MOST_SCORES // len(classes), 2000))
+
+
+def recalibration_gains(table, name, seed, step=None):
     """Return the out-of-fold scores of each recalibrator against those of the scores as they are, the best first.
 
-    Empty where a class has fewer rows than there are folds.
+    Empty where a class (of several: all but the most frequent one) has fewer rows than there are folds. `step` is told
+    the name of each recalibrator.
     """
-    task = _sample(task, seed)
-    if min(task.labels.sum(), (~task.labels).sum()) < N_FOLDS:
+    scores, labels, weight = table.rows(name, most_rows(table.classes), seed)
+    codes = labels.astype(np.intp)
+    counts = np.sort(np.bincount(codes, minlength=2))
+    if counts[-2] < N_FOLDS:
         return []
-    folds = list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed).split(task.scores, task.labels))
-    before = task.scores.astype(np.float64)
-    found = [_measured("as it is", before, before, task)]
-    for name in _NAMES:
-        if hasattr(catalogue, name):
-            found.append(_measured(name, _out_of_fold(getattr(catalogue, name)(), task, folds), before, task))
+    scores = scores.astype(np.float64)
+    columns = scores.reshape(len(codes), -1)
+    folds = cross_validation_folds(N_FOLDS, columns, codes, weight)
+    found = [_measured("as it is", [scores] * len(folds), scores, labels, weight, folds)]
+    for kind in _OF_TWO_CLASSES if table.classes is None else _OF_MORE_CLASSES:
+        if kind == "StackedRecalibrator" and columns.shape[1] > _MOST_CLASSES_OF_STACK:
+            continue
+        if step is not None:
+            step(kind)
+        recalibrator = getattr(catalogue, kind)()
+        after = [recalibrated_by_fold(recalibrator, fold, columns, codes) for fold in folds]
+        found.append(_measured(kind, after, scores, labels, weight, folds))
     return sorted(found, key=lambda row: row["log_loss"])
 
 
-def _sample(task, seed):
-    n_rows = len(task.scores)
-    if n_rows <= MOST_ROWS:
-        return task
-    rows = np.sort(np.random.default_rng(seed).choice(n_rows, MOST_ROWS, replace=False))
-    return BinaryTask(*(None if column is None else column[rows] for column in task))
-
-
-def _out_of_fold(recalibrator, task, folds):
-    after = np.empty(len(task.scores))
-    for fit, test in folds:
-        weight = {} if task.sample_weight is None else {"sample_weight": task.sample_weight[fit]}
-        fitted = clone(recalibrator).fit(task.scores[fit], task.labels[fit], **weight)
-        after[test] = fitted.predict_proba(task.scores[test])[:, 1]
-    return after
-
-
-def _measured(name, after, before, task):
-    losses, squares = log_losses(after, task.labels), (after - task.labels) ** 2
-    gain = mean_interval(log_losses(before, task.labels) - losses, task.sample_weight)
-    brier_gain = mean_interval((before - task.labels) ** 2 - squares, task.sample_weight)
+def _measured(name, after, before, labels, weight, folds):
+    """Return the scores of a recalibrator, from its probabilities for all rows by the fit of each fold."""
+    rows = np.concatenate([fold.test for fold in folds])
+    out_of_fold = np.concatenate([scores[fold.test] for scores, fold in zip(after, folds, strict=True)])
+    test_weight = None if weight is None else np.concatenate([fold.test_weight for fold in folds])
+    row = {"name": name}
+    for loss, (key, gain) in _SAVED.items():
+        losses = np.array([LOSSES[loss](scores, labels) for scores in after])
+        estimate, low, high = gain_interval(LOSSES[loss](before, labels) - losses, folds, weight, CONFIDENCE_LEVEL)
+        row[key] = mean(LOSSES[loss](out_of_fold, labels[rows]), test_weight)
+        row |= {gain: estimate, f"{gain}_low": low, f"{gain}_high": high}
+    task = BinaryTask(out_of_fold, labels[rows], test_weight)
+    if out_of_fold.ndim == 2:
+        predicted, confidence = top_label(out_of_fold)
+        task = BinaryTask(confidence, predicted == labels[rows], test_weight)
     return {
-        "name": name,
-        "log_loss": mean(losses, task.sample_weight),
-        "gain": gain["estimate"],
-        "gain_low": gain["low"],
-        "gain_high": gain["high"],
-        "brier": mean(squares, task.sample_weight),
-        "brier_gain": brier_gain["estimate"],
-        "brier_gain_low": brier_gain["low"],
-        "brier_gain_high": brier_gain["high"],
-        "calibration_error": calibration_error(task.labels, after, binning=REPORT_BINNING, **given(task)),
+        **row,
+        "calibration_error": calibration_error(task.labels, task.scores, binning=REPORT_BINNING, **given(task)),
     }

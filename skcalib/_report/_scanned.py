@@ -1,64 +1,296 @@
-"""Many Parquet files, or one of many rows, as a report's table: read by DuckDB, and as few weighted rows if need be."""
+"""Many files, or one of many rows, as a report's table: read by DuckDB, as few weighted rows or as a sample."""
 
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
+from skcalib._bins.reductions import BinaryTask
+from skcalib._report._checks import events, refuse_many_segments
+from skcalib._report._periods import named_periods, period_length
 from skcalib._report._reader import ReportError
+from skcalib._report._statistics import interval_of_mean, mean_interval
+from skcalib.metrics._proper_scores import LOSSES
 
-__all__ = ["is_scanned", "scanned_columns", "weighted_columns"]
+__all__ = ["CompressedTable", "ScannedFile"]
 
 _PARQUET = (".parquet", ".pq")
 _MOST_ROWS = 2_000_000  # that are held in memory as they are
-_BITS, _BITS_OF_SEGMENTS = 16, 12
+_MOST_SCORES = 20_000_000  # of all classes together
+_LARGE_CSV = 2**28  # bytes, from which a CSV file is not read by pandas
+_LARGE_PACKED_CSV = 2**26
+_BITS, _BITS_OF_PARTS = 16, 12
+_MOST_DAYS = 20_000
 
 
-def is_scanned(path):
-    """Return whether a path is for DuckDB: a glob, or Parquet with more rows than a report holds in memory."""
-    if find_spec("duckdb") is None or find_spec("narwhals") is None:
-        return False
-    if any(character in str(path) for character in "*?[") and not Path(path).exists():
-        return True
-    return str(path).lower().endswith(_PARQUET) and Path(path).is_file() and _n_rows(_opened(path)) > _MOST_ROWS
+@dataclass(frozen=True, eq=False)
+class ScannedFile:
+    """A file, or many, as a lazy table of DuckDB."""
 
+    path: str
+    relation: object
+    n_rows: int
 
-def scanned_columns(path, names):
-    """Return columns as arrays, missing values as NaN or None; None where the rows are too many for that."""
-    relation = _opened(path)
-    missing = [name for name in names if name not in relation.columns]
-    if missing:
-        raise ReportError(f"{path} has no column {missing[0]!r}; its columns are {', '.join(relation.columns[:12])}.")
-    if _n_rows(relation) > _MOST_ROWS:
-        return None
-    columns = relation.project(", ".join(_quoted(name) for name in dict.fromkeys(names))).fetchnumpy()
-    return {name: _plain(values) for name, values in columns.items()}
+    @staticmethod
+    def takes(path):
+        """Return whether a path is for DuckDB: a glob, Parquet with many rows, or a large CSV file."""
+        if find_spec("duckdb") is None or find_spec("narwhals") is None:
+            return False
+        file, name = Path(path), str(path).lower()
+        if any(character in name for character in "*?[") and not file.exists():
+            return True
+        if not file.is_file():
+            return False
+        if name.endswith(_PARQUET):
+            return _n_rows(_opened(path)) > _MOST_ROWS
+        return file.stat().st_size > (_LARGE_PACKED_CSV if name.endswith(".gz") else _LARGE_CSV)
 
+    @classmethod
+    def opened(cls, path):
+        """Open a path."""
+        relation = _opened(path)
+        return cls(str(path), relation, _n_rows(relation))
 
-def weighted_columns(path, *, label, score, segment, weight, events_of):
-    """Return labels, scores, weights, segments and the event's name from sums over cells of the score.
+    @property
+    def names(self):
+        """Names of the columns."""
+        return list(self.relation.columns)
 
-    `events_of` is given the distinct labels and returns which of them are the event, and what it is called.
-    """
-    from skcalib.engines import PredictionTable
+    def most_rows(self, models):
+        """Return how many rows are held in memory as they are."""
+        return min(_MOST_ROWS, _MOST_SCORES // max(len(model.columns) for model in models))
 
-    relation = _opened(path)
-    distinct = relation.project(_quoted(label)).distinct().limit(1000).fetchall()
-    labels = np.array([value for (value,) in distinct if value is not None], dtype=object)
-    is_event, name = events_of(labels)
-    positive = labels[is_event].tolist()
-    try:
-        table = PredictionTable(
-            relation, label=label, score=score, weight=weight, by=segment, positive=positive[0] if positive else None
+    def sample_note(self, models):
+        """Return the sentence that says what a report of a sample is about."""
+        return (
+            f"The table has {self.n_rows:,} rows. The report is about a random sample of them: about "
+            f"{self.most_rows(models):,}."
         )
-        rows = table.weighted_scores(_BITS if segment is None else _BITS_OF_SEGMENTS)
-    except ValueError as error:
-        raise ReportError(" ".join(str(error).split())) from error
-    parts = {None: rows} if segment is None else rows
-    y, scores, weights = (np.concatenate(columns) for columns in zip(*parts.values(), strict=True))
-    names = np.array(["(missing)" if key is None else str(key) for key in parts])
-    segments = None if segment is None else np.repeat(names, [len(part.y_true) for part in parts.values()])
-    return y == 1, scores, weights, segments, name
+
+    def columns(self, names, models, seed):
+        """Return columns as arrays, missing values as NaN or None; of more rows than are held in memory a sample."""
+        self.check(names)
+        relation, most = self.relation, self.most_rows(models)
+        quoted = ", ".join(_quoted(name) for name in dict.fromkeys(names))
+        if self.n_rows > most:
+            # The hash of a row's number decides: the same sample each time, whatever the threads do.
+            share = int(2**32 * most / self.n_rows)
+            rows = f"SELECT {quoted}, row_number() OVER () AS skcalib_row FROM skcalib_file"
+            chosen = f"hash(skcalib_row + {int(seed) * 2**32}) % {2**32} < {share}"
+            relation = relation.query("skcalib_file", f"SELECT {quoted} FROM ({rows}) WHERE {chosen}")
+        else:
+            relation = relation.project(quoted)
+        return {name: _plain(values) for name, values in relation.fetchnumpy().items()}
+
+    def check(self, names):
+        """Refuse columns that are not there."""
+        missing = [name for name in names if name not in self.names]
+        if missing:
+            shown = ", ".join(self.names[:12]) + ", ..." * (len(self.names) > 12)
+            raise ReportError(f"{self.path} has no column {missing[0]!r}; its columns are {shown}.")
+
+
+@dataclass(frozen=True, eq=False)
+class CompressedTable:
+    """A table of many rows as weighted ones, with what `ReportTable` offers: rows of nearly equal scores are one.
+
+    Parameters
+    ----------
+    source, label, event : str
+        Names of the file, the label column and the event.
+    n_rows : int
+        Number of rows of the file.
+    total_weight : float
+        The same, or the total of the weights.
+    is_weighted : bool
+        Whether there is a column of weights.
+    tasks : dict of BinaryTask
+        By model.
+    segments, periods : dict of tuple
+        By model: a task and the segment or period of each of its rows.
+    differences : dict of dict
+        By model: its Brier score minus that of the first model, with its interval.
+    """
+
+    source: str
+    label: str
+    event: str
+    n_rows: int
+    total_weight: float
+    is_weighted: bool
+    tasks: dict
+    segment_name: str | None = None
+    segments: dict = field(default_factory=dict)
+    time_name: str | None = None
+    periods: dict = field(default_factory=dict)
+    period_order: list | None = None
+    differences: dict = field(default_factory=dict)
+    notes: tuple = ()
+    classes = None
+
+    @classmethod
+    def from_file(cls, file, models, names, positive):
+        """Return the sums over cells of the score that DuckDB makes of a file."""
+        label, segment, weight, time = names.values()
+        scores = [model.name for model in models]
+        file.check([name for name in names.values() if name is not None] + scores)
+        event, is_event = _event_of(file, label, positive)
+        relation, period, order = file.relation, None, None
+        if time is not None:
+            relation, period, order = _with_periods(file, time)
+        if segment is not None:
+            n_segments = relation.aggregate(f"count(DISTINCT {_quoted(segment)})").fetchall()[0][0]
+            refuse_many_segments(n_segments, segment)
+        rows = _Cells(file, relation, label, weight, is_event)
+        tasks = {score: rows.task(score) for score in scores}
+        return cls(
+            source=file.path,
+            label=label,
+            event=event,
+            n_rows=file.n_rows,
+            total_weight=float(tasks[scores[0]].sample_weight.sum()),
+            is_weighted=weight is not None,
+            tasks=tasks,
+            segment_name=segment,
+            segments={} if segment is None else {score: rows.parts(score, segment) for score in scores},
+            time_name=time,
+            periods={} if time is None else {score: rows.parts(score, period) for score in scores},
+            period_order=order,
+            differences={score: rows.brier_difference(score, scores[0]) for score in scores[1:]},
+            notes=(
+                f"The table has {file.n_rows:,} rows. Scores that differ by less than 0.4 % count as one, their mean. "
+                "The recalibrators were tried on a random sample of the rows.",
+            ),
+        )
+
+    @property
+    def names(self):
+        """Names of the models."""
+        return list(self.tasks)
+
+    def task(self, name):
+        """Return the binary problem of a model."""
+        return self.tasks[name]
+
+    def by_segment(self, name):
+        """Return a binary problem and the segment of each of its rows, or None."""
+        return self.segments.get(name)
+
+    def by_period(self, name):
+        """Return a binary problem and the period of each of its rows, or None."""
+        return self.periods.get(name)
+
+    def by_class(self, name, seed):
+        """Return None: there are no classes."""
+
+    def losses(self, name):
+        """Return the Brier score and the log-loss with their intervals."""
+        task = self.tasks[name]
+        return {key: mean_interval(loss(task.scores, task.labels), task.sample_weight) for key, loss in LOSSES.items()}
+
+    def brier_difference(self, name, other):
+        """Return the Brier score of a model minus that of the first model, with its interval."""
+        return self.differences[name]
+
+    def rows(self, name, most, seed):
+        """Return scores and labels of a random sample of so many rows, drawn from the cells in proportion."""
+        task = self.tasks[name]
+        share = task.sample_weight / task.sample_weight.sum()
+        drawn = np.random.default_rng(seed).multinomial(min(most, int(self.total_weight)), share)
+        return np.repeat(task.scores, drawn), np.repeat(task.labels, drawn), None
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Sums over cells of the score."""
+
+    file: ScannedFile
+    relation: object
+    label: str
+    weight: str | None
+    is_event: str
+
+    def task(self, score):
+        """Return all rows."""
+        return self._tasks(score, None, _BITS)[None]
+
+    def parts(self, score, column):
+        """Return the rows of each value of a column, and that value."""
+        parts = self._tasks(score, column, _BITS_OF_PARTS)
+        names = np.array(["(missing)" if key is None or key != key else str(key) for key in parts])
+        scores, labels, weight = (np.concatenate(columns) for columns in zip(*parts.values(), strict=True))
+        return BinaryTask(scores, labels, weight), np.repeat(names, [len(task.labels) for task in parts.values()])
+
+    def _tasks(self, score, by, bits):
+        from skcalib.engines import PredictionTable
+
+        others = [name for name in (score, self.weight, by) if name is not None]
+        kept = ", ".join(map(_quoted, dict.fromkeys(others)))
+        relation = self.relation.project(f"{kept}, {self.is_event} AS skcalib_event")
+        try:
+            table = PredictionTable(relation, label="skcalib_event", score=score, weight=self.weight, by=by)
+            rows = table.weighted_scores(bits)
+        except ValueError as error:
+            raise ReportError(self._named(score, " ".join(str(error).split()))) from error
+        parts = {None: rows} if by is None else rows
+        return {key: BinaryTask(part.y_proba, part.y_true == 1, part.sample_weight) for key, part in parts.items()}
+
+    def _named(self, score, message):
+        """Return a message that names the column and, if there is one, the first row that cannot be used."""
+        conditions = {score: f"{_quoted(score)} BETWEEN 0 AND 1", self.label: f"{self.is_event} IS NOT NULL"}
+        if self.weight is not None:
+            conditions[self.weight] = f"{_quoted(self.weight)} >= 0 AND {_quoted(self.weight)} < 'inf'::DOUBLE"
+        for name, valid in conditions.items():
+            rows = f"SELECT {_quoted(name)} AS value, ({valid}) AS valid, row_number() OVER () AS place"
+            found = f"SELECT min(place), arg_min(value, place) FROM ({rows} FROM skcalib_file) WHERE valid IS NOT TRUE"
+            try:
+                place, value = self.relation.query("skcalib_file", found).fetchall()[0]
+            except Exception:  # a column of words is no score: the message says so
+                continue
+            if place is not None:
+                shown = "empty" if value is None else value
+                return f"column {name!r}: row {place - 1} is {shown}. {message} Rows are counted from 0."
+        return f"{self.file.path}: {message}"
+
+    def brier_difference(self, name, other):
+        """Return the Brier score of a score column minus that of another, with its interval."""
+        event, weight = f"CAST({self.is_event} AS DOUBLE)", "1" if self.weight is None else _quoted(self.weight)
+        first, second = (f"power({_quoted(column)} - {event}, 2)" for column in (name, other))
+        rows = self.relation.project(f"{first} - {second} AS d, CAST({weight} AS DOUBLE) AS w")
+        total, mean, square = rows.aggregate("sum(w), sum(w * d) / sum(w), sum(w * d * d) / sum(w)").fetchall()[0]
+        return interval_of_mean(mean, max(square - mean**2, 0.0), total)
+
+
+def _event_of(file, label, positive):
+    """Return the name of the event, and an expression that is true where it happened."""
+    distinct = file.relation.project(_quoted(label)).distinct().limit(1000).fetchall()
+    labels = np.array([value for (value,) in distinct if value is not None], dtype=object)
+    is_event, name = events(labels, label, positive)
+    positives = ", ".join(_literal(value) for value in labels[is_event])
+    if not positives:
+        return name, f"CASE WHEN {_quoted(label)} IS NULL THEN NULL ELSE FALSE END"
+    return name, f"({_quoted(label)} IN ({positives}))"
+
+
+def _with_periods(file, time):
+    """Return the relation with the period of each row, the name of that column, and the periods in their order."""
+    column = f"CAST({_quoted(time)} AS VARCHAR)"
+    n_missing = file.relation.filter(f"{_quoted(time)} IS NULL").aggregate("count(*)").fetchall()[0][0]
+    if n_missing:
+        raise ReportError(f"column {time!r}: {n_missing:,} rows have no time.")
+    distinct = file.relation.project(f"{column} AS t").distinct().limit(_MOST_DAYS).fetchnumpy()["t"]
+    if len(distinct) == _MOST_DAYS:  # times of day
+        distinct = file.relation.project(f"left({column}, 10) AS t").distinct().limit(_MOST_DAYS).fetchnumpy()["t"]
+    distinct = np.array(distinct, dtype=object)
+    _, order = named_periods(distinct, time)
+    length = period_length(distinct)
+    period = column if length is None else f"left({column}, {length})"
+    return file.relation.project(f"*, {period} AS skcalib_period"), "skcalib_period", order
+
+
+def _literal(value):
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 
 def _opened(path):

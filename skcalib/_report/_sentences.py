@@ -1,19 +1,35 @@
 """What the numbers of a report say, in sentences that a person can act on."""
 
-__all__ = ["SIGNIFICANCE_LEVEL", "comparison_sentence", "pvalue_words", "segment_sentence", "summary_sentence"]
+__all__ = [
+    "SIGNIFICANCE_LEVEL",
+    "certificate_sentence",
+    "class_sentence",
+    "comparison_sentence",
+    "pvalue_words",
+    "segment_sentence",
+    "summary_sentence",
+]
 
 SIGNIFICANCE_LEVEL = 0.05
+_TIMES_HALF_WIDTH = 1.1915876  # half the width of a 95 % interval in units of half a 90 % one: 1.959964 / 1.644854
+_TOO_LOW = 1e-5  # a shift that would be written as 0
+_MOST_NAMED = 5
 
 
 def summary_sentence(model, n_rows):
     """Return what is wrong with a model's scores, whether that is more than noise, and what to do."""
     error, test = model["errors"][0], model["test"]
-    found = "more than noise" if test["rejects"] else "no more than noise can be"
+    shift = _is_sure(model["score_minus_frequency"])
     pvalue = pvalue_words(test["pvalue"], test["smallest_pvalue"])
+    of = " of the predicted class" if "classes" in model else ""
+    percent = _decimals(error["high"])
+    found = "more than noise" if test["rejects"] else "no more than noise can be"
+    apart = ": apart from the average the rows show no miscalibration" if shift and not test["rejects"] else ""
     words = [
-        _direction(model),
-        f"The calibration error is {_percent(error['estimate'])} ({_percent(error['low'])[:-2]} to "
-        f"{_percent(error['high'])}), {found} at n = {n_rows:,.0f} ({pvalue}).",
+        _direction(model, is_shift=shift),
+        f"The calibration error{of} is {percent(error['estimate'])} % ({percent(error['low'])} to "
+        f"{percent(error['high'])} %), {found} at n = {n_rows:,.0f} ({pvalue}){apart}.",
+        class_sentence(model["classes"]) if "classes" in model else None,
         _advice(model),
     ]
     return " ".join(filter(None, words))
@@ -44,17 +60,53 @@ def comparison_sentence(models):
 def segment_sentence(rows):
     """Return how many segments are off, and how many a calibrated model would show by chance."""
     n = len(rows)
+    if n == 1:
+        return "There is one segment only."
     significant = [row for row in rows if row["adjusted_pvalue"] < SIGNIFICANCE_LEVEL]
     alone = sum(row["pvalue"] < SIGNIFICANCE_LEVEL for row in rows)
     chance = SIGNIFICANCE_LEVEL * n
     words = (
-        f"Of {n} segments {alone} {'has' if alone == 1 else 'have'} scores that are too high or too low by more than "
-        f"chance allows for one segment (p < .05). About {chance:.2g} of {n} would for a calibrated model."
+        f"Of {n} segments {alone or 'none'} {'has' if alone < 2 else 'have'} scores that are too high or too low by "
+        f"more than chance allows for one segment (p < .05). Of a calibrated model about {chance:.2g} would, by chance "
+        "alone."
     )
+    if not alone:
+        return words
     if not significant:
         return f"{words} After the adjustment for their number none is left."
-    names = ", ".join(row["segment"] for row in significant[:5]) + ", ..." * (len(significant) > 5)
-    return f"{words} After the adjustment for their number {len(significant)} of them remain: {names}."
+    names = _listed([row["segment"] for row in significant])
+    remain = "remains" if len(significant) == 1 else "remain"
+    return f"{words} After the adjustment for their number {len(significant)} {remain}: {names}."
+
+
+def class_sentence(rows):
+    """Return which classes have probabilities that are too high or too low on average."""
+    off = [row for row in rows if row["adjusted_pvalue"] < SIGNIFICANCE_LEVEL]
+    if not off:
+        return f"On average no class of {len(rows)} has probabilities that are too high or too low by more than chance."
+    named = [
+        f"{row['class']} (too {'high' if row['bias'] > 0 else 'low'} by "
+        f"{_decimals(row['bias'])(abs(row['bias']))} points)"
+        for row in off
+    ]
+    classes = "class has" if len(off) == 1 else "classes have"
+    return (
+        f"{len(off)} of {len(rows)} {classes} probabilities that are too high or too low on average by more than "
+        f"chance: {_listed(named)}."
+    )
+
+
+def certificate_sentence(rows, of_classes):
+    """Return one row of the promises as a sentence, that of 10 bins if there is one."""
+    rows = [row for row in rows if row["conditional"] < 1]
+    if not rows:
+        return None
+    row = next((row for row in rows if row["n_bins"] == 10), rows[-1])
+    event = "the frequency with which the predicted class is right" if of_classes else "the frequency of the event"
+    return (
+        f"For example, with {row['n_bins']} bins each recalibrated probability lies within "
+        f"{100 * row['conditional']:.2g} percentage points of {event} in its bin."
+    )
 
 
 def pvalue_words(pvalue, smallest=0.0):
@@ -66,19 +118,30 @@ def pvalue_words(pvalue, smallest=0.0):
     return f"p {relation} " + f"{pvalue:.{digits}f}".removeprefix("0")
 
 
-def _direction(model):
+def _is_sure(interval):
+    """Return whether a mean is above or below 0 at the level of the test, of which the interval is wider a level."""
+    half = (interval["high"] - interval["low"]) / 2
+    return abs(interval["estimate"]) > max(_TIMES_HALF_WIDTH * half, _TOO_LOW)
+
+
+def _direction(model, *, is_shift):
     """Return one sentence on the direction in which the scores are off on average, if they are."""
     bias, sure = model["score_minus_frequency"], model["over_confidence"]
-    if not bias["low"] <= 0 <= bias["high"]:
+    if "classes" in model:
+        if not is_shift:
+            return "On average the model is as sure of its predicted classes as it should be."
+        word = "sure" if bias["estimate"] > 0 else "cautious"
+        return (
+            f"The model is too {word} about its predicted classes by {_points(bias)}: on average their probability is "
+            f"{100 * model['mean_score']:.1f} %, and {100 * model['event_frequency']:.1f} % of them are right."
+        )
+    if is_shift:
         word = "high" if bias["estimate"] > 0 else "low"
-        return f"Scores are too {word} by {_points(bias['estimate'])} on average ({_limits(bias)})."
-    if not sure["low"] <= 0 <= sure["high"]:
+        return f"Scores are too {word} by {_points(bias, 'on average ')}."
+    if _is_sure(sure):
         word = "extreme" if sure["estimate"] > 0 else "cautious"
         often = "less" if sure["estimate"] > 0 else "more"
-        return (
-            f"Scores are too {word}: the likelier outcome happens {often} often than predicted, by "
-            f"{_points(sure['estimate'])} ({_limits(sure)})."
-        )
+        return f"Scores are too {word}: the likelier outcome happens {often} often than predicted, by {_points(sure)}."
     return "Scores are right on average."
 
 
@@ -98,14 +161,19 @@ def _advice(model):
     return f"Recalibrate with {best['name']}: it would lower the {score} by {gain:.2g} % ({low:.2g} to {high:.2g} %)."
 
 
-def _percent(share):
-    return f"{100 * share:.1f} %"
+def _listed(names):
+    more = f" and {len(names) - _MOST_NAMED} more" * (len(names) > _MOST_NAMED)
+    return ", ".join(names[:_MOST_NAMED]) + more
 
 
-def _points(share):
-    return f"{100 * abs(share):.1f} percentage points"
+def _decimals(largest):
+    """Return a function that writes shares as percentages, with as many digits as the largest of them needs."""
+    size = abs(largest)
+    digits = next((k for k, limit in enumerate((0.0095, 0.00095, 0.000095), start=1) if size >= limit), 4)
+    return lambda share: f"{100 * share:.{1 if size == 0 else digits}f}"
 
 
-def _limits(interval):
+def _points(interval, when=""):
     low, high = sorted((abs(interval["low"]), abs(interval["high"])))
-    return f"{100 * low:.1f} to {100 * high:.1f}"
+    shown = _decimals(max(low, high))
+    return f"{shown(abs(interval['estimate']))} percentage points {when}({shown(low)} to {shown(high)})"

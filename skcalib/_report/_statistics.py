@@ -3,12 +3,11 @@
 from math import sqrt
 
 import numpy as np
-from scipy.special import ndtri, xlog1py, xlogy
+from scipy.special import ndtri
 
-from skcalib._rows.links import clip_probability
 from skcalib.binning import EqualMass, MinimumMass
 
-__all__ = ["CONFIDENCE_LEVEL", "LABELS", "REPORT_BINNING", "given", "log_losses", "mean", "mean_interval"]
+__all__ = ["CONFIDENCE_LEVEL", "LABELS", "REPORT_BINNING", "given", "interval_of_mean", "mean", "mean_interval"]
 
 CONFIDENCE_LEVEL = 0.9
 LABELS = [False, True]
@@ -29,12 +28,12 @@ def mean(values, weight):
 def mean_interval(values, weight):
     """Return a mean with its normal interval; weights count as repeated rows."""
     centre = mean(values, weight)
-    n_rows = len(values) if weight is None else weight.sum()
-    half = ndtri((1 + CONFIDENCE_LEVEL) / 2) * sqrt(mean((values - centre) ** 2, weight) / n_rows)
+    return interval_of_mean(
+        centre, mean((values - centre) ** 2, weight), len(values) if weight is None else weight.sum()
+    )
+
+
+def interval_of_mean(centre, variance, n_rows):
+    """Return a mean with its normal interval, from the variance of so many values."""
+    half = ndtri((1 + CONFIDENCE_LEVEL) / 2) * sqrt(variance / n_rows)
     return {"estimate": centre, "low": centre - half, "high": centre + half}
-
-
-def log_losses(scores, labels):
-    """Return the log-loss of each row in nats, scores clipped as everywhere in the library."""
-    scores = clip_probability(scores.astype(np.float64))
-    return -xlogy(labels, scores) - xlog1py(~labels, -scores)

@@ -1,0 +1,281 @@
+"""The sections of a report's page: each a table or two with the words that it takes to read them."""
+
+from html import escape
+
+from skcalib._report._html import (
+    bias_picture,
+    bias_words,
+    figure,
+    largest_bias,
+    number,
+    percent,
+    pvalue_cell,
+    table,
+    with_interval,
+)
+from skcalib._report._numbers import SMALL_CLASS, SMALL_SEGMENT
+from skcalib._report._recalibration import N_FOLDS, most_rows
+from skcalib._report._sentences import (
+    SIGNIFICANCE_LEVEL,
+    certificate_sentence,
+    class_sentence,
+    pvalue_words,
+    segment_sentence,
+)
+
+__all__ = [
+    "certificate_section",
+    "class_section",
+    "error_table",
+    "period_section",
+    "recalibrator_section",
+    "segment_section",
+]
+
+_MOST_GROUPS = 50  # that a page shows; the JSON has all
+_EXPLAINED = {
+    "calibration error": "root mean square gap between score and event frequency, noise taken away; up to 15 bins of "
+    "equal mass",
+    "expected calibration error": "mean absolute gap, 15 bins of equal width; noise makes it too large, so that its "
+    "interval, from which that is removed, may lie below it",
+    "sweep calibration error": "mean absolute gap, as many bins as keep the event frequency rising",
+    "maximum calibration error": "gap of the worst of 15 bins of equal width; a bin with few rows may decide it",
+    "calibration slope": "1 is right; below 1 the scores are too extreme",
+    "calibration in the large": "0 is right; below 0 the scores are too high, in log-odds",
+    "Brier score": "mean squared difference of score and event; rewards calibration and sharpness together",
+    "log-loss": "minus the mean log-probability of what happened, in nats",
+}
+_EXPLAINED_CLASSES = {
+    "Brier score": "squared difference of score and event, summed over the classes, on average; rewards calibration "
+    "and sharpness together",
+    "log-loss": "minus the mean log-probability of the true class, in nats",
+}
+_PLAIN_NUMBERS = {"calibration slope", "calibration in the large", "Brier score", "log-loss"}
+
+
+def error_table(models):
+    """Return a table with a line for each measure and a column for each model."""
+    measured = [{part["name"]: part for part in [*model["errors"], *model["proper_scores"]]} for model in models]
+    of_classes = "classes" in models[0]
+    lines = []
+    for name, words in {**_EXPLAINED, **(_EXPLAINED_CLASSES if of_classes else {})}.items():
+        if not any(name in parts for parts in measured):
+            continue
+        shown = number if name in _PLAIN_NUMBERS else percent
+        cells = [with_interval(shown, parts[name]) if name in parts else "–" for parts in measured]
+        lines.append([f"{name}<small>{escape(words)}</small>", *cells])
+    tests = [model["test"] for model in models]
+    verdicts = [
+        f"{escape(pvalue_words(test['pvalue'], test['smallest_pvalue']))}"
+        f"<small>{'rejected' if test['rejects'] else 'not rejected'}</small>"
+        for test in tests
+    ]
+    lines.append([f"test of calibration<small>{escape(tests[0]['name'])}</small>", *verdicts])
+    note = ""
+    if of_classes:
+        note = (
+            "<p>The calibration errors and the test are about the predicted class: the score is its probability, and "
+            "the event is that it is right. The Brier score and the log-loss are about all classes.</p>"
+        )
+    return note + table("Errors", ["measure", *(model["name"] for model in models)], lines)
+
+
+def class_section(numbers, pictures):
+    """Return the tables and pictures of the classes, each against the rest; nothing for two classes."""
+    if numbers["classes"] is None:
+        return ""
+    small = any(row["is_small"] for row in numbers["models"][0]["classes"])
+    note = (
+        "<p>Each class against all others: the probability of the class and how often it is the true one. "
+        f"{_BIAS_NOTE.format('classes')}</p>"
+    ) + f"<p>Classes marked * have fewer than {SMALL_CLASS} rows.</p>" * small
+
+    def section(model):
+        shown = pictures.get(("classes", model["name"]), ())
+        grid = "".join(figure(picture) for picture in shown)
+        left_out = len(model["classes"]) - len(shown)
+        words = f"<p>{escape(class_sentence(model['classes']))}</p>"
+        captions = (
+            "<p>The same classes as diagrams, the frequency of the class against its probability, those "
+            f"with the smallest p-values first{f'; {left_out} more are left out' if left_out else ''}.</p>"
+        )
+        return words + _group_table(model, "class") + (captions + f'<div class="grid">{grid}</div>' if shown else "")
+
+    return f'<section id="classes">\n<h2>By class</h2>\n{note}{_per_model(numbers, section)}\n</section>'
+
+
+_BIAS_NOTE = (
+    "The bias is the mean score minus the event frequency: above 0 the scores are too high. The {} whose bias is least "
+    "likely to be chance come first. The adjusted p-value takes their number into account."
+)
+
+
+def segment_section(numbers):
+    """Return the tables of the segments."""
+    if numbers["segment"] is None:
+        return "<p>No segment column was given (<code>--segment</code>).</p>"
+    note = f"<p>{_BIAS_NOTE.format('segments')}</p>"
+    if any(row["is_small"] for row in numbers["models"][0]["segments"]):
+        note += f"<p>Segments marked * have fewer than {SMALL_SEGMENT} rows.</p>"
+
+    def section(model):
+        return f"<p>{escape(segment_sentence(model['segments']))}</p>" + _group_table(model, "segment")
+
+    return note + _per_model(numbers, section)
+
+
+def _group_table(model, kind):
+    rows = model["segments" if kind == "segment" else "classes"]
+    shown = rows[:_MOST_GROUPS]
+    widest = largest_bias(shown)
+    size = "n_rows" if kind == "segment" else "n_events"
+    lines = [
+        [
+            escape(row[kind]) + " *" * row["is_small"],
+            bias_words(row),
+            bias_picture(row, widest),
+            pvalue_cell(row["adjusted_pvalue"]),
+            f"{row[size]:,.6g}",
+            percent(row["mean_score"]),
+            percent(row["event_frequency"]),
+            with_interval(percent, row),
+        ]
+        for row in shown
+    ]
+    left_out = len(rows) - len(lines)
+    plural = "segments" if kind == "segment" else "classes"
+    more = f"<p>{left_out} more {plural} with larger p-values are left out.</p>" if left_out else ""
+    frequency = "event frequency" if kind == "segment" else "frequency"
+    head = [kind, "bias", "", "adjusted p", "rows", "mean score", frequency, "error"]
+    return table(f"{plural.capitalize()} of {model['name']}", head, lines) + more
+
+
+def period_section(numbers):
+    """Return the tables of the periods."""
+    if numbers["time"] is None and numbers["baseline"] is None:
+        return "<p>No time column was given (<code>--time</code>), and no earlier file (<code>--baseline</code>).</p>"
+    against = "the first period" if numbers["baseline"] is None else escape(numbers["baseline"])
+    note = (
+        f"<p>Each period is compared with {against}. The p-value is that of \u201cthe calibration curve has not "
+        "changed\u201d, whatever the scores did. It takes the number of periods into account.</p>"
+    )
+    if numbers["weighted"]:
+        note = "<p>Rows with weights have no test of change.</p>"
+    return note + _per_model(numbers, _period_table)
+
+
+def _period_table(model):
+    rows = model["periods"]
+    widest = largest_bias(rows)
+    lines = [
+        [
+            escape(row["period"]),
+            bias_words({**row, "adjusted_pvalue": 1.0}),
+            bias_picture({**row, "adjusted_pvalue": _or_one(row["change_adjusted_pvalue"])}, widest),
+            _change_words(row["change_adjusted_pvalue"]),
+            f"{row['n_rows']:,.6g}",
+            percent(row["mean_score"]),
+            percent(row["event_frequency"]),
+            with_interval(percent, row),
+        ]
+        for row in rows
+    ]
+    head = ["period", "bias", "", "change: adjusted p", "rows", "mean score", "event frequency", "error"]
+    return table(f"Periods of {model['name']}", head, lines)
+
+
+def _or_one(pvalue):
+    return 1.0 if pvalue is None else pvalue
+
+
+def _change_words(pvalue):
+    if pvalue is None:
+        return "–"
+    words = pvalue_cell(pvalue)
+    return f"{words}<small>changed</small>" if pvalue < SIGNIFICANCE_LEVEL else words
+
+
+def recalibrator_section(numbers):
+    """Return the tables of what recalibration would gain."""
+    note = (
+        f"<p>Each recalibrator was fitted on {N_FOLDS - 1} of {N_FOLDS} parts of the rows and judged on the other, in "
+        "turn. The gain is the share of the Brier score and of the log-loss that it saves; where its interval lies "
+        "above 0, recalibrating pays. The gain of the first row is the best of several on these rows, which flatters "
+        "it a little.</p>"
+    )
+    most = most_rows(numbers["classes"])
+    if numbers["total_weight"] > most:
+        note += f"<p>From a random sample of {most:,} rows.</p>"
+    return note + _per_model(numbers, _recalibrator_table)
+
+
+def _recalibrator_table(model):
+    if not model["recalibrators"]:
+        if "classes" in model:
+            return f"<p>Not possible: it takes {N_FOLDS} rows of two classes at least.</p>"
+        return f"<p>Not possible: it takes {N_FOLDS} rows with the event and {N_FOLDS} without.</p>"
+    before = next(row for row in model["recalibrators"] if row["name"] == "as it is")
+    lines = [
+        [
+            escape(row["name"]),
+            "–" if row is before else _gain(row, "brier_gain", before["brier"]),
+            "–" if row is before else _gain(row, "gain", before["log_loss"]),
+            number(row["brier"]),
+            number(row["log_loss"]),
+            percent(row["calibration_error"]),
+        ]
+        for row in model["recalibrators"]
+    ]
+    head = ["recalibrator", "Brier score saved", "log-loss saved", "Brier score", "log-loss", "calibration error"]
+    return table(f"Recalibrators of {model['name']}", head, lines)
+
+
+def _gain(row, key, whole):
+    """Return a gain and its interval as shares of the score before."""
+    if not whole:
+        return "–"
+    estimate, low, high = (100 * row[name] / whole for name in (key, f"{key}_low", f"{key}_high"))
+    return f"{estimate:+.1f} %<small>{low:+.1f} to {high:+.1f}</small>"
+
+
+def certificate_section(numbers, picture):
+    """Return the table of what could be promised, with how many bins."""
+    if numbers["weighted"]:
+        return "<p>None: the theory is about rows drawn alike, and these have weights.</p>"
+    if not numbers["certificates"]:
+        return "<p>None: there are too few rows.</p>"
+    of_classes = numbers["classes"] is not None
+    words = (
+        "<p>A recalibrator that averages the events of equally large bins (<code>UniformMassBinning</code>), fitted to "
+        "as many rows as there are here, comes with a promise for any data, at "
+        f"{100 * numbers['confidence_level']:g} % confidence. More bins tell more scores apart, fewer bins keep a "
+        "tighter promise."
+    )
+    if of_classes:
+        words += (
+            " For several classes the promise is about the probability of the predicted class "
+            '(<code>multiclass="top_label"</code>).'
+        )
+    words += (
+        " The scores must come from one model that was fitted on other rows, and the number of bins must be fixed "
+        "beforehand. Equal scores need <code>randomize=True</code>.</p>"
+    )
+    example = certificate_sentence(numbers["certificates"], of_classes)
+    words += f"<p>{escape(example)}</p>" if example else ""
+    lines = [
+        [str(row["n_bins"]), *(_tolerance(row[key]) for key in ("conditional", "marginal", "expected_error"))]
+        for row in numbers["certificates"]
+    ]
+    head = ["bins", "all probabilities within", "one row's within", "mean error at most"]
+    return words + table("Certificates", head, lines) + (figure(picture) if picture is not None else "")
+
+
+def _tolerance(value):
+    return "nothing" if value >= 1 else f"{value:.4f}"
+
+
+def _per_model(numbers, section):
+    """Return a section's part for each model, under its name where there are several."""
+    models = numbers["models"]
+    heading = "<h3>{}</h3>\n" if len(models) > 1 else ""
+    return "\n".join(heading.format(escape(model["name"])) + section(model) for model in models)
