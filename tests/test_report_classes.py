@@ -87,7 +87,7 @@ def test_numbers_of_classes_are_those_of_the_library(file):
     assert gains["TemperatureScaling"]["gain"] == pytest.approx(gain.estimate)
     assert gains["TemperatureScaling"]["gain_low"] == pytest.approx(gain.low)
     assert {"DirichletCalibration", "VectorScaling", "StackedRecalibrator"} <= set(gains)
-    assert model["summary"].startswith("The model is too sure about its predicted classes by ")
+    assert model["summary"].startswith("The model is too sure of its predicted classes by ")
     assert numbers["certificates"]  # of the predicted class
 
 
@@ -187,7 +187,7 @@ def test_page_of_classes(tmp_path, capsys):
     output = tmp_path / "out.html"
     command = ["report", path, "--label", "y", "--score", "p_*", "--segment", "s", "--time", "month", "-o", str(output)]
     assert main(command) == 0
-    assert "p_*: The model is too sure about its predicted classes" in capsys.readouterr().out
+    assert "p_*: The model is too sure of its predicted classes" in capsys.readouterr().out
     text = output.read_text(encoding="utf-8")
     assert "<h2>By class</h2>" in text
     assert text.count("Reliability diagram of the class") == 3
@@ -201,7 +201,7 @@ def test_page_of_classes(tmp_path, capsys):
 def test_sentences_of_classes():
     rows = [{"class": f"c{k}", "bias": (-1) ** k * 0.02, "adjusted_pvalue": 0.01 * k} for k in range(10)]
     assert class_sentence(rows[:1]) == (
-        "1 of 1 class has probabilities that are too high or too low on average by more than chance: c0 (too high by "
+        "1 of 1 classes has probabilities that are too high or too low on average by more than chance: c0 (too high by "
         "2.0 points)."
     )
     assert class_sentence(rows).startswith("5 of 10 classes have")

@@ -89,9 +89,9 @@ def class_sentence(rows):
         f"{_decimals(row['bias'])(abs(row['bias']))} points)"
         for row in off
     ]
-    classes = "class has" if len(off) == 1 else "classes have"
+    has = "has" if len(off) == 1 else "have"
     return (
-        f"{len(off)} of {len(rows)} {classes} probabilities that are too high or too low on average by more than "
+        f"{len(off)} of {len(rows)} classes {has} probabilities that are too high or too low on average by more than "
         f"chance: {_listed(named)}."
     )
 
@@ -130,9 +130,9 @@ def _direction(model, *, is_shift):
     if "classes" in model:
         if not is_shift:
             return "On average the model is as sure of its predicted classes as it should be."
-        word = "sure" if bias["estimate"] > 0 else "cautious"
+        word = "sure of" if bias["estimate"] > 0 else "cautious about"
         return (
-            f"The model is too {word} about its predicted classes by {_points(bias)}: on average their probability is "
+            f"The model is too {word} its predicted classes by {_points(bias)}: on average their probability is "
             f"{100 * model['mean_score']:.1f} %, and {100 * model['event_frequency']:.1f} % of them are right."
         )
     if is_shift:
