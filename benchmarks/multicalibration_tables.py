@@ -1,9 +1,11 @@
-"""The multicalibrated recalibrator on real tables, beside the global map and, where it is installed, MCGrad."""
+"""The multicalibrated recalibrator on tables, beside the global map and, where it is installed, MCGrad."""
 
 from importlib.util import find_spec
 
 import numpy as np
+from scipy.special import expit
 from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -23,17 +25,40 @@ _MODELS = (
 )
 
 
-def run(data):
-    """Return a row for each table and model: log-loss and worst segment with the global map and the corrected one."""
+def run(data=None):
+    """Return a row for each table and model: log-loss and worst segment with the global map and the corrected one.
+
+    The tables are those that come with scikit-learn and simulated ones, or those of a folder.
+    """
+    tables = _bundled_tables() if data is None else _tables_of_folder(data)
+    return [_compare(name, table, y, model) for name, table, y in tables for model in _MODELS]
+
+
+def _tables_of_folder(data):
+    """Yield the name, the columns and the events of each file; of several classes the most frequent is the event."""
     import pandas as pd
 
-    rows = []
     for path in sorted((data / "tabular").glob("*.csv.gz"), key=lambda path: path.stat().st_size):
         table = pd.read_csv(path)
         labels = table.pop("y")
         event = labels.mode()[0] if labels.nunique() > 2 else labels.max()
-        rows += [_compare(path.name.partition(".")[0], table, (labels == event).to_numpy(), model) for model in _MODELS]
-    return rows
+        yield path.name.partition(".")[0], table, (labels == event).to_numpy()
+
+
+def _bundled_tables():
+    """Yield the tables of scikit-learn with some hundred rows and two events, and three simulated ones."""
+    import pandas as pd
+
+    cancer, digits, diabetes = load_breast_cancer(), load_digits(), load_diabetes(as_frame=True)
+    yield "breast_cancer", pd.DataFrame(cancer.data).add_prefix("x"), cancer.target == 1
+    yield "digits_even", pd.DataFrame(digits.data).add_prefix("x"), digits.target % 2 == 0
+    yield "diabetes_high", diabetes.data, (diabetes.target > 150).to_numpy()
+    for name, interaction in {"no_interaction": 0.0, "weak_interaction": 0.5, "strong_interaction": 1.5}.items():
+        rng = np.random.default_rng(0)
+        table = pd.DataFrame(rng.normal(size=(6000, 6)).round(2)).add_prefix("x")
+        table["site"] = rng.choice(["a", "b", "c", "d"], 6000)
+        log_odds = table.x0 + 0.5 * table.x1 - 1 + interaction * np.where(table.site == "a", table.x2, 0.5 * table.x3)
+        yield name, table, (rng.random(6000) < expit(log_odds)).to_numpy()
 
 
 def _compare(name, table, y, model):

@@ -1,4 +1,4 @@
-"""Results that are tables: columns of equal length, as arrays, as a frame, as HTML and as plain text."""
+"""How results look: tables (columns of equal length) and records (named tuples), as HTML and as plain text."""
 
 from dataclasses import fields
 from html import escape
@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-__all__ = ["ResultTable", "html_table", "text_table"]
+__all__ = ["ResultTable", "html_table", "record_html", "record_text", "text_table"]
 
 _SHOWN_ROWS = 10
 
@@ -53,6 +53,22 @@ class ResultTable:
         return html_table(self.columns(), caption=type(self).__name__)
 
 
+def record_text(record):
+    """Return a named tuple as one line, its numbers with four significant digits."""
+    shown = ", ".join(f"{name}={_shown(value, 4)}" for name, value in record._asdict().items())
+    return f"{type(record).__name__}({shown})"
+
+
+def record_html(record):
+    """Return a named tuple as an HTML table: one row, or one row an entry where the entries are named tuples."""
+    entries = record._asdict()
+    if not all(hasattr(value, "_asdict") for value in entries.values()):
+        return html_table({name: [value] for name, value in entries.items()}, caption=type(record).__name__)
+    parts = list(entries.values())
+    columns = {field: [getattr(part, field) for part in parts] for field in parts[0]._fields}
+    return html_table({"": list(entries), **columns}, caption=type(record).__name__)
+
+
 def html_table(columns, *, caption=None):
     """Return columns (a dict of equally long sequences) as an HTML table; numbers have three significant digits."""
     head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
@@ -73,5 +89,5 @@ def text_table(columns, *, most_rows=_SHOWN_ROWS):
     return "\n".join(lines + [f"... {n_rows - most_rows} more"] * (n_rows > most_rows))
 
 
-def _shown(value):
-    return f"{value:.3g}" if isinstance(value, float | np.floating) else str(value)
+def _shown(value, digits=3):
+    return f"{value:.{digits}g}" if isinstance(value, float | np.floating) else str(value)

@@ -1,6 +1,7 @@
 """The certificate: a promise about one recalibrated model, with its assumptions, and the functions that issue it."""
 
 from dataclasses import dataclass
+from html import escape
 from math import ceil
 
 import numpy as np
@@ -11,7 +12,7 @@ from skcalib.guarantees._frequencies import check_frequencies, event_frequency_i
 from skcalib.guarantees._uniform_mass import uniform_mass_epsilon
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CalibrationCertificate:
     """A promise about the predicted probabilities of one recalibrated model. Printing it gives sentences.
 
@@ -73,14 +74,27 @@ class CalibrationCertificate:
         conditions = [f"- {sentence}" for sentence in self.assumptions]
         return "\n".join([title, self._promise(), "This holds provided that:", *conditions])
 
+    def __repr__(self):
+        return (
+            f"CalibrationCertificate(epsilon={self._tolerance()}, confidence_level={self.confidence_level:.10g}, "
+            f"kind={self.kind!r}, n_samples={self.n_samples}, n_bins={self.n_bins}, bound={self.bound!r})"
+        )
+
+    def _repr_html_(self):
+        title, promise, condition, *assumptions = (escape(line) for line in str(self).split("\n"))
+        listed = "".join(f"<li>{sentence.removeprefix('- ')}</li>" for sentence in assumptions)
+        return f"<p><strong>{title}</strong></p><p>{promise}</p><p>{condition}</p><ul>{listed}</ul>"
+
+    def _tolerance(self):
+        return f"{ceil(self.epsilon * 1e4) / 1e4:.4f}"  # rounded up: what is printed is promised as well
+
     def _promise(self):
         percent = f"{100 * self.confidence_level:.10g} %"
-        tolerance = f"{ceil(self.epsilon * 1e4) / 1e4:.4f}"  # rounded up: what is printed is promised as well
         subject, unit, frequency = _PROMISES[self.kind]
         several = f", for all {self.n_problems} classes together" if self.n_problems > 1 else ""
         return (
             f"With {percent} confidence (right for at least {percent} of {unit}), {subject} differs by at most "
-            f"{tolerance} from the event frequency {frequency}{several}."
+            f"{self._tolerance()} from the event frequency {frequency}{several}."
         )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._bins.tables import record_html, record_text
 from skcalib._input.scored_labels import ScoredLabels
 from skcalib.metrics._binned_error import BinnedError
 from skcalib.metrics._errors import check_class_weight, error_power, error_root, over_classes
@@ -30,6 +31,9 @@ class IntervalEstimate(NamedTuple):
     estimate: float
     low: float
     high: float
+
+    __repr__ = record_text
+    _repr_html_ = record_html
 
 
 def bootstrap_interval(metric, params, arguments, given, data, estimate, kind, options):

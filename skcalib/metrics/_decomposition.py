@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from skcalib._bins.reductions import BinnedTask, binary_tasks, check_rows_or_bins
+from skcalib._bins.tables import record_html, record_text
 from skcalib._rows.links import clip_probability
 from skcalib.binning import PoolAdjacentViolators, check_binning
 
@@ -28,6 +29,9 @@ class ScoreDecomposition(NamedTuple):
     miscalibration: float
     discrimination: float
     uncertainty: float
+
+    __repr__ = record_text
+    _repr_html_ = record_html
 
     @property
     def score(self):

@@ -68,6 +68,15 @@ class SegmentTestResult(NamedTuple):
     pvalue: float
     segments: SegmentTable
 
+    def __repr__(self):
+        return f"{self._headline()}\n{self.segments!r}"
+
+    def _repr_html_(self):
+        return f"<p>{self._headline()}</p>{self.segments._repr_html_()}"
+
+    def _headline(self):
+        return f"SegmentTestResult(statistic={self.statistic:.4g}, pvalue={self.pvalue:.4g})"
+
 
 def segment_calibration_test(
     y_true,

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._bins.tables import record_html, record_text
 from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.links import log_odds
@@ -28,6 +29,9 @@ class CalibrationSlopeIntercept(NamedTuple):
 
     slope: IntervalEstimate
     intercept: IntervalEstimate
+
+    __repr__ = record_text
+    _repr_html_ = record_html
 
 
 def calibration_slope_intercept(

@@ -8,6 +8,7 @@ from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
 from skcalib._bins.reductions import BinnedTask, binary_tasks, check_rows_or_bins, resolve_multiclass
+from skcalib._bins.tables import record_html, record_text
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_int
 from skcalib._input.scores import check_scores
@@ -35,6 +36,9 @@ class CalibrationTestResult(NamedTuple):
 
     statistic: float
     pvalue: float
+
+    __repr__ = record_text
+    _repr_html_ = record_html
 
 
 def calibration_test(

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._bins.reductions import BinaryTask, binary_tasks, resolve_multiclass
 from skcalib._bins.statistics import BinStatistics
-from skcalib._bins.tables import ResultTable
+from skcalib._bins.tables import ResultTable, html_table, text_table
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.sorting import mid_rank_cells
@@ -71,8 +71,13 @@ class CalibrationChange(ResultTable):
         return {"quantity": np.array(list(intervals), dtype=object), "estimate": estimate, "low": low, "high": high}
 
     def __repr__(self):
-        found = f"n_before={self.n_before}, n_after={self.n_after}, pvalue={self.pvalue:.3g}"
-        return super().__repr__().replace(f"({len(self)} rows)", f"({found})", 1)
+        return f"{self._headline()}\n{text_table(self.columns())}"
+
+    def _repr_html_(self):
+        return html_table(self.columns(), caption=self._headline())
+
+    def _headline(self):
+        return f"CalibrationChange (n_before={self.n_before}, n_after={self.n_after}, pvalue={self.pvalue:.3g})"
 
 
 def calibration_change(

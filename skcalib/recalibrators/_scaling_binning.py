@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib._bins.statistics import bin_statistics
+from skcalib._bins.tables import record_html, record_text
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.sklearn_private import HasMethods
 from skcalib.binning import UniqueScores
@@ -31,6 +32,9 @@ class Verification(NamedTuple):
     estimate: float
     upper_bound: float
     verified: bool
+
+    __repr__ = record_text
+    _repr_html_ = record_html
 
 
 class ScalingBinning(BinnedRecalibrator):

@@ -1,0 +1,113 @@
+"""How results look in a notebook and in a terminal: short, right, and with HTML that is escaped."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from skcalib.guarantees import independent_bins_certificate
+from skcalib.metrics import (
+    brier_decomposition,
+    calibration_by_group,
+    calibration_error_interval,
+    calibration_slope_intercept,
+    calibration_test,
+    segment_calibration_test,
+)
+from skcalib.metrics._bootstrap import IntervalEstimate
+from skcalib.monitoring import CalibrationMonitor, calibration_change
+
+RNG = np.random.default_rng(0)
+SCORES = RNG.random(300)
+Y = RNG.random(300) < SCORES
+NAMES = np.where(np.arange(300) % 2, "<b>north</b>", "a & b")
+QUICK = {"n_resamples": 9, "random_state": 0}
+
+
+def _results():
+    columns = np.stack((NAMES, NAMES), axis=1).astype(object)
+    return {
+        "certificate": independent_bins_certificate([20, 180], [200, 200], [0.1, 0.9], edges="fixed"),
+        "interval": calibration_error_interval(Y, SCORES, **QUICK),
+        "test": calibration_test(Y, SCORES, **QUICK),
+        "decomposition": brier_decomposition(Y, SCORES),
+        "slope": calibration_slope_intercept(Y, SCORES),
+        "groups": calibration_by_group(Y, SCORES, NAMES, **QUICK),
+        "segments": segment_calibration_test(Y, SCORES, columns, **QUICK),
+        "change": calibration_change(Y, SCORES, Y, SCORES, **QUICK),
+        "history": CalibrationMonitor().partial_fit(SCORES, Y).history_,
+    }
+
+
+RESULTS = _results()
+
+
+class _Balanced(HTMLParser):
+    """Collects the tags and the text, and fails where a tag is closed that is not open."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.words = [], set(), []
+
+    def handle_starttag(self, tag, attributes):
+        self.open.append(tag)
+        self.tags.add(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def _parsed(result):
+    parser = _Balanced()
+    parser.feed(result._repr_html_())
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_html_is_whole_and_text_is_short(name):
+    parser = _parsed(RESULTS[name])
+    assert parser.tags <= {"table", "caption", "thead", "tbody", "tr", "th", "td", "p", "strong", "ul", "li"}
+    text = repr(RESULTS[name])
+    assert text.startswith(type(RESULTS[name]).__name__)
+    assert len(text.split("\n")) <= 14
+    assert "array(" not in text
+    assert "np.float64" not in text
+
+
+def test_names_of_users_are_escaped():
+    for name in ("groups", "segments"):
+        parser = _parsed(RESULTS[name])
+        assert "b" not in parser.tags
+        assert any("<b>north</b>" in word for word in parser.words)
+
+
+def test_records_show_four_digits_and_stay_tuples():
+    interval = IntervalEstimate(0.0123456, 0.0, 0.0234567)
+    assert repr(interval) == "IntervalEstimate(estimate=0.01235, low=0, high=0.02346)"
+    assert _parsed(interval).words == ["IntervalEstimate", "estimate", "low", "high", "0.0123", "0", "0.0235"]
+    assert interval == (0.0123456, 0.0, 0.0234567)
+    slope = _parsed(RESULTS["slope"]).words
+    assert slope[:4] == ["CalibrationSlopeIntercept", "estimate", "low", "high"]
+    assert {"slope", "intercept"} <= set(slope)
+
+
+def test_a_certificate_is_sentences_in_a_notebook_and_one_line_elsewhere():
+    certificate = RESULTS["certificate"]
+    assert repr(certificate) == (
+        "CalibrationCertificate(epsilon=0.0503, confidence_level=0.9, kind='conditional', n_samples=400, n_bins=2, "
+        "bound='Clopper-Pearson')"
+    )
+    words = " ".join(_parsed(certificate).words)
+    assert all(line.removeprefix("- ") in words for line in str(certificate).split("\n"))
+
+
+def test_headlines_of_segments_and_change():
+    segments, change = RESULTS["segments"], RESULTS["change"]
+    assert repr(segments).startswith(f"SegmentTestResult(statistic={segments.statistic:.4g}, pvalue=")
+    assert repr(change).split("\n")[0] == f"CalibrationChange (n_before=300, n_after=300, pvalue={change.pvalue:.3g})"
+    assert "pvalue=" in _parsed(change).words[0]
