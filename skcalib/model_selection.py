@@ -54,6 +54,12 @@ def sharpest_within(max_error, *, objective="neg_brier_score", z=1.0, binning=No
     UserWarning
         At the search, if no candidate is within the limit: the best-calibrated one is then taken.
 
+    See Also
+    --------
+    skcalib.metrics.get_scorer : A scorer by name.
+    skcalib.ScalingBinning : A smooth map whose values are then binned.
+    skcalib.displays.BinCountDisplay : The picture.
+
     Notes
     -----
     The choice has seen its folds. Verify it on fresh rows, for example with `ScalingBinning.verify`.
@@ -193,6 +199,11 @@ def recalibration_gain(
         For input that has no answer, and for a splitter that does not predict every row once.
     TypeError
         If `recalibrator` cannot fit and predict.
+
+    See Also
+    --------
+    skcalib.metrics.brier_decomposition : Parts of the Brier score.
+    skcalib.StackedRecalibrator : A mixture of several recalibrators.
 
     Notes
     -----

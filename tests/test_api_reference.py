@@ -1,5 +1,6 @@
 """The API reference lists each public name once, and nothing else; what it documents exists."""
 
+import inspect
 import re
 from collections import Counter
 from importlib import import_module
@@ -7,6 +8,9 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
+
+from skcalib.guarantees import CalibrationCertificate
+from skcalib.metrics import BinStatistics
 
 _PATH = Path(__file__).parents[1] / "doc" / "api_reference.py"
 
@@ -33,3 +37,49 @@ def test_each_public_name_is_listed_once(module):
 
 def test_every_module_has_a_section():
     assert {module for module, *_ in REFERENCE.SECTIONS} >= set(REFERENCE.MODULES)
+
+
+def _public():
+    """Return each public name, by its path."""
+    for module in REFERENCE.MODULES:
+        for name in import_module(module).__all__:
+            if not name.startswith("__"):
+                yield f"{module}.{name}", getattr(import_module(module), name)
+
+
+PUBLIC = dict(_public())
+RESULTS = (tuple, BinStatistics, CalibrationCertificate)  # a function returns them, and its page has the example
+
+
+def _documented(thing):
+    docscrape = pytest.importorskip("numpydoc.docscrape")
+    return docscrape.ClassDoc(thing) if inspect.isclass(thing) else docscrape.FunctionDoc(thing)
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+def test_a_page_has_its_parts(path):
+    thing = PUBLIC[path]
+    documented = _documented(thing)
+    linked = [name for names, _ in documented["See Also"] for name, _ in names]
+    assert linked
+    here = path.rpartition(".")[0]  # names of the same module may stand alone
+    assert all(name in PUBLIC or f"{here}.{name}" in PUBLIC or name.startswith("sklearn.") for name in linked), linked
+    assert path not in linked
+    if not (inspect.isclass(thing) and issubclass(thing, RESULTS)):
+        assert documented["Examples"]
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+def test_parameters_are_those_of_the_signature(path):
+    thing = PUBLIC[path]
+    described = [thing]
+    if inspect.isclass(thing):
+        described += [
+            method
+            for name, method in inspect.getmembers(thing, callable)
+            if not name.startswith("_") and getattr(method, "__module__", "").startswith("skcalib")
+        ]
+    for one in described:
+        documented = [name.strip("*") for entry in _documented(one)["Parameters"] for name in entry.name.split(", ")]
+        parameters = [name for name in inspect.signature(one).parameters if name not in ("self", "cls")]
+        assert documented == parameters, one

@@ -22,7 +22,7 @@ from skcalib.binning import EqualMass, EqualWidth
 from skcalib.model_selection import sharpest_within
 
 X, y = make_classification(4000, n_informative=6, flip_y=0.1, random_state=0)
-forest = RandomForestClassifier(n_estimators=50, min_samples_leaf=5, random_state=0)
+forest = RandomForestClassifier(n_estimators=25, min_samples_leaf=5, random_state=0)
 rule = sharpest_within(max_error=0.05)
 
 with TemporaryDirectory() as folder:
@@ -40,7 +40,7 @@ with TemporaryDirectory() as folder:
 print(search.best_params_)
 
 # %%
-# One bin predicts the same for everybody: its calibration error is small, and its Brier score is poor. Some twenty
+# One bin predicts the same for everybody: its calibration error is small, and its Brier score is poor. Ten or twenty
 # bins are best. With 200 bins the calibration error is beyond the limit, and the Brier score is worse again.
 import matplotlib.pyplot as plt
 import numpy as np

@@ -48,6 +48,11 @@ class BinStatistics:
     ValueError
         If a sum is missing or not finite, or if no rows can have these sums.
 
+    See Also
+    --------
+    skcalib.metrics.reliability_curve : The bins of a reliability diagram as numbers.
+    skcalib.engines.PredictionTable : Errors and fits where the rows are.
+
     Examples
     --------
     >>> from skcalib.metrics import BinStatistics, calibration_error

@@ -30,6 +30,11 @@ class BaseBinning(DefaultObjects, BaseEstimator):
     needs_labels : bool
         Whether the edges depend on `y`. A metric that is binned by its own labels is a biased one: see the strategy.
 
+    See Also
+    --------
+    skcalib.binning.EqualMass : Bins with equally many rows.
+    skcalib.binning.check_binning : A strategy from a number, an object or None.
+
     Examples
     --------
     >>> from skcalib.binning import BaseBinning
@@ -107,6 +112,11 @@ def assign_bins(scores, edges):
     -------
     bins : ndarray of int, shape (n,)
         Indices from 0 to n_bins - 1.
+
+    See Also
+    --------
+    skcalib.binning.check_binning : A strategy from a number, an object or None.
+    skcalib.binning.FixedEdges : Bins with given edges.
 
     Examples
     --------

@@ -26,6 +26,11 @@ def check_binning(binning, default=None):
     TypeError
         If `binning` is something else.
 
+    See Also
+    --------
+    skcalib.binning.BaseBinning : The base of strategies of your own.
+    skcalib.binning.assign_bins : The bin of each score.
+
     Examples
     --------
     >>> from skcalib.binning import check_binning

@@ -18,6 +18,12 @@ class EqualMass(BaseBinning):
     n_bins : int, {"sqrt", "cube_root"} or callable, default=15
         Number of bins, or a rule for it: see `EqualWidth`.
 
+    See Also
+    --------
+    skcalib.binning.EqualWidth : Bins of equal width.
+    skcalib.binning.MinimumMass : Merges bins until each holds enough rows.
+    skcalib.binning.InformationPreserving : The bins that lose least.
+
     References
     ----------
     Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision trees and naive Bayesian

@@ -14,6 +14,12 @@ class EqualWidth(BaseBinning):
         Number of bins, or a rule for it: the square or cube root of the number of rows (rounded up), or a function
         of that number. With weights the total weight is the number of rows.
 
+    See Also
+    --------
+    skcalib.binning.EqualMass : Bins with equally many rows.
+    skcalib.binning.FixedEdges : Bins with given edges.
+    skcalib.binning.MinimumMass : Merges bins until each holds enough rows.
+
     References
     ----------
     Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks.

@@ -13,6 +13,11 @@ class FixedEdges(BaseBinning):
     edges : array-like of shape (n_bins + 1,)
         Increasing probabilities, from 0 to 1.
 
+    See Also
+    --------
+    skcalib.binning.EqualWidth : Bins of equal width.
+    skcalib.binning.UniqueScores : One bin a distinct score.
+
     Examples
     --------
     >>> from skcalib.binning import FixedEdges

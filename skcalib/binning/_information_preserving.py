@@ -25,6 +25,11 @@ class InformationPreserving(BaseBinning):
     max_loss : float, default=None
         Makes the fewest bins that lose at most this share of the mean entropy of the scores, such as 1e-3.
 
+    See Also
+    --------
+    skcalib.binning.EqualMass : Bins with equally many rows.
+    skcalib.ScalingBinning : A smooth map whose values are then binned.
+
     Notes
     -----
     Exact by dynamic programming for up to 1000 distinct scores, of which neighbours are joined where there are more.

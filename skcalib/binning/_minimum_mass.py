@@ -21,6 +21,11 @@ class MinimumMass(BaseBinning):
     min_weight : float, default=10
         Least number of rows (total weight) of a bin.
 
+    See Also
+    --------
+    skcalib.binning.EqualMass : Bins with equally many rows.
+    skcalib.binning.EqualWidth : Bins of equal width.
+
     References
     ----------
     Kumar, Liang and Ma (2019), Verified uncertainty calibration, Appendix D.3.

@@ -22,6 +22,11 @@ class MonotonicSweep(BaseBinning):
     base : EqualMass or EqualWidth, default=None
         Where the bins are cut; None means ``EqualMass()``. Its `n_bins` is not used.
 
+    See Also
+    --------
+    skcalib.binning.PoolAdjacentViolators : The bins of the isotonic fit.
+    skcalib.metrics.sweep_calibration_error : The error in the most bins that stay increasing.
+
     References
     ----------
     Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation.

@@ -12,6 +12,11 @@ class PoolAdjacentViolators(BaseBinning):
 
     There is nothing to choose: the bins of the CORP reliability diagram and score decomposition.
 
+    See Also
+    --------
+    skcalib.binning.MonotonicSweep : The most bins whose event frequencies increase.
+    skcalib.IsotonicCalibration : Any increasing map.
+
     References
     ----------
     Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic classifiers.

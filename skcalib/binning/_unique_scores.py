@@ -10,6 +10,11 @@ class UniqueScores(BaseBinning):
 
     Edges are the midpoints between neighbours.
 
+    See Also
+    --------
+    skcalib.binning.FixedEdges : Bins with given edges.
+    skcalib.binning.EqualMass : Bins with equally many rows.
+
     Examples
     --------
     >>> import numpy as np

@@ -34,6 +34,10 @@ def scan(path):
     ValueError
         If DuckDB cannot read it.
 
+    See Also
+    --------
+    skcalib.engines.PredictionTable : Errors and fits where the rows are.
+
     Examples
     --------
     >>> from pathlib import Path

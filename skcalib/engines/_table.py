@@ -44,6 +44,12 @@ class PredictionTable:
     ValueError
         For a column that is not there, or of a wrong type.
 
+    See Also
+    --------
+    skcalib.engines.scan : Opens Parquet and CSV files as a lazy table.
+    skcalib.metrics.BinStatistics : The sums per bin.
+    skcalib.export.to_sql : Writes a recalibrator as an SQL expression.
+
     Examples
     --------
     >>> import numpy as np

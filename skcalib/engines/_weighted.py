@@ -24,6 +24,10 @@ class WeightedScores(NamedTuple):
     sample_weight : ndarray of shape (n,)
         Weights: numbers of rows, or sums of weights.
 
+    See Also
+    --------
+    skcalib.engines.PredictionTable : Errors and fits where the rows are.
+
     Examples
     --------
     >>> import numpy as np

@@ -57,6 +57,12 @@ def to_dict(recalibrator):
         If the recalibrator is not fitted, or holds an object of another package's (or your own) class, a function or a
         random generator: the message names it.
 
+    See Also
+    --------
+    skcalib.export.from_dict : Reads what `to_dict` wrote.
+    skcalib.export.to_sql : Writes a recalibrator as an SQL expression.
+    skcalib.export.to_onnx : Writes a recalibrator as an ONNX graph.
+
     Examples
     --------
     >>> import json
@@ -95,6 +101,10 @@ def from_dict(mapping):
         For anything else: a newer schema, an unknown class, an attribute that is missing, unknown or impossible, or a
         state whose probabilities are none. The message says where. No code from the document is executed, and no class
         but this package's is made.
+
+    See Also
+    --------
+    skcalib.export.to_dict : Writes a recalibrator as plain JSON values.
 
     Examples
     --------

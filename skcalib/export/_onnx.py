@@ -45,6 +45,12 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     ValueError
         If the recalibrator cannot be written as a graph, or an argument is wrong.
 
+    See Also
+    --------
+    skcalib.export.register_skl2onnx_converters : Converts whole pipelines.
+    skcalib.export.to_sql : Writes a recalibrator as an SQL expression.
+    skcalib.export.to_dict : Writes a recalibrator as plain JSON values.
+
     Notes
     -----
     A graph cannot raise an error: rows that `predict_proba` refuses (NaN, scores out of range, probabilities that do

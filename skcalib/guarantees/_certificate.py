@@ -40,6 +40,12 @@ class CalibrationCertificate:
     n_candidates : int, default=1
         Number of candidates among which the recalibrator was chosen on the same rows.
 
+    See Also
+    --------
+    skcalib.UniformMassBinning : Bins with a certificate.
+    skcalib.HistogramBinning : The event frequency of each bin.
+    skcalib.guarantees.conditional_epsilon : The tolerance of all bins at once.
+
     Examples
     --------
     >>> from skcalib.guarantees import independent_bins_certificate
@@ -146,6 +152,11 @@ def uniform_mass_certificate(
     ValueError
         If there are fewer than two rows a bin, the counts are not those of the rows strictly inside the bins (weights
         and ties do that), or an argument is out of range.
+
+    See Also
+    --------
+    skcalib.guarantees.independent_bins_certificate : The certificate of bins that do not depend on the rows.
+    skcalib.UniformMassBinning : Bins with a certificate.
 
     Notes
     -----

@@ -103,6 +103,11 @@ def plugin_square_bound(n_samples, n_bins, calibration_error, *, confidence_leve
     bound : float
         Bound on ``|estimate - calibration_error**2|``; it grows as ``E / sqrt(n) + B / n``.
 
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
     See Also
     --------
     debiased_square_bound : The same for the debiased estimate, of order ``E / sqrt(n) + sqrt(B) / n``.
@@ -165,6 +170,11 @@ def debiased_square_bound(n_samples, n_bins, calibration_error, *, confidence_le
     bound : float
         Bound on ``|estimate - calibration_error**2|``; it grows as ``E / sqrt(n) + sqrt(B) / n``.
 
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
     See Also
     --------
     plugin_square_bound : The same for the plugin estimate.
@@ -220,6 +230,11 @@ def binning_mse_bound(n_bins, *, balance=2.0):
     -------
     bound : float
         ``2 * balance / n_bins``, at most 1.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
 
     See Also
     --------
@@ -287,6 +302,11 @@ def classwise_scaling_bound(
     -------
     bound : float
         In the unit of the loss; at most `loss_range`.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
 
     See Also
     --------
@@ -367,6 +387,11 @@ def classwise_temperature_bound(
     bound : float
         In nats. With that probability the fitted temperatures have an expected log-loss within twice this number of
         the best within the constraint.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
 
     See Also
     --------

@@ -35,6 +35,11 @@ def event_frequency_interval(positives, counts, *, confidence_level=0.9, simulta
     ValueError
         If a count is negative or not finite, or a bin has more events than rows.
 
+    See Also
+    --------
+    skcalib.metrics.reliability_curve : The bins of a reliability diagram as numbers.
+    skcalib.guarantees.CalibrationCertificate : The promise, and its conditions.
+
     Notes
     -----
     The labels of a bin must be independent of its edges: edges fixed beforehand, formed on other rows, or (rows
@@ -71,6 +76,11 @@ def well_balanced_alpha(counts):
     ------
     ValueError
         If `counts` is empty, all zero, negative or not finite.
+
+    See Also
+    --------
+    skcalib.guarantees.binning_mse_bound : What binning costs in squared error.
+    skcalib.ScalingBinning : A smooth map whose values are then binned.
 
     Notes
     -----

@@ -92,6 +92,11 @@ def marginal_epsilon(n_samples, n_bins, *, confidence_level=0.9, keep_boundary=F
     ValueError
         If ``n_samples < 2 * n_bins`` or `confidence_level` is outside (0, 1).
 
+    See Also
+    --------
+    skcalib.guarantees.conditional_epsilon : The tolerance of all bins at once.
+    skcalib.guarantees.max_n_bins : The most bins within a tolerance.
+
     Notes
     -----
     Theorem 4 of [1]_ with ``m = floor(n / B) - 1`` and error probability ``a = 1 - confidence_level``:
@@ -134,6 +139,11 @@ def expected_error_bound(n_samples, n_bins):
     ------
     ValueError
         If ``n_samples < 2 * n_bins``.
+
+    See Also
+    --------
+    skcalib.guarantees.conditional_epsilon : The tolerance of all bins at once.
+    skcalib.guarantees.max_n_bins : The most bins within a tolerance.
 
     Notes
     -----
@@ -181,6 +191,12 @@ def max_n_bins(n_samples, epsilon, *, confidence_level=0.9, kind="conditional", 
     ------
     ValueError
         If a single bin already misses the tolerance.
+
+    See Also
+    --------
+    skcalib.guarantees.min_n_samples : The fewest rows for a tolerance.
+    skcalib.guarantees.conditional_epsilon : The tolerance of all bins at once.
+    skcalib.displays.BinCountDisplay : The picture.
 
     Examples
     --------
@@ -230,6 +246,11 @@ def min_n_samples(n_bins, epsilon, *, confidence_level=0.9, kind="conditional", 
     ------
     ValueError
         If `epsilon` is below 1e-12 or another argument is out of range.
+
+    See Also
+    --------
+    skcalib.guarantees.max_n_bins : The most bins within a tolerance.
+    skcalib.guarantees.conditional_epsilon : The tolerance of all bins at once.
 
     Examples
     --------

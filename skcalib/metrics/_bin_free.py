@@ -60,6 +60,11 @@ def kolmogorov_smirnov_calibration_error(
     ValueError
         For input that has no answer.
 
+    See Also
+    --------
+    skcalib.metrics.kuiper_calibration_error : The worst interval of scores.
+    skcalib.metrics.calibration_test : Is the error more than noise?
+
     References
     ----------
     Gupta, Rahimi, Ajanthan, Mensink, Sminchisescu and Hartley (2021), Calibration of neural networks using splines.
@@ -128,6 +133,11 @@ def kuiper_calibration_error(
     ------
     ValueError
         For input that has no answer.
+
+    See Also
+    --------
+    skcalib.metrics.kolmogorov_smirnov_calibration_error : The largest cumulative difference.
+    skcalib.metrics.calibration_test : Is the error more than noise?
 
     References
     ----------
@@ -202,6 +212,11 @@ def neighborhood_calibration_error(
     ------
     ValueError
         For input that has no answer, and for `n_neighbors` outside 1 to n.
+
+    See Also
+    --------
+    skcalib.metrics.kde_calibration_error : A kernel estimate without bins.
+    skcalib.metrics.calibration_error : The debiased binned error.
 
     References
     ----------

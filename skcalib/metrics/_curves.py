@@ -39,6 +39,11 @@ def reliability_curve(
     ValueError
         For input that has no answer.
 
+    See Also
+    --------
+    skcalib.displays.ReliabilityDisplay : The picture.
+    skcalib.metrics.BinStatistics : The sums per bin.
+
     Examples
     --------
     >>> from skcalib.metrics import reliability_curve

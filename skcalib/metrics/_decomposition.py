@@ -75,6 +75,11 @@ def brier_decomposition(
     ValueError
         For input that has no answer.
 
+    See Also
+    --------
+    skcalib.metrics.log_loss_decomposition : Parts of the log-loss.
+    skcalib.metrics.recalibration_gain : What recalibrating would gain.
+
     References
     ----------
     Murphy (1973), A new vector partition of the probability score. Dimitriadis, Gneiting and Jordan (2021), Stable
@@ -125,6 +130,11 @@ def log_loss_decomposition(
     ------
     ValueError
         For input that has no answer.
+
+    See Also
+    --------
+    skcalib.metrics.brier_decomposition : Parts of the Brier score.
+    skcalib.metrics.recalibration_gain : What recalibrating would gain.
 
     References
     ----------

@@ -78,6 +78,12 @@ def calibration_error(
         For input that has no answer, and for a debiased or unbiased error where more than 5 % of the weight lies in
         bins with fewer than two rows.
 
+    See Also
+    --------
+    skcalib.metrics.calibration_error_interval : An error with its interval.
+    skcalib.metrics.calibration_test : Is the error more than noise?
+    skcalib.metrics.expected_calibration_error : The usual ECE.
+
     Notes
     -----
     A marginal error is ``(sum_k w_k E_k^p)^(1/p)``: signed powers are summed over the classes and clipped at zero
@@ -165,6 +171,12 @@ def expected_calibration_error(
     ValueError
         For input that has no answer.
 
+    See Also
+    --------
+    skcalib.metrics.calibration_error : The debiased binned error.
+    skcalib.metrics.sweep_calibration_error : The error in the most bins that stay increasing.
+    skcalib.metrics.maximum_calibration_error : The worst bin.
+
     References
     ----------
     Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks.
@@ -236,6 +248,11 @@ def maximum_calibration_error(
     ------
     ValueError
         For input that has no answer.
+
+    See Also
+    --------
+    skcalib.metrics.calibration_error : The debiased binned error.
+    skcalib.binning.MinimumMass : Merges bins until each holds enough rows.
 
     References
     ----------

@@ -67,6 +67,11 @@ def groupwise_calibration_error(
     ValueError
         For input that has no answer, which names the group where one group is the reason.
 
+    See Also
+    --------
+    skcalib.metrics.calibration_by_group : Each group with bias, error and intervals.
+    skcalib.GroupwiseRecalibrator : One map a group.
+
     References
     ----------
     Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity in model confidence.

@@ -95,6 +95,12 @@ def calibration_error_interval(
     TypeError
         If the metric does not return a number.
 
+    See Also
+    --------
+    skcalib.metrics.calibration_error : The debiased binned error.
+    skcalib.metrics.calibration_test : Is the error more than noise?
+    skcalib.metrics.calibration_by_group : Each group with bias, error and intervals.
+
     Notes
     -----
     Test inversion: for a number c >= 0 the event frequency of a score s is taken to be s + c d(s), d the deviation that

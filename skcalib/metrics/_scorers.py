@@ -18,6 +18,10 @@ def get_scorer_names():
     names : list of str
         Sorted names.
 
+    See Also
+    --------
+    skcalib.metrics.get_scorer : A scorer by name.
+
     Examples
     --------
     >>> from skcalib.metrics import get_scorer_names
@@ -55,6 +59,11 @@ def get_scorer(name, **options):
         If there is no scorer of that name.
     TypeError
         If the metric has no such option; the labels are the estimator's and cannot be one.
+
+    See Also
+    --------
+    skcalib.metrics.get_scorer_names : The names of the scorers.
+    skcalib.model_selection.sharpest_within : The best score within a limit on the error.
 
     Examples
     --------

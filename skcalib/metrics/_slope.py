@@ -76,6 +76,11 @@ def calibration_slope_intercept(
     ValueError
         Where there is no finite estimate: one class only, one distinct score, or scores that separate the classes.
 
+    See Also
+    --------
+    skcalib.PlattScaling : A slope and an intercept on the log-odds.
+    skcalib.metrics.calibration_test : Is the error more than noise?
+
     References
     ----------
     Cox (1958), Two further applications of a model for binary regression. Van Calster, McLernon, van Smeden, Wynants

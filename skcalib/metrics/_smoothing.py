@@ -78,6 +78,11 @@ def kde_calibration_error(
     ValueError
         For input that has no answer, an infinite norm or a bandwidth that is not positive.
 
+    See Also
+    --------
+    skcalib.metrics.smooth_calibration_error : A smoothed error without bins.
+    skcalib.metrics.calibration_error : The debiased binned error.
+
     Notes
     -----
     The rule is one for standard deviations, and is taken so here as in the authors' program; the text of the paper can
@@ -158,6 +163,11 @@ def smooth_calibration_error(
     ------
     ValueError
         For input that has no answer.
+
+    See Also
+    --------
+    skcalib.metrics.kde_calibration_error : A kernel estimate without bins.
+    skcalib.metrics.calibration_error : The debiased binned error.
 
     Notes
     -----

@@ -56,6 +56,11 @@ def sweep_calibration_error(
     TypeError
         If `base` is another strategy.
 
+    See Also
+    --------
+    skcalib.binning.MonotonicSweep : The most bins whose event frequencies increase.
+    skcalib.metrics.calibration_error : The debiased binned error.
+
     References
     ----------
     Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation.

@@ -118,6 +118,12 @@ def calibration_test(
     UserWarning
         Where the expected counts are too small for the approximation of "spiegelhalter" or "hosmer_lemeshow".
 
+    See Also
+    --------
+    skcalib.metrics.calibration_error_interval : An error with its interval.
+    skcalib.metrics.segment_calibration_test : The worst segment, and whether it is noise.
+    skcalib.monitoring.CalibrationMonitor : An alarm that may be looked at after every row.
+
     Notes
     -----
     The resampling test keeps its level for any metric, number of rows and ties, and its cost hardly grows with n for

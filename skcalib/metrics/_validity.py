@@ -59,6 +59,11 @@ def validity_curve(
     ValueError
         For input that has no answer.
 
+    See Also
+    --------
+    skcalib.displays.ValidityDisplay : The picture.
+    skcalib.metrics.mean_validity_curve : The validity curve over repeated experiments.
+
     Notes
     -----
     The area above the marginal curve, over [0, 1], is the plugin l1 calibration error.
@@ -128,6 +133,11 @@ def mean_validity_curve(samples, *, epsilons, **options):
     ------
     ValueError
         If there is no repeat, or a repeat has no answer.
+
+    See Also
+    --------
+    skcalib.metrics.validity_curve : The share of rows within each tolerance.
+    skcalib.displays.ValidityDisplay : The picture.
 
     Examples
     --------

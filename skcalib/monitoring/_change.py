@@ -145,6 +145,11 @@ def calibration_change(
         For labels, probabilities or parameters that do not fit together, for statistics with other edges or with
         weights, and where a sample is too small for a debiased error.
 
+    See Also
+    --------
+    skcalib.monitoring.CalibrationMonitor : An alarm that may be looked at after every row.
+    skcalib.metrics.calibration_test : Is the error more than noise?
+
     Notes
     -----
     The rows of both samples go into cells of neighbouring scores, of 20 rows and more. Within a cell labels are

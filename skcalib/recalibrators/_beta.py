@@ -55,6 +55,12 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     a_, b_, c_ : float
         Parameters of the map. For K > 2 classes lists with one entry a class.
 
+    See Also
+    --------
+    skcalib.PlattScaling : A slope and an intercept on the log-odds.
+    skcalib.QuadraticScaling : A parabola on the log-odds.
+    skcalib.SplineCalibration : A smooth map without a fixed shape.
+
     References
     ----------
     Kull, Silva Filho and Flach (2017), Beta calibration: a well-founded and easily implemented improvement on logistic

@@ -40,6 +40,11 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     weights_ : ndarray of shape (3,)
         Weights of the tempered, the given and the uniform forecast, which sum to 1.
 
+    See Also
+    --------
+    skcalib.TemperatureScaling : One number for all logits.
+    skcalib.StackedRecalibrator : A mixture of several recalibrators.
+
     References
     ----------
     Zhang, Kailkhura and Han (2020), Mix-n-Match: ensemble and compositional methods for uncertainty calibration in deep

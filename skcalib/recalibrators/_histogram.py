@@ -51,6 +51,12 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     n_bins_ : int
         Number of bins, which may be smaller than asked for: see `EqualMass`.
 
+    See Also
+    --------
+    skcalib.UniformMassBinning : Bins with a certificate.
+    skcalib.ScalingBinning : A smooth map whose values are then binned.
+    skcalib.binning.EqualMass : Bins with equally many rows.
+
     References
     ----------
     Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision trees and naive Bayesian

@@ -32,6 +32,12 @@ class IsotonicCalibration(BinaryRecalibrator):
     score_knots_, probability_knots_ : ndarray of shape (n_knots,)
         The map: linear between the knots, constant beyond them. For K > 2 classes lists with one entry a class.
 
+    See Also
+    --------
+    skcalib.VennAbers : An interval for each probability.
+    skcalib.SplineCalibration : A smooth map without a fixed shape.
+    skcalib.binning.PoolAdjacentViolators : The bins of the isotonic fit.
+
     References
     ----------
     .. [1] Zadrozny and Elkan (2002), Transforming classifier scores into accurate multiclass probability estimates.

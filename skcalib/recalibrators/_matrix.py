@@ -320,6 +320,12 @@ class DirichletCalibration(MatrixScaling):
     inverse_temperature_ : float
         The temperature scaling that the fit starts from and that the ridge pulls to.
 
+    See Also
+    --------
+    skcalib.MatrixScaling : A linear map of the logits.
+    skcalib.VectorScaling : A slope and an intercept a class.
+    skcalib.TemperatureScaling : One number for all logits.
+
     References
     ----------
     Kull, Perello-Nieto, Kaengsepp, Silva Filho, Song and Flach (2019), Beyond temperature scaling: obtaining

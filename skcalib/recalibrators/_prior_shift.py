@@ -120,6 +120,10 @@ def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None
     ValueError
         For scores that are not probabilities, or frequencies that do not fit them.
 
+    See Also
+    --------
+    skcalib.PriorShift : Another class balance than in training.
+
     Notes
     -----
     The maximum of the likelihood, to which the expectation-maximisation of [1]_ converges, found by second-order steps.

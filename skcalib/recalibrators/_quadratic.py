@@ -61,6 +61,12 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         Where the parabola holds: the lowest and the highest log-odds of the calibration set, over all classes where
         `class_pooling` holds them together.
 
+    See Also
+    --------
+    skcalib.PlattScaling : A slope and an intercept on the log-odds.
+    skcalib.BetaCalibration : Two slopes and an intercept: bends each end by itself.
+    skcalib.SplineCalibration : A smooth map without a fixed shape.
+
     Notes
     -----
     The temperature is fitted to Platt's targets, so that it is finite where the classes are separable.

@@ -51,6 +51,12 @@ class PlattScaling(PartiallyPooledRecalibrator):
     slope_, intercept_ : float
         Parameters of the sigmoid. For K > 2 classes lists with one entry a class.
 
+    See Also
+    --------
+    skcalib.BetaCalibration : Two slopes and an intercept: bends each end by itself.
+    skcalib.QuadraticScaling : A parabola on the log-odds.
+    skcalib.TemperatureScaling : One number for all logits.
+
     Notes
     -----
     With ``clip=None``, ``smooth_targets=True`` and ``input="logit"`` the fit to values of a `decision_function` is that

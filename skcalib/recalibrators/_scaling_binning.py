@@ -80,6 +80,12 @@ class ScalingBinning(BinnedRecalibrator):
     n_bins_ : int
         Number of bins, which may be smaller than asked for: see `EqualMass`.
 
+    See Also
+    --------
+    skcalib.HistogramBinning : The event frequency of each bin.
+    skcalib.UniformMassBinning : Bins with a certificate.
+    skcalib.binning.InformationPreserving : The bins that lose least.
+
     References
     ----------
     .. [1] Kumar, Liang and Ma (2019), Verified uncertainty calibration.

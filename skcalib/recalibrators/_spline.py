@@ -72,6 +72,12 @@ class SplineCalibration(BinaryRecalibrator):
     roughness_penalty_ : float
         Weight of the curvature penalty that was used.
 
+    See Also
+    --------
+    skcalib.IsotonicCalibration : Any increasing map.
+    skcalib.QuadraticScaling : A parabola on the log-odds.
+    skcalib.StackedRecalibrator : A mixture of several recalibrators.
+
     Notes
     -----
     A small ridge at the knots pulls to temperature scaling, whose temperature is fitted to Platt's targets: the map is

@@ -80,6 +80,12 @@ class StackedRecalibrator(BaseRecalibrator):
     seconds_ : ndarray of shape (n_members,)
         Seconds that all the fits and predictions of each member took.
 
+    See Also
+    --------
+    skcalib.SplineCalibration : A smooth map without a fixed shape.
+    skcalib.DirichletCalibration : A linear map of the log-probabilities.
+    skcalib.metrics.recalibration_gain : What recalibrating would gain.
+
     Notes
     -----
     A fit costs what its members cost, ``cv + 1`` times. With fewer than about 250 rows the mixture can be worse than

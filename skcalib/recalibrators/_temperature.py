@@ -47,6 +47,12 @@ class TemperatureScaling(LogitRecalibrator):
     inverse_temperature_ : float
         ``1 / temperature_``.
 
+    See Also
+    --------
+    skcalib.ClasswiseTemperatureScaling : A temperature a class.
+    skcalib.EnsembleTemperatureScaling : A mixture of three maps, of which one has a temperature.
+    skcalib.VectorScaling : A slope and an intercept a class.
+
     Notes
     -----
     The inverse temperature stays positive, so that decisions never change. On separable data it would be infinite: it

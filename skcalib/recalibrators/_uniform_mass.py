@@ -63,6 +63,13 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
     n_bins_ : int
         Number of bins.
 
+    See Also
+    --------
+    skcalib.HistogramBinning : The event frequency of each bin.
+    skcalib.ScalingBinning : A smooth map whose values are then binned.
+    skcalib.guarantees.max_n_bins : The most bins within a tolerance.
+    skcalib.guarantees.CalibrationCertificate : The promise, and its conditions.
+
     References
     ----------
     .. [1] Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample

@@ -47,6 +47,11 @@ class VennAbers(BinaryRecalibrator):
     upper_probability_ : ndarray of shape (n_knots + 1,)
         p1 of scores up to each knot, then of those above the last.
 
+    See Also
+    --------
+    skcalib.IsotonicCalibration : Any increasing map.
+    skcalib.guarantees.event_frequency_interval : Intervals of event frequencies.
+
     Notes
     -----
     A fit takes O(n log n), a prediction O(log n). The score that is predicted counts as one row; with `sample_weight`

@@ -27,6 +27,11 @@ class GlmCurve:
     ValueError
         For another link or transform, or coefficients that are not finite.
 
+    See Also
+    --------
+    skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
+    skcalib.simulation.CalibrationModel : Scores and labels with a known error.
+
     Notes
     -----
     The inverses of the links "log" and "logflip" leave [0, 1] where the linear predictor is positive; the predictor is
@@ -84,6 +89,11 @@ class PowerCurve:
     ValueError
         If `d` is not positive and finite.
 
+    See Also
+    --------
+    skcalib.simulation.PlattCurve : A logistic calibration curve.
+    skcalib.simulation.CalibrationModel : Scores and labels with a known error.
+
     Examples
     --------
     >>> from skcalib.simulation import PowerCurve
@@ -110,6 +120,11 @@ class PlattCurve:
     ----------
     a, c : float
         Slope and intercept on the log-odds scale.
+
+    See Also
+    --------
+    skcalib.simulation.PowerCurve : The curve ``s**d``.
+    skcalib.simulation.CalibrationModel : Scores and labels with a known error.
 
     References
     ----------
@@ -160,6 +175,11 @@ class NoisyPlattCurve:
     ------
     ValueError
         If the curve would leave [0, 1], or there are no cells.
+
+    See Also
+    --------
+    skcalib.simulation.PlattCurve : A logistic calibration curve.
+    skcalib.simulation.CalibrationModel : Scores and labels with a known error.
 
     References
     ----------

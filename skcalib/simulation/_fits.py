@@ -48,6 +48,10 @@ class CurveFit(NamedTuple):
         Maximum of the log-likelihood.
     aic : float
         ``2 n_parameters - 2 log_likelihood``.
+
+    See Also
+    --------
+    skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
     """
 
     name: str
@@ -66,6 +70,10 @@ class CurveFits(NamedTuple):
         The curve of least AIC.
     table : list of CurveFit
         All candidates in increasing order of AIC.
+
+    See Also
+    --------
+    skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
     """
 
     curve: GlmCurve
@@ -79,6 +87,11 @@ def roelofs_models():
     -------
     models : dict of CalibrationModel
         By the name of the network and the data set.
+
+    See Also
+    --------
+    skcalib.simulation.CalibrationModel : Scores and labels with a known error.
+    skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
 
     Notes
     -----
@@ -126,6 +139,11 @@ def fit_score_distribution(scores, *, resolution=None):
     ValueError
         If the scores are not numbers in [0, 1], are all the same, or all censored: no Beta distribution is the most
         likely then.
+
+    See Also
+    --------
+    skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
+    skcalib.simulation.CalibrationModel : Scores and labels with a known error.
 
     Examples
     --------
@@ -184,6 +202,11 @@ def fit_calibration_curve(scores, y):
     ------
     ValueError
         If the scores are not numbers in [0, 1] or all the same, or `y` does not hold two labels.
+
+    See Also
+    --------
+    skcalib.simulation.fit_score_distribution : Fits a beta distribution to scores.
+    skcalib.simulation.CalibrationModel : Scores and labels with a known error.
 
     Notes
     -----

@@ -35,6 +35,11 @@ class EstimatorBias(NamedTuple):
         The model's true calibration error.
     n_simulations : int
         Number of samples.
+
+    See Also
+    --------
+    skcalib.simulation.CalibrationModel : Scores and labels with a known error.
+    skcalib.displays.EstimatorBiasDisplay : The picture.
     """
 
     bias: float
@@ -66,6 +71,12 @@ class CalibrationModel:
         If `score_distribution` cannot be sampled and inverted, or `calibration_curve` not called.
     ValueError
         If the support leaves [0, 1], and later if the curve does.
+
+    See Also
+    --------
+    skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
+    skcalib.simulation.roelofs_models : Ready-made models.
+    skcalib.displays.EstimatorBiasDisplay : The picture.
 
     Notes
     -----
