@@ -196,7 +196,8 @@ def recalibration_gain(
     Raises
     ------
     ValueError
-        For input that has no answer, and for a splitter that does not predict every row once.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero. Also if the splitter does not put every row into exactly one test fold.
     TypeError
         If `recalibrator` cannot fit and predict.
 

@@ -209,7 +209,8 @@ class BinCountDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For input that has no answer, and for more bins than the rows of a fold allow.
+            If labels and scores differ in length or are empty, a label is unknown, a score is missing or
+            outside [0, 1], or weights are negative or all zero. Also if a fold has fewer rows than bins.
         """
         if "sample_weight" in plot_options:
             raise TypeError(f"{cls.__name__} takes no sample_weight: it cross-validates rows.")

@@ -192,7 +192,8 @@ class EstimatorBiasDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For input that has no answer, and for scores that no such model fits.
+            If labels and scores differ in length or are empty, a label is unknown, a score is missing or
+            outside [0, 1], or weights are negative or all zero. Also if no such model can be fitted to the scores.
         """
         if "sample_weight" in options:
             raise TypeError(f"{cls.__name__} takes no sample_weight: the simulated rows have none.")

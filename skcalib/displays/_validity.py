@@ -135,7 +135,8 @@ class ValidityDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For input that has no answer.
+            If labels and scores differ in length or are empty, a label is unknown, a score is missing or
+            outside [0, 1], or weights are negative or all zero.
         """
         samples = {key: [(y_true, proba)] for key, proba in named_models(y_proba, name).items()}
         return cls.from_repeats(samples, kind=kind, **options)
@@ -195,7 +196,8 @@ class ValidityDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For input that has no answer.
+            If labels and scores differ in length or are empty, a label is unknown, a score is missing or
+            outside [0, 1], or weights are negative or all zero.
         """
         if kind not in (*_KINDS, "both"):
             raise ValueError(f'kind must be "marginal", "conditional" or "both", found {kind!r}.')

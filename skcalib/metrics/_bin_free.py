@@ -58,7 +58,8 @@ def kolmogorov_smirnov_calibration_error(
     Raises
     ------
     ValueError
-        For input that has no answer.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero.
 
     See Also
     --------
@@ -132,7 +133,8 @@ def kuiper_calibration_error(
     Raises
     ------
     ValueError
-        For input that has no answer.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero.
 
     See Also
     --------
@@ -211,7 +213,8 @@ def neighborhood_calibration_error(
     Raises
     ------
     ValueError
-        For input that has no answer, and for `n_neighbors` outside 1 to n.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero. Also if `n_neighbors` is not between 1 and n.
 
     See Also
     --------

@@ -37,7 +37,8 @@ def reliability_curve(
     Raises
     ------
     ValueError
-        For input that has no answer.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero.
 
     See Also
     --------

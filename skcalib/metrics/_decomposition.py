@@ -73,7 +73,8 @@ def brier_decomposition(
     Raises
     ------
     ValueError
-        For input that has no answer.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero.
 
     See Also
     --------
@@ -129,7 +130,8 @@ def log_loss_decomposition(
     Raises
     ------
     ValueError
-        For input that has no answer.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero.
 
     See Also
     --------

@@ -75,8 +75,9 @@ def calibration_error(
     Raises
     ------
     ValueError
-        For input that has no answer, and for a debiased or unbiased error where more than 5 % of the weight lies in
-        bins with fewer than two rows.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero.
+        For a debiased or unbiased error also if more than 5 % of the weight lies in bins with fewer than two rows.
 
     See Also
     --------
@@ -169,7 +170,8 @@ def expected_calibration_error(
     Raises
     ------
     ValueError
-        For input that has no answer.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero.
 
     See Also
     --------
@@ -247,7 +249,8 @@ def maximum_calibration_error(
     Raises
     ------
     ValueError
-        For input that has no answer.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero.
 
     See Also
     --------

@@ -65,7 +65,9 @@ def groupwise_calibration_error(
     Raises
     ------
     ValueError
-        For input that has no answer, which names the group where one group is the reason.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero. If the error of one group cannot be computed, the message names the
+        group.
 
     See Also
     --------
@@ -107,7 +109,7 @@ def groupwise_calibration_error(
         try:
             power = power_over_tasks(part, lambda task: binned_power(task, strategy, norm, method), norm, multiclass)
         except ValueError as error:
-            raise ValueError(f"groups: the error of group {name!r} has no answer. {error}") from error
+            raise ValueError(f"groups: the error of group {name!r} cannot be computed. {error}") from error
         errors[name] = error_root(power, norm)
         weights.append(len(part.scores) if part.sample_weight is None else part.sample_weight.sum())
     return errors if reduce is None else float(reduced(np.array(list(errors.values())), weights, reduce))

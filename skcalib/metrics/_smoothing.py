@@ -76,7 +76,8 @@ def kde_calibration_error(
     Raises
     ------
     ValueError
-        For input that has no answer, an infinite norm or a bandwidth that is not positive.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero. Also if `norm` is infinite or `bandwidth` is not positive.
 
     See Also
     --------
@@ -162,7 +163,8 @@ def smooth_calibration_error(
     Raises
     ------
     ValueError
-        For input that has no answer.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero.
 
     See Also
     --------

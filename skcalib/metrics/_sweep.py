@@ -52,7 +52,8 @@ def sweep_calibration_error(
     Raises
     ------
     ValueError
-        For input that has no answer.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero.
     TypeError
         If `base` is another strategy.
 

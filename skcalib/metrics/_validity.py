@@ -57,7 +57,8 @@ def validity_curve(
     Raises
     ------
     ValueError
-        For input that has no answer.
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero.
 
     See Also
     --------
@@ -132,7 +133,7 @@ def mean_validity_curve(samples, *, epsilons, **options):
     Raises
     ------
     ValueError
-        If there is no repeat, or a repeat has no answer.
+        If there is no repeat, or the labels and scores of a repeat are refused by `validity_curve`.
 
     See Also
     --------

@@ -22,11 +22,11 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         What is fitted: all three, ``a = b`` and the midpoint (`PlattScaling`'s family), or a and b with the midpoint
         held at 1/2, that is ``c = (a - b) log(2)``.
     class_pooling : float, default=1.0
-        For K > 2 classes against the rest: weight of the ridge, at least 0, that holds the map of each near one map
-        for all, fitted to the K problems together. ``class_pooling * n_classes / 2 * ((a - a_all)**2 / s**2 + (b -
-        b_all)**2 / s**2 + (m - m_all)**2)`` is added to a class's log-loss summed over the rows. m is the log-odds at a
-        score of 1/2, s the mean of a_all and b_all. More classes mean fewer rows for each, and with more rows the ridge
-        matters less. 0 fits each class alone, which takes some hundred rows a class.
+        For K > 2 classes: the ridge, at least 0, that pulls the map of each class toward a common map, which is fitted
+        to all K one-vs-rest problems at once. ``class_pooling * n_classes / 2 * ((a - a_all)**2 / s**2 + (b -
+        b_all)**2 / s**2 + (m - m_all)**2)`` is added to the log-loss of the class, summed over the rows. m is the
+        log-odds at a score of 1/2, s the mean of a_all and b_all. The ridge matters less with more rows. 0 fits each
+        class alone, which needs some hundred rows for each class.
     smooth_targets : bool, default=False
         Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0.
         It keeps the map moderate where few rows separate the classes, and is what a missing class needs. Where

@@ -27,11 +27,11 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         ``(1, z, z**2 / s)`` from (0, 1, 0) is added to the log-loss summed over the rows. z are the temperature-scaled
         log-odds and s their root mean square, or .3 if that is larger. 0 is the unpenalised fit.
     class_pooling : float, default=1.0
-        For K > 2 classes against the rest: weight of the ridge, at least 0, that holds the parabola of each near one
-        for all, fitted with the ridge `alpha` to the K problems together. ``class_pooling * n_classes / 2`` times the
-        squared distance of the coefficients, in the coordinates of `alpha` for all problems, is added to a class's
-        log-loss summed over the rows. More classes mean fewer rows for each, and with more rows the ridge matters less.
-        0 fits each class alone with the ridge `alpha`, which takes some hundred rows a class.
+        For K > 2 classes: the ridge, at least 0, that pulls the parabola of each class toward a common parabola, which
+        is fitted with the ridge `alpha` to all K one-vs-rest problems at once. ``class_pooling * n_classes / 2`` times
+        the squared distance of the coefficients, in the coordinates of `alpha`, is added to the log-loss of the class,
+        summed over the rows. The ridge matters less with more rows. 0 fits each class alone with the ridge `alpha`,
+        which needs some hundred rows for each class.
     monotone : bool, default=False
         Whether the slope is kept from being negative anywhere, so that the ranking stays.
     input : {"probability", "logit"}, default="probability"

@@ -22,11 +22,12 @@ class PlattScaling(PartiallyPooledRecalibrator):
         Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0,
         which keeps the slope finite for separable classes. The squared loss takes the labels as they are.
     class_pooling : float, default=0.0
-        For K > 2 classes against the rest: weight of the ridge, at least 0, that holds the sigmoid of each near one
-        for all, fitted to the K problems together (with the targets of all their rows). The ridge
+        For K > 2 classes: the ridge, at least 0, that pulls the sigmoid of each class toward a common sigmoid, which is
+        fitted to all K one-vs-rest problems at once. The term
         ``class_pooling * n_classes / 2 * ((slope / slope_all - 1)**2 + (intercept - intercept_all)**2)`` is added to
-        a class's log-loss summed over the rows. 0 fits each class alone, as Platt's method is known, and needs some
-        hundred rows a class; 1 is right for fewer. Not with ``loss="squared"``.
+        the log-loss of the class, summed over the rows. 0 fits each class alone, as Platt's method is usually
+        understood, and needs some hundred rows for each class. 1 is right for fewer rows. Must be 0 with
+        ``loss="squared"``.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class (a `decision_function` works).
     classes : array-like, default=None

@@ -91,8 +91,8 @@ class StackedRecalibrator(BaseRecalibrator):
     A fit costs what its members cost, ``cv + 1`` times. With fewer than about 250 rows the mixture can be worse than
     the uncalibrated scores, if hardly by much; with more it hardly ever is.
 
-    A fold whose other rows are all of one class teaches nothing: its rows count as if every member left them as they
-    are.
+    If a fold's training rows hold one class only, no member can be fitted to them. The rows of this fold are then
+    scored with the uncalibrated probabilities.
 
     References
     ----------
