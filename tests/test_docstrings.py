@@ -37,9 +37,9 @@ def _public_names():
             is_result = inspect.isclass(value) and (issubclass(value, tuple) or is_dataclass(value))
             yield f"{module.__name__}.{name}", not is_result
             if inspect.isclass(value):
-                for attribute in vars(value).values():
+                for own_name, attribute in vars(value).items():
                     method = getattr(attribute, "__func__", attribute)
-                    if inspect.isfunction(method) and not method.__name__.startswith("_"):
+                    if inspect.isfunction(method) and not own_name.startswith("_"):
                         yield f"{module.__name__}.{name}.{method.__name__}", False
 
 

@@ -92,7 +92,7 @@ def brier_decomposition(
 
     >>> from skcalib.metrics import brier_decomposition
     >>> brier_decomposition([0, 1, 0, 1], [0.5, 0.5, 0.5, 0.5])
-    ScoreDecomposition(miscalibration=0.0, discrimination=0.0, uncertainty=0.25)
+    ScoreDecomposition(miscalibration=0, discrimination=0, uncertainty=0.25)
     """
     return _decomposition(_expected_brier, y_true, y_proba, binning, multiclass, sample_weight, pos_label, labels)
 
