@@ -16,8 +16,8 @@ from scipy.stats import norm
 
 from benchmarks.multicalibration_tables import run as run_tables
 from skcalib.metrics import calibration_test, segment_calibration_test
+from skcalib.metrics._adjustment import adjusted_pvalues, holm, pvalue_distribution
 from skcalib.metrics._bias import bias_test
-from skcalib.metrics._by_group import holm
 from skcalib.monitoring import CalibrationMonitor, calibration_change
 
 _LEVEL = 0.05
@@ -46,20 +46,21 @@ def main(argv=None):
 
 
 def groups(n_samples):
-    """Share of calibrated families of groups in which any is rejected, by exact and by normal p-values."""
+    """Share of calibrated families of groups in which any is rejected: Holm's rule, exact, and normal p-values."""
     rows = []
     for shape, parameters in {"smooth": (1, 3), "rare": (1, 60), "tied": None}.items():
         for n, n_groups in ((500, 10), (2000, 100), (20_000, 300)):
-            rng, rejected = np.random.default_rng(0), np.zeros(2)
+            rng, rejected = np.random.default_rng(0), np.zeros(3)
             for _ in range(n_samples):
                 scores = rng.integers(1, 10, n) / 10 if parameters is None else rng.beta(*parameters, n)
                 events, codes = rng.random(n) < scores, rng.integers(0, n_groups, n)
                 parts = [(scores[own], events[own].sum()) for own in _rows_by_code(codes)]
-                exact = holm(np.array([bias_test(part, k, 0.9).pvalue for part, k in parts]))
+                pvalues = np.array([bias_test(part, k, 0.9).pvalue for part, k in parts])
+                exact = adjusted_pvalues(pvalues, [pvalue_distribution(part) for part, _ in parts])
                 normal = holm(np.array([_normal_pvalue(part, k) for part, k in parts]))
-                rejected += exact.min() <= _LEVEL, normal.min() <= _LEVEL
-            exact_share, normal_share = (rejected / n_samples).tolist()
-            rows.append({"scores": shape, "rows": n, "groups": n_groups, "exact": exact_share, "normal": normal_share})
+                rejected += [adjusted.min() <= _LEVEL for adjusted in (holm(pvalues), exact, normal)]
+            shares = dict(zip(("holm", "exact", "normal"), (rejected / n_samples).tolist(), strict=True))
+            rows.append({"scores": shape, "rows": n, "groups": n_groups, **shares})
     return rows
 
 

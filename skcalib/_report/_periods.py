@@ -11,7 +11,7 @@ from skcalib._report._reader import ReportError
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, given
 from skcalib.binning import EqualMass
 from skcalib.metrics import calibration_by_group
-from skcalib.metrics._by_group import holm
+from skcalib.metrics._adjustment import holm
 from skcalib.monitoring import calibration_change
 
 __all__ = ["named_periods", "period_length", "period_rows"]

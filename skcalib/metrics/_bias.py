@@ -8,7 +8,7 @@ from scipy.special import expit, ndtr
 
 from skcalib._rows.links import log_odds
 
-__all__ = ["BiasTest", "bias_test", "cells_of_statistics"]
+__all__ = ["BiasTest", "bias_test", "cells_of_statistics", "event_count_pmf"]
 
 _FEW_ROWS = 200  # below this total weight the distribution of the number of events is convolved exactly
 _MANY_ROWS = 4096  # above this, rows go into cells this wide in log-odds
@@ -117,7 +117,8 @@ class _Tails(NamedTuple):
         variance = weight @ (q * (1 - q))
         skewness = weight @ (q * (1 - q) * (1 - 2 * q)) / (6 * variance)
         exact = weight.sum() < _FEW_ROWS and not (weight % 1).any()
-        log_pmf = _convolved(np.repeat(q, weight.astype(np.int64))) if exact else None
+        with np.errstate(divide="ignore"):
+            log_pmf = np.log(event_count_pmf(q, weight)) if exact else None
         return cls(centre, variance, skewness, q, weight, events, log_pmf)
 
     def upper(self, tau):
@@ -154,15 +155,16 @@ def _lugannani_rice(r, lattice_step, skewness, variance):
     return min(max(ndtr(-r) + np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi) * correction, 0.0), 1.0)
 
 
-def _convolved(q):
-    """Return log P(S = j) of the sum of independent events of the probabilities q."""
+def event_count_pmf(scores, weight=None):
+    """Return P(S = j), j from 0 on, of the number S of independent events; whole weights are repeated rows."""
+    q = np.asarray(scores, dtype=np.float64)
+    q = q if weight is None else np.repeat(q, weight.astype(np.int64))
     mass = np.zeros(len(q) + 1)
     mass[0] = 1
     for probability in q:
         mass[1:] = mass[1:] * (1 - probability) + mass[:-1] * probability
         mass[0] *= 1 - probability
-    with np.errstate(divide="ignore"):
-        return np.log(mass)
+    return mass
 
 
 def _no_event(z, weight, tail):
