@@ -209,7 +209,7 @@ def recalibration_gain(
     Notes
     -----
     The interval is the normal one of the mean of the rows' gains, widened by the noise of the fits. One probability of
-    0 for an event makes it wide, for the log-loss. A fold whose other rows are all of one class has a gain of 0.
+    0 for an event makes it wide, for the log-loss. If a fold's training rows hold one class only, its gain counts as 0.
 
     References
     ----------
@@ -265,8 +265,8 @@ def gain_interval(gains, folds, sample_weight, level):
     out_of_fold = np.concatenate([gain[fold.test] for gain, fold in zip(gains, folds, strict=True)])
     mean, total = np.average(out_of_fold, weights=weight), gains.shape[1] if weight is None else weight.sum()
     variance = np.average((out_of_fold - mean) ** 2, weights=weight)
-    # Each pair of rows teaches and tests one another, in turns: the noise of the fits counts twice. That of a row's
-    # gain is the jackknife's, over the fits without one fold each.
+    # Each row is used for fitting and for testing, in turns, so the noise of the fits counts twice. The noise of a
+    # row's gain is the jackknife's, over the fits without one fold each.
     variance += np.average((len(folds) - 1) * gains.var(axis=0), weights=sample_weight)
     width = ndtri((1 + level) / 2) * np.sqrt(variance / max(total - 1, 1))
     return IntervalEstimate(*map(float, (mean, mean - width, mean + width)))

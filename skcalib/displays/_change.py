@@ -113,7 +113,7 @@ class ChangeDisplay:
         y_proba_after : array-like of shape (n,), (n, 2) or (n, K), default=None
             Probabilities of the second sample, in [0, 1].
         binning : BaseBinning, int or None, default=None
-            Bins of the curve, made for both samples together; an int means so many equal-mass bins, None 10.
+            Bins of the curve, made for both samples together; an int is a number of equal-mass bins, None 10.
         confidence_level : float, default=0.9
             Level of each interval.
         multiclass : {"auto", "top_label"}, default="auto"

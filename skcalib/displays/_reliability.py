@@ -140,7 +140,7 @@ class ReliabilityDisplay(FromEstimator):
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
             Probabilities in [0, 1]; a dict draws several models in the same axes, by name.
         binning : BaseBinning, int or None, default=None
-            Strategy; an int means so many equal-mass bins. None means 15 equal-mass bins, of which neighbours are
+            Strategy; an int is a number of equal-mass bins. None means 15 equal-mass bins, of which neighbours are
             merged until each holds 10 rows. `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
             "auto" is the positive class for one or two columns, "top_label" for more. "marginal" gives each class a

@@ -168,7 +168,7 @@ class PredictionTable:
         Parameters
         ----------
         binning : EqualWidth, EqualMass, FixedEdges, UniqueScores, int or None, default=None
-            Strategy; an int means so many equal-mass bins, None ``EqualMass(15)``.
+            Strategy; an int is a number of equal-mass bins, None ``EqualMass(15)``.
 
         Returns
         -------

@@ -103,9 +103,9 @@ def kuiper_calibration_error(
 ):
     """Kuiper calibration error: the largest cumulative difference of labels and scores over any interval of scores.
 
-    ``max_{a, b} |sum of (y - s) over rows with a < s <= b| / n``: the range of the cumulative differences, of which
-    `kolmogorov_smirnov_calibration_error` is the largest absolute value. It is at least that error, at most twice it,
-    and a lower bound of the l1 error. Also known as ECCE-R and as the cutoff calibration error.
+    ``max_{a, b} |sum of (y - s) over rows with a < s <= b| / n``: the range of the cumulative differences. The error is
+    at least their largest absolute value (`kolmogorov_smirnov_calibration_error`). It is at most twice as large, and a
+    lower bound of the l1 error. Also known as ECCE-R and as the cutoff calibration error.
 
     Parameters
     ----------
@@ -180,9 +180,9 @@ def neighborhood_calibration_error(
 ):
     """Calibration error with the event frequency of each row taken over its neighbours in score.
 
-    The neighbours of a row are all rows within the least distance that holds `n_neighbors` of them, the row itself
-    among them: ties are neighbours together, whatever the order of the rows. Like a plugin error with few rows a bin it
-    is too large for few neighbours.
+    The neighbours of a row are all rows within the smallest distance that holds `n_neighbors` rows, itself included.
+    Tied scores are neighbours together, so the order of the rows does not matter. Like a plugin error with few rows a
+    bin it is too large for few neighbours.
 
     Parameters
     ----------

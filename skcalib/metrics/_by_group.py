@@ -95,7 +95,7 @@ def calibration_by_group(
     norm : float, default=2
         Norm of the error: p >= 1, or ``np.inf`` (`method` "plugin" only).
     binning : BaseBinning, int or None, default=None
-        Bins of the error, made for each group by itself; an int means so many equal-mass bins, None
+        Bins of the error, made for each group by itself; an int is a number of equal-mass bins, None
         ``EqualMass("cube_root")``.
     method : {"debiased", "plugin", "unbiased", "label_binned"}, default="debiased"
         See `calibration_error`. The plugin error of a small group is mostly noise.

@@ -18,7 +18,7 @@ def reliability_curve(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
-        Strategy; an int means so many equal-mass bins, None ``EqualMass(15)``.
+        Strategy; an int is a number of equal-mass bins, None ``EqualMass(15)``.
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None

@@ -45,7 +45,7 @@ def brier_decomposition(
     """Brier score as miscalibration - discrimination + uncertainty.
 
     With the isotonic blocks (CORP, the default) and with `UniqueScores` the parts add up to the Brier score of the
-    forecast itself, with other bins to that of the forecast that says each bin's mean score.
+    forecast itself, with other bins to the Brier score of each bin's mean score.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def brier_decomposition(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
-        Strategy; an int means so many equal-mass bins, None ``PoolAdjacentViolators()``.
+        Strategy; an int is a number of equal-mass bins, None ``PoolAdjacentViolators()``.
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         See `calibration_error`. For "marginal" the mean over classes, each against the rest: the Brier score of the
         K classes is K times it.
@@ -112,7 +112,7 @@ def log_loss_decomposition(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52].
     binning : BaseBinning, int or None, default=None
-        Strategy; an int means so many equal-mass bins, None ``PoolAdjacentViolators()``.
+        Strategy; an int is a number of equal-mass bins, None ``PoolAdjacentViolators()``.
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         See `calibration_error`. For "marginal" the mean over classes, each against the rest.
     sample_weight : array-like of shape (n,), default=None

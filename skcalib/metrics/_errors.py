@@ -46,7 +46,7 @@ def calibration_error(
         p >= 1, or ``np.inf`` for the largest bin (`method` "plugin" only). "l1", "l2" and "max" are 1, 2 and
         ``np.inf``.
     binning : BaseBinning, int or None, default=None
-        Strategy; an int means so many equal-mass bins, None ``EqualMass(15)``.
+        Strategy; an int is a number of equal-mass bins, None ``EqualMass(15)``.
     method : {"debiased", "plugin", "unbiased", "label_binned"}, default="debiased"
         "plugin" takes the frequencies at face value and is too large for few rows. "debiased" subtracts the bias of
         the label noise (norm 2: Definition 5.2 of [1]_, divided by n_b - 1; other norms: Definition G.3, divided by
@@ -55,7 +55,7 @@ def calibration_error(
         vary within a bin. "label_binned" averages ``|s_i - y_b|^p`` over rows [2]_ and is never below "plugin".
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more. "top_label" asks whether the
-        predicted class is right as often as its score says, "marginal" takes every class against the rest.
+        predicted class is right as often as its score predicts, "marginal" takes every class against the rest.
     class_weight : array-like of shape (K,) or dict, default=None
         Weights w_k of the classes of the marginal error, as they are; None means 1 / K each.
     squared : bool, default=False
@@ -97,7 +97,7 @@ def calibration_error(
 
     Examples
     --------
-    Two bins, each right on average but for .1: the plugin error is .1, and label noise explains more than that.
+    Two bins whose mean scores are off by .1: the plugin error is .1, and label noise explains more than that.
 
     >>> from skcalib.metrics import calibration_error
     >>> y_true = [0, 0, 0, 1, 0, 1, 1, 1]
@@ -150,7 +150,7 @@ def expected_calibration_error(
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1 or ``np.inf``.
     binning : BaseBinning, int or None, default=None
-        Strategy; an int means so many equal-mass bins, None ``EqualWidth(15)``.
+        Strategy; an int is a number of equal-mass bins, None ``EqualWidth(15)``.
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
@@ -220,7 +220,7 @@ def maximum_calibration_error(
 ):
     """Maximum calibration error (MCE): the largest gap of any bin, 15 equal-width bins by default.
 
-    Small bins decide it: with few rows it says little about the model.
+    Small bins decide it: with few rows it is mostly noise.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def maximum_calibration_error(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
-        Strategy; an int means so many equal-mass bins, None ``EqualWidth(15)``.
+        Strategy; an int is a number of equal-mass bins, None ``EqualWidth(15)``.
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None

@@ -28,7 +28,7 @@ def groupwise_calibration_error(
 ):
     """Binned calibration error within each group: the largest, the mean, or all of them.
 
-    Errors of opposite sign cancel in a pooled error, and the pooled error of a large group hides that of a small one.
+    Errors of opposite sign cancel in a pooled error, and a large group hides the error of a small one.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def groupwise_calibration_error(
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1 or ``np.inf``.
     binning : BaseBinning, int or None, default=None
-        Strategy, applied to each group by itself; an int means so many equal-mass bins, None ``EqualWidth(15)``.
+        Strategy, applied to each group by itself; an int is a number of equal-mass bins, None ``EqualWidth(15)``.
     method : {"plugin", "debiased", "unbiased", "label_binned"}, default="plugin"
         See `calibration_error`. The plugin error of a small group is mostly noise: compare groups of unequal size by
         "debiased" with few bins.

@@ -52,11 +52,10 @@ def calibration_error_interval(
         A metric of this module, or any ``metric(y_true, y_proba, sample_weight=...)`` that returns a number; None means
         `calibration_error`.
     interval : {"auto", "inverted", "corrected", "basic", "percentile"}, default="auto"
-        "inverted" inverts a test, see Notes. The others are bootstraps; they fail where the error is small, the bins
-        are few or many, or events are rare, as the Notes say. "corrected" is for the debiased methods of
-        `calibration_error`, whose resamples centre on the plugin error. "basic" mirrors the resamples at the estimate.
-        "percentile" takes the resamples as they are. "auto" is "inverted" for the errors of this module and "basic"
-        for any other metric.
+        "inverted" inverts a test, see Notes. The others are bootstraps, which fail for small errors, few or many bins,
+        and rare events: see the Notes. "corrected" is for the debiased methods of `calibration_error`, whose resamples
+        centre on the plugin error. "basic" mirrors the resamples at the estimate. "percentile" takes the resamples as
+        they are. "auto" is "inverted" for the errors of this module and "basic" for any other metric.
     clusters : array-like of shape (n,), default=None
         Rows that are not independent (patients, matches) have the same entry: their residuals change sign together,
         or, in a bootstrap, they are resampled together.
@@ -111,7 +110,7 @@ def calibration_error_interval(
     taken as they are, except for those of the sweep, which are made anew for each draw.
 
     In simulations at level .9 it covers in 86 to 97 % of samples, from one bin to fifty and from 100 rows to 10,000. A
-    plugin error of norm 1 whose whole deviation sits in one of 15 bins is covered in 82 %.
+    plugin error of norm 1 is covered in 82 % if one of 15 bins holds the whole deviation.
 
     The bootstraps, in simulations at level .9: "corrected" covers 69 to 89 % with one to five bins, and is a point
     where no event was seen. "basic" intervals of plugin errors exclude the true error 0 of a calibrated model in 20 to

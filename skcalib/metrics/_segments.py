@@ -96,8 +96,8 @@ def segment_calibration_test(
 ):
     """Test whether any segment of the rows is miscalibrated, and find the worst.
 
-    Segments are all rows, the parts of each column and their crossings. The p-value says how often calibrated scores
-    would have a worst segment that is as bad: it is valid for any number of segments and rows.
+    Segments are all rows, the parts of each column and their crossings. The p-value is the probability that calibrated
+    scores have a worst segment at least as bad. It is valid for any number of segments and rows.
 
     Parameters
     ----------
@@ -150,8 +150,8 @@ def segment_calibration_test(
     -----
     The statistic of a segment is the range of the cumulative sums of y - s, in the order of the scores, over
     ``sqrt(sum(s * (1 - s)) + 1)``: it sees scores that are too high, too low, or too extreme. Labels are drawn from the
-    scores, one vector for all segments, which keeps their overlap. Adjusted p-values are those of the step-down method
-    with maxima [1]_: the chance that any of the calibrated segments is rejected at a level is at most that level.
+    scores, one vector for all segments, which keeps their overlap. Adjusted p-values come from the step-down method
+    with maxima [1]_: at each level the probability that any calibrated segment is rejected is at most that level.
 
     With `clusters` no labels are drawn: each draw keeps or changes the sign of the residuals y - s of whole clusters.
     The level is then approximate. Simulated with 30 to 300 clusters it was .035 to .065 at .05, and without `clusters`

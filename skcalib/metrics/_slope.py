@@ -24,7 +24,7 @@ class CalibrationSlopeIntercept(NamedTuple):
     slope : IntervalEstimate
         1 for calibrated scores; below 1 they are too extreme (over-confident), above 1 not extreme enough.
     intercept : IntervalEstimate
-        Calibration-in-the-large, in log-odds: 0 for calibrated scores, below 0 they are too high on the whole.
+        Calibration-in-the-large, in log-odds: 0 for calibrated scores, below 0 if they are too high on average.
     """
 
     slope: IntervalEstimate
@@ -46,8 +46,8 @@ def calibration_slope_intercept(
 ):
     """Calibration slope and calibration-in-the-large, as clinical prediction models report them.
 
-    The slope b is that of ``logit P(y = 1) = a + b logit(s)``, the intercept that of ``logit P(y = 1) = a + logit(s)``
-    with the slope held at 1.
+    The slope is b in ``logit P(y = 1) = a + b logit(s)``. The intercept is a in ``logit P(y = 1) = a + logit(s)``,
+    where the slope is held at 1.
 
     Parameters
     ----------

@@ -78,10 +78,10 @@ def calibration_test(
         ``metric(y_true, y_proba)``, called with ``sample_weight``, ``labels`` and ``multiclass`` only where they are
         needed. None means `sweep_calibration_error`.
     clusters : array-like of shape (n,), default=None
-        Rows that are not independent (patients, matches) have the same entry: the residuals ``y - s`` of a whole
-        cluster change their sign together, which leaves their distribution as it is where the scores are calibrated
-        and the clusters independent. For "resampling" with an error of this module, "kuiper" and
-        "kolmogorov_smirnov", which are resampled then.
+        Rows that are not independent (of one patient or match) have the same entry. The residuals ``y - s`` of a whole
+        cluster change their sign together. If the scores are calibrated and the clusters independent, this does not
+        change their distribution. For "resampling" with an error of this module, "kuiper" and "kolmogorov_smirnov",
+        which are resampled then.
     n_resamples : int, default=999
         Number of label vectors drawn; the smallest p-value is ``1 / (n_resamples + 1)``.
     binning : BaseBinning, int or None, default=None
@@ -128,9 +128,9 @@ def calibration_test(
     -----
     The resampling test keeps its level for any metric, number of rows and ties, and its cost hardly grows with n for
     the errors of this module. These are computed from the sums of cells: bins, distinct scores, or 4,096 cells of
-    nearly equal scores where there are more than 8,192 distinct ones. A cell's number of events is drawn with the mean
-    and the variance that labels drawn row by row have; only its higher moments are approximated where scores differ
-    within a cell. With the same `random_state` it draws the same labels as `calibration_error_interval`.
+    nearly equal scores where there are more than 8,192 distinct ones. The number of events in a cell has the same mean
+    and variance as with labels drawn row by row. Only higher moments are approximated, where scores differ within a
+    cell. With the same `random_state` it draws the same labels as `calibration_error_interval`.
 
     The Hosmer-Lemeshow statistic is compared with as many degrees of freedom as there are bins (with a variance), which
     is right for scores that were fitted on other rows; the usual "bins - 2" is for the rows of the fit and would reject

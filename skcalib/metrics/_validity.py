@@ -35,7 +35,7 @@ def validity_curve(
     epsilons : array-like of shape (n_epsilons,), default=None
         Tolerances in increasing order. None gives those at which the curve steps, from 0 on: the exact step function.
     binning : BaseBinning, int or None, default=None
-        Strategy; an int means so many equal-mass bins, None ``UniqueScores()``, which suits binned models.
+        Strategy; an int is a number of equal-mass bins, None ``UniqueScores()``, which suits binned models.
     conditional : bool, default=False
         Whether to ask for every bin at once: the curve is then 0 before its largest gap and 1 from there on.
     multiclass : {"auto", "top_label"}, default="auto"

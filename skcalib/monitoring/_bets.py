@@ -10,7 +10,7 @@ __all__ = ["N_BETS", "log_likelihood_ratios"]
 
 _SHIFTS = (0.0, 0.13, -0.13, 0.4, -0.4, 1.2, -1.2)
 _SLOPES = (1.0, 0.6, 1.5)
-# A bet says the event has the probability expit(slope z + shift), z the log-odds of the score.
+# A bet predicts the event with probability expit(slope z + shift), z the log-odds of the score.
 _BETS = np.array([bet for bet in product(_SLOPES, _SHIFTS) if bet != (1.0, 0.0)]).T
 N_BETS = _BETS.shape[1]
 

@@ -99,7 +99,7 @@ def calibration_change(
     """Compare the calibration of two samples: last release and this one, last year and this year.
 
     The p-value compares the event frequencies at equal scores, so that a change of the scores alone does not count. The
-    intervals say how the mean difference, the bias and the calibration error have changed.
+    intervals show how the mean difference, the bias and the calibration error have changed.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def calibration_change(
     norm : float, default=2
         Norm of the error: see `skcalib.metrics.calibration_error`.
     binning : BaseBinning, int or None, default=None
-        Bins of the error, made for each sample by itself; an int means so many equal-mass bins, None
+        Bins of the error, made for each sample by itself; an int is a number of equal-mass bins, None
         ``EqualMass(15)``.
     method : {"debiased", "plugin", "unbiased", "label_binned"}, default="debiased"
         Method of the error.

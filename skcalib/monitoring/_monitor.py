@@ -1,4 +1,4 @@
-"""A monitor of calibration: bets against the scores, whose winnings keep the level at whatever row one looks."""
+"""A monitor of calibration: bets against the scores, which keep their level whenever one looks."""
 
 from array import array
 from dataclasses import dataclass
@@ -60,8 +60,8 @@ class CalibrationMonitor(BaseEstimator):
         Probability of no alarm, ever, while the scores are calibrated.
     average_run_length : float, default=None
         Rows to the first false alarm, on average and at least. With it the monitor restarts its bets at every row (an
-        e-detector), which finds a late change sooner and in the long run does give false alarms; `confidence_level`
-        then has no meaning.
+        e-detector). It finds a late change sooner, and gives false alarms in the long run. `confidence_level` is then
+        not used.
     classes : array-like, default=None
         The two labels, in sorted order: scores are the probability of the second. For K > 2 labels scores have K
         columns, and what is watched is the confidence of the predicted class. None means labels 0 and 1 or booleans.
@@ -90,8 +90,8 @@ class CalibrationMonitor(BaseEstimator):
     Notes
     -----
     A row may only count once its label would be known whatever it is. If events are reported at once and their absence
-    after 30 days, give each row to the monitor 30 days after its score: rows in the order in which labels arrive are
-    early events first, and raise a false alarm.
+    after 30 days, give each row to the monitor 30 days after its score. In the order in which labels arrive the early
+    rows are events only, which raises a false alarm.
 
     A monitor is pickled and goes on after it is loaded. Watch segments with a dict of monitors, and give each the
     confidence level ``1 - (1 - level) / n_segments`` to keep the level of all together.

@@ -19,7 +19,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     Parameters
     ----------
     binning : BaseBinning, int or None, default=None
-        Strategy; an int means so many equal-mass bins, None ``EqualMass(10)``.
+        Strategy; an int is a number of equal-mass bins, None ``EqualMass(10)``.
     sample_split : float, default=None
         Share of the rows that place the bins; the others give the frequencies. None uses all rows for both. 0.5 with
         equal-mass bins is uniform-mass binning with sample splitting (UMS).

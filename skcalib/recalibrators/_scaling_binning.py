@@ -49,7 +49,7 @@ class ScalingBinning(BinnedRecalibrator):
         The scaling family; None means ``PlattScaling()``, which minimises log-loss as the experiments of [1]_ do.
         ``PlattScaling(loss="squared")`` is step 1 as printed there.
     binning : BaseBinning, int or None, default=None
-        Strategy for the scaled scores; an int means so many equal-mass bins, None ``EqualMass(10)``.
+        Strategy for the scaled scores; an int is a number of equal-mass bins, None ``EqualMass(10)``.
     sample_split : tuple of three floats, default=None
         Shares of the rows for the three steps. None uses all rows for each, which works better in practice
         (Appendix E of [1]_).
