@@ -27,10 +27,10 @@ __all__ = ["CrossFittedClassifier"]
 class CrossFittedClassifier(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier in the middle of a pipeline: it transforms rows into out-of-fold scores.
 
-    What a model says of the rows it was fitted on is too confident to calibrate it with. `fit_transform` therefore
-    gives each row the score of a model fitted on the other folds (as `sklearn.preprocessing.TargetEncoder` does), so
-    that the next step of a pipeline learns from honest scores; `transform` uses one model fitted on all rows.
-    ``fit_transform(X, y)`` and ``fit(X, y).transform(X)`` hence differ on purpose.
+    A model is too confident on the rows it was fitted on, so these scores cannot calibrate it. `fit_transform`
+    therefore gives each row the score of a model fitted on the other folds (as `sklearn.preprocessing.TargetEncoder`
+    does), and the next step of a pipeline learns from honest scores. `transform` uses one model fitted on all rows.
+    ``fit_transform(X, y)`` and ``fit(X, y).transform(X)`` differ on purpose.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ class CrossFittedClassifier(TransformerMixin, MetaEstimatorMixin, BaseEstimator)
     (n_samples, 1) from that of two. Their floating-point type is the classifier's.
 
     A class that is missing from the training part of a fold has probability 0 there. As a logit that is the row's
-    smallest plus log(2^-52), about -36: less than any probability that is told from 0 once logits become
-    probabilities, and finite. For two classes a decision function says nothing without the other class, which is an
-    error.
+    smallest plus log(2^-52), about -36: less than any probability that is told from 0 once logits become probabilities,
+    and finite. For two classes a decision function needs both classes in the training part of each fold; a missing one
+    is an error.
 
     With `passthrough`, a pandas or polars DataFrame gives a DataFrame of its own kind, so that strings and categories
     survive. From other containers it gives a float array where the appended columns are numbers, else an object array.

@@ -54,9 +54,9 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
         `sklearn.frozen.FrozenEstimator` and pass rows that it has not seen.
 
     recalibrator : recalibrator, default=None
-        Any object with ``fit(scores, y)`` and ``predict_proba(scores)``, None for `PlattScaling`. It is cloned, and
-        its parameters `input` (the scale of the scores) and `classes` (the labels of their columns) are set to what
-        the classifier gives, where it or the recalibrator inside it has them.
+        Any object with ``fit(scores, y)`` and ``predict_proba(scores)``, None for `PlattScaling`. It is cloned. Its
+        parameters `input` (the scale of the scores) and `classes` (the labels of their columns) are set to what the
+        classifier gives; in a recalibrator around another one, those of the inner one.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=None
         How rows are split into those for the classifier and those for the recalibrator; None is 5 stratified folds, an
@@ -90,9 +90,9 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
 
     Notes
     -----
-    A class that is missing from a fold's training rows has probability 0 in that fold's pair; test rows of that class
-    are left out of its recalibration, because the classifier could not have known it. A class that is missing from a
-    fold's test rows is no error for the recalibrators that are defined then.
+    A class that is missing from a fold's training rows has probability 0 in that fold's pair. Test rows of that class
+    are left out of the pair's recalibration, because its classifier does not know the class. A class that is missing
+    from a fold's test rows is no error for the recalibrators that are defined then.
 
     `sample_weight` goes to the recalibrator and, if its `fit` takes it, to the classifier. In a `Pipeline` of
     recalibrators it goes to every step that takes it, `input` to the first step and `classes` to all. Other metadata

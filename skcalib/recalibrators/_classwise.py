@@ -16,15 +16,15 @@ _TOLERANCE = 1e-11  # relative change of an inverse temperature
 class ClasswiseTemperatureScaling(LogitRecalibrator):
     """Class-wise temperature scaling (CTS): ``softmax(inverse_temperature[predicted class] * logits)``.
 
-    For models whose confidence is off in another way for each class, because the classes differ in label noise or in
-    size. Decisions never change.
+    For models that are too confident for some classes and too modest for others, because the classes differ in label
+    noise or in size. Decisions never change.
 
     Parameters
     ----------
     max_deviation : float or "auto", default="auto"
         How far the inverse temperature of a class may be from the shared one (Gamma of [1]_). 0 is
         `TemperatureScaling`; infinity fits each class alone, which takes a few hundred rows a class: with 20 rows in
-        each of 150 it doubles the log-loss. "auto" allows as much as the rows show, see the notes.
+        each of 150 it doubles the log-loss. "auto" allows what the rows show beyond chance: see the Notes.
     bounds : tuple of two floats, default=(1e-2, 1e2)
         Limits of every inverse temperature. A class whose rows are all right would have an infinite one, a class whose
         rows are all wrong a negative one.
@@ -65,9 +65,9 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
     ``max_deviation="auto"`` is ``variance / (2 * standard_error)``. The variance is that of the classes' own inverse
     temperatures around the shared one, by the method of moments [2]_: how much more their scores (the slopes of their
     log-losses at the shared value) scatter than rows of equal classes do, 0 if they do not. The standard error is that
-    of a typical class's own inverse temperature, from the scatter of the rows' slopes. Where it is as large as the
-    spread of the classes they keep to half of that spread; with n rows the limit grows like sqrt(n), so that it binds
-    no class in the end; classes that do not differ get temperature scaling. For deviations and errors from normal
+    of a typical class's own inverse temperature, from the scatter of the rows' slopes. If it is as large as the spread
+    of the classes, they may deviate by half of that spread. With n rows the limit grows like sqrt(n), so that with many
+    rows it limits no class. Classes that do not differ get temperature scaling. For deviations and errors from normal
     distributions the limit of least squared error is between ``0.8 * variance / standard_error`` (few rows) and
     ``variance / standard_error`` (many). Half as much is for the log-loss, to which too sure is worse than not sure
     enough.

@@ -16,8 +16,8 @@ CLIP_CONSTRAINT = {"clip": [Interval(Real, 0, 0.5, closed="neither"), StrOptions
 def fit_inside(recalibrator, scores, codes, sample_weight):
     """Fit a recalibrator to scores that its `clip` keeps away from 0 and 1, and set its `clip_` and `floor_`.
 
-    A model that says exactly 0 or 1 and is wrong (the votes of a forest, naive Bayes) has log-odds of 36 there. No
-    slope serves that row and all the others: the floor makes the log-odds smaller.
+    If a model predicts exactly 0 or 1 and is wrong (the votes of a forest, naive Bayes), the log-odds are 36 in the
+    wrong direction. No slope serves that row and all the others: the floor makes the log-odds smaller.
     """
     recalibrator.floor_, inverse_temperature = 0.0, None
     shared_floor = vars(recalibrator).pop("_shared_floor", None)

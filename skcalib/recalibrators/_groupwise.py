@@ -38,8 +38,8 @@ class RecalibratorOfColumns(ProbabilityTransformer):
 class GroupwiseRecalibrator(RecalibratorOfColumns):
     """Any recalibrator, fitted to each group of rows by itself (Algorithm 1 of [1]_).
 
-    A model may be right on the whole and too sure of one class, site or month, too timid about another. Groups with few
-    rows use the fit to all rows, or a mixture with it.
+    A model may be right on average, and too confident for one class, site or month and too modest for another. Groups
+    with few rows use the fit to all rows, or a mixture with it.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Probabilities are those of the group's fit times n / (n + shrinkage) plus those of the pooled fit times the
         rest, where n is the weight of the group's rows.
     bundle : bool, default=False
-        Whether the groups that are too small are put together, until a bundle has `min_group_size` rows, by what the
-        pooled fit leaves: their mean residual, shrunken toward 0 by `min_group_size` rows. What is alike in a few rows
-        may be so by chance; a positive `shrinkage` is wise then.
+        Whether small groups are joined until a bundle has `min_group_size` rows. Groups with similar mean residuals of
+        the pooled fit are joined; the residuals are shrunken toward 0 by `min_group_size` rows. What is alike in a few
+        rows may be so by chance; a positive `shrinkage` is wise then.
 
     Attributes
     ----------
@@ -85,8 +85,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     Notes
     -----
     Inside a pipeline name a column of the original data and let it pass by the classifier, as below; scikit-learn's
-    scorers hand no arrays to `predict_proba`. A group that was not seen in `fit` uses the pooled fit, with a warning;
-    without one so does a group that lacks a class that its method cannot do without.
+    scorers hand no arrays to `predict_proba`. A group that was not seen in `fit` uses the pooled fit, with a warning. A
+    group without a class that its method needs also uses the pooled fit, without a warning.
 
     ``GroupwiseRecalibrator(HistogramBinning(multiclass="top_label"))`` is the top-label histogram binning of [2]_,
     calibrated given the predicted class.
@@ -312,7 +312,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return known[inverse]
 
     def _residuals(self, scores, codes):
-        """Return by how much the event is more frequent than the pooled fit says: class 1, or the class it predicts."""
+        """Return the event frequency minus the pooled fit's probability: of class 1, or of the class it predicts."""
         if not self.bundle:
             return None
         probabilities = self.pooled_recalibrator_.predict_proba(scores)

@@ -14,8 +14,8 @@ class IsotonicCalibration(BinaryRecalibrator):
     Parameters
     ----------
     centered : bool, default=False
-        Whether each flat stretch shrinks to a point at its mean score, so that the map is strictly increasing between
-        the outer knots and no ties are made there (centered isotonic regression [2]_).
+        Whether each flat stretch shrinks to a point at its mean score (centered isotonic regression [2]_). The map is
+        then strictly increasing between the outer knots, and makes no ties there.
     input : {"probability", "logit"}, default="probability"
         What the scores are; the knots lie on the same scale.
     classes : array-like, default=None

@@ -143,7 +143,7 @@ class VectorScaling(AffineScaling):
 
     Examples
     --------
-    Half the rows are of the third class, which a forecast of equal probabilities does not say:
+    Half the rows are of the third class, but each class is predicted with probability 1/3:
 
     >>> import numpy as np
     >>> from skcalib import VectorScaling

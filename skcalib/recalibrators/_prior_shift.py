@@ -52,7 +52,8 @@ class PriorShift(LogitRecalibrator):
 
     Examples
     --------
-    A model trained on as many frauds as other payments says 1/2. One payment in a thousand is a fraud:
+    A model that was trained on equal numbers of frauds and other payments predicts 1/2. One payment in a thousand is a
+    fraud:
 
     >>> from skcalib import PriorShift
     >>> shift = PriorShift(train_prior="balanced", target_prior=0.001).fit([0.3, 0.6], [0, 1])
@@ -103,7 +104,7 @@ def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None
     Parameters
     ----------
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Probabilities of unlabelled rows; one column is that of the positive class.
+        Probabilities of unlabelled rows; one column is the probability of the positive class.
     train_prior : array-like of shape (K,), float or "balanced", default="balanced"
         Class frequencies that the model has learned: in the order of the columns, of the positive class of two, or
         equal ones.
@@ -135,7 +136,7 @@ def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None
 
     Examples
     --------
-    A model that is sure of everything: the frequencies are those of what it says.
+    A model that predicts only 0 and 1: the estimated frequencies are those of its predictions.
 
     >>> from skcalib import estimate_target_prior
     >>> estimate_target_prior([0.0, 0.0, 0.0, 1.0]).round(6).tolist()

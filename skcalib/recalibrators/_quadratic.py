@@ -17,8 +17,8 @@ _SMALLEST_RELATIVE = 1e-3
 class QuadraticScaling(PartiallyPooledRecalibrator):
     """Quadratic scaling: ``sigmoid(intercept + slope * log_odds + curvature * log_odds**2)``.
 
-    Fitted by log-loss, with a ridge toward temperature scaling. Beyond the log-odds of the calibration set the map goes
-    on as a straight line, so that a parabola does not turn round where there was nothing to fit it to.
+    Fitted by log-loss, with a ridge toward temperature scaling. Beyond the log-odds of the calibration set the map
+    continues as a straight line, so that the parabola does not turn around where there were no rows.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
     loss : {"log", "squared"}, default="log"
         What is minimised. "squared" is step 1 of scaling-binning as printed by Kumar et al. [2]_.
     smooth_targets : bool, default=True
-        Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0,
-        which keeps the slope finite for separable classes. The squared loss takes the labels as they are.
+        Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0.
+        They keep the slope finite for separable classes. The squared loss takes the labels as they are.
     class_pooling : float, default=0.0
         For K > 2 classes: the ridge, at least 0, that pulls the sigmoid of each class toward a common sigmoid, which is
         fitted to all K one-vs-rest problems at once. The term
@@ -60,8 +60,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     Notes
     -----
-    With ``clip=None``, ``smooth_targets=True`` and ``input="logit"`` the fit to values of a `decision_function` is that
-    of scikit-learn's ``CalibratedClassifierCV(method="sigmoid")``. A learned floor above 0 makes it another one.
+    With ``clip=None``, ``smooth_targets=True`` and ``input="logit"`` the fit to values of a `decision_function` is the
+    same as in scikit-learn's ``CalibratedClassifierCV(method="sigmoid")``. With a learned floor above 0 it is not.
 
     References
     ----------

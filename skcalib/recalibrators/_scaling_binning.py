@@ -133,8 +133,8 @@ class ScalingBinning(BinnedRecalibrator):
     def verify(self, scores, y, max_error, confidence_level=0.9, *, n_resamples=1000, random_state=None):
         """Verify on fresh rows that the calibration error is small enough.
 
-        The fit itself promises nothing, since a scaling family may be wrong; but a binned model has an error that can
-        be measured without bias.
+        The fit itself comes without a promise, since the scaling family may be wrong. But the error of a binned model
+        can be measured without bias.
 
         Parameters
         ----------

@@ -88,8 +88,8 @@ class StackedRecalibrator(BaseRecalibrator):
 
     Notes
     -----
-    A fit costs what its members cost, ``cv + 1`` times. With fewer than about 250 rows the mixture can be worse than
-    the uncalibrated scores, if hardly by much; with more it hardly ever is.
+    A fit takes the time of all its members, ``cv + 1`` times. With fewer than about 250 rows the mixture can be a
+    little worse than the uncalibrated scores. With more rows it hardly ever is.
 
     If a fold's training rows hold one class only, no member can be fitted to them. The rows of this fold are then
     scored with the uncalibrated probabilities.

@@ -16,7 +16,7 @@ _DEFAULT_N_BINS = 10
 
 
 class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
-    """Uniform-mass double-dipping (UMD): histogram binning that can say how far off it may be.
+    """Uniform-mass double-dipping (UMD): histogram binning with a guaranteed largest error.
 
     The bins are cut at order statistics of the scores, the rows at the cuts are left out, and each bin predicts the
     event frequency of the rows strictly inside. Those rows are independent given the cuts, although the same rows
@@ -32,9 +32,9 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
     confidence_level : float, default=0.9
         Level at which `epsilon` is to hold, and of the certificate.
     randomize : bool, default=False
-        Whether ties between scores are broken by a second, uniform key, at fitting and at prediction: the limit
-        delta -> 0 of Algorithm 2. The probability of a score on a cut is then drawn. Without it, tied rows share their
-        mean label and no certificate is issued, of which `fit` warns.
+        Whether ties between scores are broken by a second, uniform key, at fitting and at prediction: the limit delta
+        -> 0 of Algorithm 2. The probability of a score on a cut is then drawn. Without it, tied rows share their mean
+        label, no certificate is issued, and `fit` warns.
     keep_boundary : bool, default=False
         Whether the row at each cut counts as well, in the bin below it: the original of Zadrozny and Elkan [2]_. The
         promise is then weaker by one row a bin.

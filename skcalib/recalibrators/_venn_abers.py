@@ -18,14 +18,14 @@ class VennAbers(BinaryRecalibrator):
     """Inductive Venn-Abers calibration: isotonic regression with the new score added under either label.
 
     Added as a non-event the score gets the isotonic probability p0, added as an event p1. One of the two is perfectly
-    calibrated, whatever the distribution [1]_; ``p1 / (1 - p0 + p1)`` is the probability between them with the least
-    regret in log-loss, and it is never 0 or 1.
+    calibrated, for any distribution [1]_. ``p1 / (1 - p0 + p1)`` is the probability between them with the least regret
+    in log-loss. It is never 0 or 1.
 
     Parameters
     ----------
     max_groups : int, default=None
-        Pool the scores into so many groups of equal mass first: a smaller model and a coarser map (300 is hardly seen
-        in the predictions). None keeps every distinct score, which is exact.
+        Pool the scores into this number of groups of equal mass first, for a smaller model. 300 groups hardly change
+        the predictions. None keeps every distinct score, which is exact.
     input : {"probability", "logit"}, default="probability"
         What the scores are. Their order is all that counts.
     classes : array-like, default=None
