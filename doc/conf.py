@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 
 import skcalib
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "extensions")]
 import api_reference
 
 _HERE = Path(__file__).parent
@@ -33,11 +33,15 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "link_names",
+    "mathml",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "gallery/README.txt", "gallery/*.py", "examples", "**/GALLERY_HEADER.rst"]
+exclude_patterns = ["_build", "gallery/README.txt", "gallery/*.py", "examples", "extensions", "**/GALLERY_HEADER.rst"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+default_role = "py:obj"
+html_math_renderer = "mathml"
 myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_typehints = "none"

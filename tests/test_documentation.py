@@ -113,6 +113,14 @@ def test_links(page):
     assert not lost
 
 
+def _contents(text):
+    """Yield the pages that the tables of contents of a page list: a line is a page, or ``title <page>``."""
+    for block in re.findall(r"^```\{toctree\}\n(.*?)^```", text, flags=re.S | re.M):
+        for line in block.splitlines():
+            if line and not line.startswith(":"):
+                yield re.sub(r"^.*<(.*)>$", r"\1", line)
+
+
 @pytest.mark.parametrize("page", sorted(DOC.glob("*.md")), ids=lambda page: page.name)
 def test_roles_and_directives(page):
     text = page.read_text("utf-8")
@@ -122,16 +130,12 @@ def test_roles_and_directives(page):
         assert target in ("api", "auto_gallery/index") or (DOC / f"{target}.md").exists() or gallery.exists(), name
     for name in re.findall(r"\{(?:image|figure|literalinclude)\} (\S+)", text):
         assert (DOC / name).exists(), name
-    for block in re.findall(r"^```\{toctree\}\n(.*?)^```", text, flags=re.S | re.M):
-        for name in re.findall(r"^\w\S*$", block, flags=re.M):
-            assert name in ("api", "auto_gallery/index") or (DOC / f"{name}.md").exists(), name
+    for name in _contents(text):
+        assert name in ("api", "auto_gallery/index") or (DOC / f"{name}.md").exists(), name
 
 
 def test_every_page_is_in_one_table_of_contents():
-    listed = []
-    for page in DOC.glob("*.md"):
-        for block in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text("utf-8"), flags=re.S | re.M):
-            listed += re.findall(r"^\w\S*$", block, flags=re.M)
+    listed = [name for page in DOC.glob("*.md") for name in _contents(page.read_text("utf-8"))]
     pages = {page.stem for page in DOC.glob("*.md")} - {"index"}
     assert sorted(listed) == sorted(pages | {"api", "auto_gallery/index"})
 

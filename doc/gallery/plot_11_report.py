@@ -26,16 +26,15 @@ table["bought"] = (rng.random(n) < table.p ** np.where(table.country == "PL", 1.
 
 # %%
 # This example calls the command from Python. In a shell it is the line above.
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 
 from skcalib.__main__ import main
 
-with TemporaryDirectory() as folder, redirect_stdout(None):
-    source, page = Path(folder) / "scores.csv", Path(folder) / "report.html"
-    table.to_csv(source, index=False)
+with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(None):
+    table.to_csv("scores.csv", index=False)
     options = ["--label", "bought", "--score", "p", "--segment", "country", "--time", "month"]
-    status = main(["report", str(source), *options, "-o", str(page)])
-    html = page.read_text("utf-8")
+    status = main(["report", "scores.csv", *options])
+    html = Path("report.html").read_text("utf-8")
 print(f"exit status {status}, a page of {len(html) / 1000:.0f} kB")
 
 
