@@ -12,7 +12,8 @@ matplotlib.use("Agg")
 
 import skcalib
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "extensions")]
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 import api_reference
 
 _HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ from sphinx.addnodes import pending_xref
 import skcalib
 
 _MODULES = ["skcalib", *(f"skcalib.{name}" for name in skcalib._SUBMODULES)]
-_PATHS = {name: f"{module}.{name}" for module in _MODULES for name in import_module(module).__all__}
+_PATHS = {name: f"{module}.{name}" for module in _MODULES for name in import_module(module).__all__ if name[0] != "_"}
 _CALL = re.compile(r"(?:skcalib\.)?(?:\w+\.)?(\w+)(?:\(.*\))?", flags=re.S)
 
 
