@@ -69,7 +69,6 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_gallery",
     "backreferences_dir": "_generated/backreferences",
     "doc_module": ("skcalib",),
-    "reference_url": {"skcalib": None},
     "filename_pattern": r"plot_",
     "remove_config_comments": True,
     "show_memory": False,
