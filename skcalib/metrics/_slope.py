@@ -9,6 +9,7 @@ from skcalib._bins.reductions import binary_tasks, resolve_multiclass
 from skcalib._bins.tables import record_html, record_text
 from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._rows.condensed import condensed
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
 from skcalib.metrics._bootstrap import IntervalEstimate
@@ -104,27 +105,58 @@ def calibration_slope_intercept(
     (task,) = binary_tasks(data, multiclass)
     logit = log_odds(task.scores)
     _check_estimable(logit, task.labels)
-    ones = np.ones_like(logit)
-    slope = _last_coefficient(np.column_stack((ones, logit)), None, task, confidence_level)
-    intercept = _last_coefficient(ones[:, None], logit, task, confidence_level)
-    return CalibrationSlopeIntercept(slope, intercept)
+    rows = _Rows(logit, task.labels, task.sample_weight)
+    few = _Rows(*condensed(*rows))
+    return CalibrationSlopeIntercept(*(_last_coefficient(rows, few, model, confidence_level) for model in _MODELS))
 
 
 def _check_estimable(logit, labels):
     if labels.all() or not labels.any():
         raise ValueError("y_true has one class only: calibration slope and intercept would be infinite.")
-    if np.ptp(logit) == 0:
+    lowest, highest = logit.min(), logit.max()
+    if lowest == highest:
         raise ValueError(f"y_proba has one distinct score ({expit(logit[0]):.6g}): there is no calibration slope.")
-    negative, positive = logit[~labels], logit[labels]
-    if negative.max() <= positive.min() or positive.max() <= negative.min():
+    # Of the negatives and the positives, the least and the greatest: the other rows count as the other end.
+    least = [np.where(labels == positive, logit, highest).min() for positive in (False, True)]
+    greatest = [np.where(labels == positive, logit, lowest).max() for positive in (False, True)]
+    if greatest[0] <= least[1] or greatest[1] <= least[0]:
         raise ValueError("The scores separate the classes of y_true: the calibration slope would be infinite.")
 
 
-def _last_coefficient(features, offset, task, confidence_level):
-    """Return the last coefficient of a logistic regression by maximum likelihood, with its Wald interval."""
-    coef = fit_logistic(features, task.labels, task.sample_weight, offset=offset)
-    probability = expit(features @ coef + (0 if offset is None else offset))
-    weight = probability * (1 - probability) * (1 if task.sample_weight is None else task.sample_weight)
-    information = (features * weight[:, None]).T @ features
+class _Rows(NamedTuple):
+    """Log-odds, labels and weights of rows."""
+
+    logit: np.ndarray
+    labels: np.ndarray
+    sample_weight: np.ndarray | None
+
+
+# What the last coefficient belongs to: features (d, m) of log-odds (m,), and whether these are an offset.
+_MODELS = (
+    (lambda logit: np.stack((np.ones_like(logit), logit)), False),
+    (lambda logit: np.ones((1, len(logit))), True),
+)
+
+
+def _last_coefficient(rows, few, model, confidence_level):
+    """Return the last coefficient of a logistic regression by maximum likelihood, with its Wald interval.
+
+    `few` are the same rows, condensed: a fit to them is where the fit begins, and the width of the interval is theirs.
+    """
+    features, is_offset = model
+    near = _fit(few, model) if len(few.logit) < len(rows.logit) else None
+    coef = _fit(rows, model, near)
+    design = features(few.logit)
+    probability = expit(coef @ design + (few.logit if is_offset else 0))
+    weight = probability * (1 - probability) * (1 if few.sample_weight is None else few.sample_weight)
+    information = (design * weight) @ design.T
     width = ndtri((1 + confidence_level) / 2) * np.sqrt(np.linalg.inv(information)[-1, -1])
     return IntervalEstimate(*map(float, (coef[-1], coef[-1] - width, coef[-1] + width)))
+
+
+def _fit(rows, model, near=None):
+    features, is_offset = model
+    offset = rows.logit if is_offset else None
+    return fit_logistic(
+        lambda part: features(rows.logit[part]), rows.labels, rows.sample_weight, offset=offset, near=near
+    )
