@@ -90,3 +90,15 @@ def test_where_there_is_no_finite_estimate():
             calibration_slope_intercept(labels, [0.2, 0.5, 0.5, 0.8])
     with refused(ValueError, "confidence_level", "95"):
         calibration_slope_intercept([0, 1, 0], [0.2, 0.4, 0.6], confidence_level=95)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_rows_have_the_fit_that_none_are_condensed_for(weighted, monkeypatch):
+    labels, scores, weights = sample(40_000)
+    options = {"sample_weight": weights} if weighted else {}
+    found = calibration_slope_intercept(labels, scores, **options)
+    monkeypatch.setattr("skcalib.metrics._slope.condensed", lambda *rows: rows)
+    plain = calibration_slope_intercept(labels, scores, **options)
+    for one, other in zip(found, plain, strict=True):
+        assert one.estimate == pytest.approx(other.estimate, rel=1e-9)
+        assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-6)

@@ -217,3 +217,14 @@ def test_one_score_predicts_the_base_rate():
     # The ridge of .1 at two knots weighs little against 12 rows.
     p = SplineCalibration().fit(np.full(12, 0.3), np.arange(12) < 5).predict_proba([0.3])[0, 1]
     assert abs(p - 5 / 12) < 0.005
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_rows_have_the_fit_that_none_are_condensed_for(weighted, monkeypatch):
+    z, y = sample(40_000, seed=8)
+    weight = np.random.default_rng(9).integers(1, 4, 40_000).astype(float) if weighted else None
+    condensed = SplineCalibration(input="logit").fit(z, y, sample_weight=weight)
+    monkeypatch.setattr("skcalib.recalibrators._spline.condensed", lambda *rows: rows)
+    plain = SplineCalibration(input="logit").fit(z, y, sample_weight=weight)
+    assert condensed.roughness_penalty_ == plain.roughness_penalty_
+    np.testing.assert_allclose(condensed.knot_log_odds_, plain.knot_log_odds_, rtol=1e-9)

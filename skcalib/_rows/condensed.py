@@ -11,7 +11,7 @@ _FEWEST_ROWS, _ROWS_A_CELL, _MOST_CELLS = 1 << 15, 4, 1 << 15
 _WIDEST = 80.0
 
 
-def condensed(log_odds, labels, sample_weight):
+def condensed(log_odds, labels, sample_weight, *, fewest_rows=_FEWEST_ROWS, most_cells=_MOST_CELLS):
     """Return log-odds, labels and weights of fewer rows, for fits of a smooth function of the log-odds.
 
     The range is cut into cells of equal width, at most .005 for 32,768 rows and .0025 from 131,072 on. The rows of a
@@ -26,11 +26,13 @@ def condensed(log_odds, labels, sample_weight):
         Labels.
     sample_weight : ndarray of shape (n,) or None
         Weights.
+    fewest_rows, most_cells : int
+        From how many rows on, and the most cells.
     """
     low, high = float(log_odds.min()), float(log_odds.max())
-    if len(log_odds) < _FEWEST_ROWS or high - low > _WIDEST:
+    if len(log_odds) < fewest_rows or high - low > _WIDEST:
         return log_odds, labels, sample_weight
-    n_cells = min(_MOST_CELLS, 1 << (len(log_odds) // _ROWS_A_CELL).bit_length())
+    n_cells = min(most_cells, 1 << (len(log_odds) // _ROWS_A_CELL).bit_length())
     cells_per_unit = (n_cells - 0.5) / (high - low) if high > low else 0.0
     weight, total = np.zeros(2 * n_cells), np.zeros(2 * n_cells)
     for rows in row_blocks(len(log_odds), at_least=2 * n_cells):

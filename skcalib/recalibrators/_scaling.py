@@ -1,13 +1,13 @@
 """Platt scaling: a sigmoid of the log-odds."""
 
 import numpy as np
-from scipy.optimize import least_squares
 from scipy.special import expit
 
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib._solvers.squared_sigmoid import fit_squared_sigmoid
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
 
 
@@ -124,10 +124,11 @@ class PlattScaling(PartiallyPooledRecalibrator):
             standardised = (log_odds[rows] - centre) / scale
             return np.stack((standardised, np.ones_like(standardised)))
 
-        targets = PlattTargets.of(labels, sample_weight) if self._smooths_targets else labels
-        coef = fit_logistic(features, targets, sample_weight)
         if self.loss == "squared":
-            coef = _fit_squared(features(slice(None)).T, targets, sample_weight, start=coef)
+            coef = fit_squared_sigmoid((log_odds - centre) / scale, labels, sample_weight)
+        else:
+            targets = PlattTargets.of(labels, sample_weight) if self._smooths_targets else labels
+            coef = fit_logistic(features, targets, sample_weight)
         self.slope_ = float(coef[0] / scale)
         self.intercept_ = float(coef[1] - coef[0] * centre / scale)
 
@@ -150,20 +151,6 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
 def _affine_features(log_odds):
     return np.stack((log_odds, np.ones(len(log_odds))))
-
-
-def _fit_squared(features, targets, sample_weight, start):
-    """Return the coefficients that minimise ``sum w (y - sigmoid(features @ coef))^2``."""
-    root_weight = 1.0 if sample_weight is None else np.sqrt(sample_weight)
-
-    def residual(coef):
-        return root_weight * (expit(features @ coef) - targets)
-
-    def jacobian(coef):
-        probability = expit(features @ coef)
-        return (root_weight * probability * (1 - probability))[:, None] * features
-
-    return least_squares(residual, start, jac=jacobian, method="lm", xtol=1e-12, ftol=1e-12, gtol=1e-12).x
 
 
 def location_scale(features, n_rows, sample_weight):
