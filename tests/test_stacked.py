@@ -117,6 +117,24 @@ def test_fits_to_folds_that_start_from_the_fit_to_all_are_those_from_scratch():
     np.testing.assert_allclose(stack.cv_log_loss_, -np.log(table).mean(axis=0), rtol=1e-7)
 
 
+def test_what_the_default_members_share_changes_none_of_them():
+    # The floor, the temperature and the curvature are found once: each member is as if it were fitted alone.
+    scores = many(300)[0]
+    rng = np.random.default_rng(1)
+    y = np.array([rng.choice(4, p=row) for row in softmax(0.6 * np.log(scores), axis=1)])
+    splits = list(KFold(3).split(scores))
+    stack = StackedRecalibrator(cv=splits).fit(scores, y)
+    alone = [TemperatureScaling(), VennAbers(), DirichletCalibration(0.3), DirichletCalibration(0.03)]
+    assert stack.recalibrators_[1].floor_ == TemperatureScaling().fit(scores, y).floor_ == 0
+    for member, single in zip(stack.recalibrators_[1:], alone, strict=True):
+        expected = clone(single).fit(scores, y).predict_proba(scores)
+        np.testing.assert_allclose(member.predict_proba(scores), expected, atol=1e-6)
+    alone = [clone(one).set_params(clip=None) if hasattr(one, "clip") else one for one in alone]
+    table = likelihoods([Uncalibrated(), *alone], scores, y, splits)
+    np.testing.assert_allclose(stack.cv_log_loss_, -np.log(table).mean(axis=0), rtol=1e-7)
+    assert not any("_head_start" in vars(member) for member in stack.recalibrators_)
+
+
 def test_seconds_and_progress(capsys):
     scores, y = many(80)
     stack = StackedRecalibrator(verbose=True, cv=3).fit(scores, y)

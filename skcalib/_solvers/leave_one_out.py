@@ -2,9 +2,10 @@
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from skcalib._rows.blocks import row_blocks
+from skcalib._solvers.softmax_curvature import log_loss_hessian
 
 _DAMPING = 1e-10
 _LARGEST_LEVERAGE = 0.95
@@ -42,18 +43,13 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
     weight = np.ones(len(codes)) if sample_weight is None else sample_weight
     n_classes = len(affine_map.unpacked(parameters)[1])
     blocks = list(row_blocks(len(codes), n_classes * (n_classes + 1)))
-    hessian = 2 * np.diag(penalty)
-    for rows in blocks:
-        block = features(rows)
-        probability = _softmax(affine_map.apply(parameters, block))
-        root = probability * np.sqrt(weight[rows])
-        hessian += affine_map.hessian(weight[rows] * probability * (1 - probability), root, block)
-    inverse = _inverse(hessian)
+    hessian = log_loss_hessian(affine_map, features, len(codes), sample_weight, parameters)
+    inverse = _inverse(hessian + 2 * np.diag(penalty))
     loss = 0.0
     for rows in blocks:
         block = features(rows)
         logits = affine_map.apply(parameters, block)
-        probability, label = _softmax(logits), (codes[rows], np.arange(logits.shape[1]))
+        probability, label = softmax(logits, axis=0), (codes[rows], np.arange(logits.shape[1]))
         residual = probability.copy()
         residual[label] -= 1
         move = np.einsum("kjn,jn->kn", affine_map.covariances(inverse, block), residual)
@@ -65,12 +61,6 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
         logits += move * (left_out / (1 - np.clip(leverage, 0, _LARGEST_LEVERAGE)))
         loss += weight[rows] @ (logsumexp(logits, axis=0) - logits[label])
     return float(loss)
-
-
-def _softmax(logits):
-    probability = np.exp(logits - logits.max(axis=0))
-    probability /= probability.sum(axis=0)
-    return probability
 
 
 def _inverse(hessian):

@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 
 from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.leave_one_out import leave_one_out_loss
+from skcalib._solvers.softmax_curvature import inverse_curvature
 from skcalib._solvers.softmax_regression import fit_softmax_regression
 from skcalib.recalibrators._folds import cross_validation_folds
 
@@ -30,12 +31,23 @@ class AffineProblem(NamedTuple):
         """Return the temperature-scaled logits above the reference, with a last row of ones, (K + 1, n_rows)."""
         return affine_features(self.logits[rows], self.reference[rows], self.inverse_temperature)
 
-    def fit(self, penalty, start=None):
+    def fit(self, penalty, start=None, preconditioner=None):
         """Return the parameters of least log-loss with a ridge toward temperature scaling."""
-        centre = self.affine_map.identity(self.logits.shape[1])
         return fit_softmax_regression(
-            self.affine_map, self.features, self.codes, self.sample_weight, centre=centre, penalty=penalty, start=start
+            self.affine_map,
+            self.features,
+            self.codes,
+            self.sample_weight,
+            centre=self.affine_map.identity(self.logits.shape[1]),
+            penalty=penalty,
+            start=start,
+            preconditioner=preconditioner,
         )
+
+    def inverse_curvature(self, parameters, penalty):
+        """Return about that of the log-loss a row with a ridge, or None where it is too large."""
+        rows = self.features, len(self.codes), self.sample_weight
+        return inverse_curvature(self.affine_map, *rows, parameters, penalty)
 
     def leave_one_out_loss(self, parameters, penalty):
         """Return the log-loss of the rows by the fits to the others."""

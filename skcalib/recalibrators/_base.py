@@ -19,6 +19,7 @@ from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import clip_probability, log_odds, log_probability, row_softmax
 from skcalib._solvers.inverse_temperature import fit_inverse_temperature
 from skcalib.recalibrators._clipping import fit_inside, inside
+from skcalib.recalibrators._head_start import HeadStart
 
 # What the strength of a ridge may be: as large as logits and weights.
 RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
@@ -122,6 +123,8 @@ class BaseRecalibrator(ProbabilityTransformer):
     _works_on_log_odds = False
     # Whether `predict` gives the class of the largest score, also where probabilities round or are spread otherwise.
     _keeps_decisions = False
+    # What is known before a fit; set for the time of a fit.
+    _head_start = HeadStart()
 
     def fit(self, X, y, sample_weight=None):
         """Fit the calibration map.
@@ -368,8 +371,6 @@ class LogitRecalibrator(BaseRecalibrator):
     [[0.25, 0.75]]
     """
 
-    _known_inverse_temperature = None
-
     def _fit_scores(self, scores, codes, sample_weight):
         self._fit_logits(self._logits(scores), codes.astype(np.intp, copy=False), sample_weight)
 
@@ -386,10 +387,12 @@ class LogitRecalibrator(BaseRecalibrator):
         return scores if self.input == "logit" else log_probability(scores)
 
     def _fit_inverse_temperature(self, logits, codes, sample_weight):
-        """Return the inverse temperature of least log-loss, which learning a floor of 0 has shown already."""
-        if self._known_inverse_temperature is not None:
-            return self._known_inverse_temperature
-        return fit_inverse_temperature(logits, codes, sample_weight)
+        """Return the inverse temperature of least log-loss, where neither a floor nor a stack has shown it."""
+        start = self._head_start
+        if start.inverse_temperature is not None:
+            return start.inverse_temperature
+        near = None if start.near is None else start.near.inverse_temperature_
+        return fit_inverse_temperature(logits, codes, sample_weight, near=near)
 
     def _fit_logits(self, logits, codes, sample_weight):
         raise NotImplementedError

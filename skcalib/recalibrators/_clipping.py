@@ -19,19 +19,19 @@ def fit_inside(recalibrator, scores, codes, sample_weight):
     If a model predicts exactly 0 or 1 and is wrong (the votes of a forest, naive Bayes), the log-odds are 36 in the
     wrong direction. No slope serves that row and all the others: the floor makes the log-odds smaller.
     """
-    recalibrator.floor_, inverse_temperature = 0.0, None
-    shared_floor = vars(recalibrator).pop("_shared_floor", None)
+    recalibrator.floor_, start = 0.0, recalibrator._head_start
     if recalibrator.clip != "auto":
         recalibrator.clip_ = PROBABILITY_CLIP if recalibrator.clip is None else float(recalibrator.clip)
     else:
-        if shared_floor is None:
-            recalibrator.floor_, inverse_temperature = learned_floor(scores, codes, sample_weight, recalibrator.input)
-        else:
-            recalibrator.floor_ = shared_floor
-        recalibrator.clip_ = recalibrator.floor_
-    recalibrator._known_inverse_temperature = inverse_temperature
-    recalibrator._fit_scores(inside(recalibrator, scores), codes, sample_weight)
-    del recalibrator._known_inverse_temperature
+        if start.floor is None:
+            floor, inverse_temperature = learned_floor(scores, codes, sample_weight, recalibrator.input)
+            start = start._replace(floor=floor, inverse_temperature=inverse_temperature)
+        recalibrator.floor_ = recalibrator.clip_ = start.floor
+    recalibrator._head_start = start
+    try:
+        recalibrator._fit_scores(inside(recalibrator, scores), codes, sample_weight)
+    finally:
+        del recalibrator._head_start
 
 
 def inside(recalibrator, scores):

@@ -1,6 +1,5 @@
 """Stacked recalibrators: a mixture of several, weighted by how well each predicts rows that it has not seen."""
 
-import time
 from numbers import Integral, Real
 
 import numpy as np
@@ -15,8 +14,9 @@ from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator, check_recalibrator
 from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
 from skcalib.recalibrators._floor import learned_floor
-from skcalib.recalibrators._folds import Fold, cross_validation_folds
-from skcalib.recalibrators._matrix import AffineScaling, DirichletCalibration
+from skcalib.recalibrators._folds import cross_validation_folds
+from skcalib.recalibrators._matrix import DirichletCalibration
+from skcalib.recalibrators._member_fits import MemberFits
 from skcalib.recalibrators._quadratic import QuadraticScaling
 from skcalib.recalibrators._spline import SplineCalibration
 from skcalib.recalibrators._temperature import TemperatureScaling
@@ -55,7 +55,7 @@ class StackedRecalibrator(BaseRecalibrator):
         Whether the default members are monotone ones, so that no two scores change their order (they may tie); for
         K > 2 classes the order of the classes in a row. `recalibrators` must then be None.
     n_jobs : int, default=None
-        Threads that fit the members; None means 1.
+        Threads that fit the members to the folds; None means 1.
     verbose : bool, default=False
         Whether a line is printed for each fit of a member to all rows or to a fold, with the seconds that it took.
     input : {"probability", "logit"}, default="probability"
@@ -148,49 +148,30 @@ class StackedRecalibrator(BaseRecalibrator):
         self.classes = classes
 
     def _fit_scores(self, scores, codes, sample_weight):
-        members = self._members(scores, codes, sample_weight)
+        floor, inverse_temperature = None, None
+        if self.recalibrators is None:
+            floor, inverse_temperature = learned_floor(scores, codes, sample_weight, self.input)
+        fits = MemberFits(
+            self._members(),
+            self.classes_,
+            scores,
+            codes,
+            sample_weight,
+            uncalibrated=Uncalibrated(input=self.input, classes=self.classes_),
+            floor=floor,
+            inverse_temperature=inverse_temperature,
+            verbose=self.verbose,
+        )
+        self.recalibrators_ = fits.fitted
         folds = cross_validation_folds(self.cv, scores, codes, sample_weight)
-        everything = Fold(np.arange(len(codes)), sample_weight, np.arange(0), None)
-        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
-
-        def fitted(fold, name, near):
-            return parallel(
-                delayed(self._fit_member)(member, fold, name, scores, codes, close)
-                for member, close in zip(members, near, strict=True)
-            )
-
-        self.recalibrators_, _, seconds = zip(*fitted(everything, "all rows", [None] * len(members)), strict=True)
-        self.recalibrators_ = list(self.recalibrators_)
-        self.seconds_ = np.array(seconds)
-        predicted = []  # by member (n, n_classes), of the rows that it was not fitted to
-        for k, fold in enumerate(folds):
-            _, probabilities, seconds = zip(
-                *fitted(fold, f"fold {k + 1} of {len(folds)}", self.recalibrators_), strict=True
-            )
-            self.seconds_ += seconds
-            predicted.append(probabilities)
+        names = [f"fold {k + 1} of {len(folds)}" for k in range(len(folds))]
+        by_fold = Parallel(n_jobs=self.n_jobs, prefer="threads")(map(delayed(fits.to_fold), folds, names))
+        predicted, seconds = zip(*by_fold, strict=True)
+        self.seconds_ = fits.seconds + np.sum(seconds, axis=0)
         predicted = [np.concatenate(of_member) for of_member in zip(*predicted, strict=True)]
         rows = np.concatenate([fold.test for fold in folds])
         weight = None if sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
         self._mix(predicted, codes[rows].astype(np.intp), weight)
-
-    def _fit_member(self, member, fold, name, scores, codes, near):
-        """Return a member fitted to a fold's training rows, its probabilities of the test rows, and the seconds."""
-        start = time.perf_counter()
-        one_class = codes[fold.train].min() == codes[fold.train].max()
-        fitted = clone(Uncalibrated(input=member.input, classes=self.classes_) if one_class else member)
-        if not one_class and "_shared_floor" in vars(member):  # which a clone does not have
-            fitted._shared_floor = member._shared_floor
-        if not one_class and isinstance(fitted, AffineScaling) and near is not None:
-            fitted._near = near
-        fitted.fit(scores[fold.train], self.classes_[codes[fold.train]], sample_weight=fold.train_weight)
-        predicted = fitted.predict_proba(scores[fold.test]) if len(fold.test) else None
-        seconds = time.perf_counter() - start
-        if self.verbose:
-            shared = {"input": "probability", "classes": None}  # which would fill the line
-            described = clone(member).set_params(**{key: shared[key] for key in shared.keys() & vars(member).keys()})
-            print(f"[StackedRecalibrator] {name}: {described}, {seconds:.1f} s", flush=True)
-        return fitted, predicted, seconds
 
     def _mix(self, predicted, codes, sample_weight):
         """Set the weights, and for K > 2 classes the temperature, from probabilities of rows that were left out."""
@@ -220,7 +201,7 @@ class StackedRecalibrator(BaseRecalibrator):
             return tempered
         return _TEMPERED_SHARE * tempered + (1 - _TEMPERED_SHARE) * fit_mixture_weights(likelihoods, sample_weight)
 
-    def _members(self, scores, codes, sample_weight):
+    def _members(self):
         """Return the unfitted members, which take the scores and labels that the stack was given."""
         shared = {"input": self.input, "classes": self.classes_}
         if self.recalibrators is not None:
@@ -229,11 +210,6 @@ class StackedRecalibrator(BaseRecalibrator):
             members = self._monotone_members()
         else:
             members = self._default_members()
-        if self.recalibrators is None:
-            floor, _ = learned_floor(scores, codes, sample_weight, self.input)
-            for member in members:
-                if member._works_on_log_odds:
-                    member._shared_floor = floor
         if self.identity_weight > 0:
             members = [Uncalibrated(), *members]
         for member in members:

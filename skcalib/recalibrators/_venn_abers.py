@@ -184,10 +184,11 @@ def _tangent_slopes(points, block, weight, positives, end):
 
     Along the ends, which are convex, that slope falls and then rises: it rises as soon as the next block is steeper.
     """
-    slope_after = np.append(np.diff(positives[end]) / np.diff(weight[end]), np.inf)
+    end_weight, end_positives, weight, positives = weight[end], positives[end], weight[points], positives[points]
+    slope_after = np.append(np.diff(end_positives) / np.diff(end_weight), np.inf)
 
     def slope(ends):
-        return (positives[end[ends]] - positives[points] + 1) / (weight[end[ends]] - weight[points] + 1)
+        return (end_positives[ends] - positives + 1) / (end_weight[ends] - weight + 1)
 
     low, high = block, np.full(len(points), len(end) - 1)
     for _ in range(len(end).bit_length()):
