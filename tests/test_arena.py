@@ -9,6 +9,7 @@ from benchmarks.arena.__main__ import main
 from benchmarks.arena.experiments import load, methods, run
 from benchmarks.arena.peers import installed
 from benchmarks.arena.summary import harm, head_to_head, summarize, win_rate
+from skcalib.metrics import calibration_error
 
 
 @pytest.fixture
@@ -52,8 +53,9 @@ def test_harm_counts_what_is_worse_by_a_percent_and_a_thousandth():
     losses = np.array([1.005, 0.0509, 1.02, 0.5])  # .5 %; 1.8 % but .0009; 2 %; better
     found = harm(losses, uncalibrated, np.array([300, 300, 100, 300]))
     assert found["harmed"] == 0.25
-    assert found["worst_harm"] == pytest.approx(0.02)
+    assert found["worst_harm"] == found["worst_harm_below_250_rows"] == pytest.approx(0.02)
     assert found["worst_harm_from_250_rows"] == pytest.approx(0.005)
+    assert harm(losses[3:], uncalibrated[3:], np.array([300]))["worst_harm"] == 0
 
 
 def test_run_scores_the_test_rows(folder):
@@ -71,7 +73,9 @@ def test_run_scores_the_test_rows(folder):
         p = p / p.sum()
         log_loss -= np.log(p[label]) / 80
         brier += sum((p[k] - (k == label)) ** 2 for k in range(2)) / 80
-    assert result["scores"]["uncalibrated"][:2] == pytest.approx((log_loss, brier))
+    y, p = parts["labels_test"], parts["probs_test"].astype(float)
+    errors = [calibration_error(y, p, multiclass=kind, squared=True) for kind in ("top_label", "marginal")]
+    assert result["scores"]["uncalibrated"][:4] == pytest.approx((log_loss, brier, *errors), abs=1e-6)
     assert result["scores"]["TemperatureScaling"][0] < log_loss
 
 
@@ -96,12 +100,36 @@ def test_a_recalibrator_of_ours_that_fails_stops_the_run(folder):
         run(data_sets, methods("binary", ["PlattScaling"]))
 
 
+def test_errors_of_a_table_are_roots_of_mean_signed_squares():
+    results = [
+        {
+            "name": f"{k}/lr",
+            "n_cal": 300,
+            "errors": {},
+            "scores": {name: (0.5, 0.2, square, -square, 1.0) for name in ("uncalibrated", "same")},
+        }
+        for k, square in enumerate((0.05, -0.01, 0.02))
+    ]
+    row = summarize(results)["uncalibrated"]
+    assert (row["top_label_error"], row["marginal_error"]) == pytest.approx((0.02**0.5, 0.0))
+
+
 @pytest.mark.slow
-def test_command_prints_tables_and_json(folder, capsys):
-    assert main(["--data", str(folder), "--peers"]) == 0
+def test_peers_take_part(folder, capsys):
+    assert main(["--data", str(folder), "--peers", "--methods", "PlattScaling"]) == 0
     printed = capsys.readouterr().out
     assert "binary: 4 experiments on 2 data sets" in printed
     assert "multiclass: 2 experiments on 1 data sets" in printed
+
+
+@pytest.mark.slow
+def test_command_prints_tables_and_json(folder, capsys):
+    assert main(["--data", str(folder), "--kind", "binary", "--markdown"]) == 0
+    title, _, header, rule, *rows = capsys.readouterr().out.strip().splitlines()
+    assert title == "### binary: 4 experiments on 2 data sets"
+    assert header.startswith("| method | log-loss | ratio | Brier | top-label | marginal |")
+    assert {line.count("|") for line in (header, rule, *rows)} == {header.count("|")}
+    assert len(rows) == 1 + len(methods("binary"))
     assert main(["--data", str(folder), "--kind", "multiclass", "--methods", "StackedRecalibrator", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)["multiclass"]
     assert set(report) == {"uncalibrated", "StackedRecalibrator"}
@@ -118,7 +146,7 @@ def test_every_public_recalibrator_that_needs_no_option_takes_part():
         for name in skcalib.__all__
         if isinstance(getattr(skcalib, name), type) and issubclass(getattr(skcalib, name), BaseRecalibrator)
     }
-    assert set(methods("multiclass")) == public - left_out
+    assert {name.split("(")[0] for name in methods("multiclass")} == public - left_out
 
 
 def test_missing_files_are_named(tmp_path):

@@ -1,4 +1,4 @@
-"""The command: ``python -m benchmarks.arena --data DIR [--peers] [--json]``."""
+"""The command: ``python -m benchmarks.arena --data DIR [--peers] [--markdown | --json]``."""
 
 import argparse
 import json
@@ -21,7 +21,9 @@ def main(argv=None):
     parser.add_argument("--peers", action="store_true", help="other libraries' methods, too, those that are installed")
     parser.add_argument("--every", type=int, default=1, help="only every n-th data set, for a quick look")
     parser.add_argument("--n-jobs", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="print JSON in place of the tables")
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--markdown", action="store_true", help="print the tables as Markdown, for the guide")
+    output.add_argument("--json", action="store_true", help="print JSON in place of the tables")
     options = parser.parse_args(argv)
     report = {}
     for kind in [options.kind] if options.kind else ["binary", "multiclass"]:
@@ -33,7 +35,7 @@ def main(argv=None):
         results = run(load(options.data, kind)[:: options.every], contenders, options.n_jobs)
         report[kind] = summarize(results)
         if not options.json:
-            print_summary(kind, results, report[kind], sys.stdout)
+            print_summary(kind, results, report[kind], sys.stdout, markdown=options.markdown)
     if options.json:
         json.dump(report, sys.stdout, indent=1)
     return 0

@@ -9,6 +9,10 @@ from sklearn.base import clone
 
 import skcalib
 from skcalib._rows.links import clip_probability
+from skcalib.metrics import calibration_error
+
+# What a method gets in an experiment. The errors are signed debiased squares, whose means are unbiased.
+SCORES = ("log_loss", "brier", "top_label_error", "marginal_error")
 
 # The recalibrators that take part, with their defaults.
 _BINARY = (
@@ -31,12 +35,23 @@ _MULTICLASS = (
     "MatrixScaling",
     "DirichletCalibration",
 )
+# Options beside the defaults: those that the documentation recommends.
+_OPTIONS = {
+    f'{name}(alpha="auto")': (name, {"alpha": "auto"})
+    for name in ("VectorScaling", "MatrixScaling", "DirichletCalibration")
+}
 
 
 def methods(kind, wanted=None):
     """Return this library's contenders by name: functions (probs_cal, labels_cal, probs_test) -> probabilities."""
-    names = [name for name in (_BINARY if kind == "binary" else _MULTICLASS) if wanted is None or name in wanted]
-    return {name: _fit_predict(getattr(skcalib, name)()) for name in names}
+    contenders = {name: (name, {}) for name in (_BINARY if kind == "binary" else _MULTICLASS)}
+    if kind == "multiclass":
+        contenders |= _OPTIONS
+    return {
+        title: _fit_predict(getattr(skcalib, name)(**options))
+        for title, (name, options) in contenders.items()
+        if wanted is None or title in wanted
+    }
 
 
 def load(data, kind):
@@ -55,7 +70,7 @@ def load(data, kind):
 
 
 def run(data_sets, contenders, n_jobs=1):
-    """Return a dictionary an experiment: name, sizes, by method (log-loss, Brier score, seconds), and errors."""
+    """Return a dictionary an experiment: name, sizes, by method its scores (see `SCORES`) and seconds, and errors."""
     experiments = [(name, parts) for models in data_sets for name, parts in models]
     return Parallel(n_jobs=n_jobs)(delayed(_one_experiment)(name, parts, contenders) for name, parts in experiments)
 
@@ -94,7 +109,12 @@ def _one_experiment(name, parts, contenders):
 
 
 def _scores(probs, labels):
-    """Return log-loss and Brier score."""
-    p_true = clip_probability(probs)[np.arange(len(labels)), labels]
-    brier = np.mean(np.sum(probs**2, axis=1) - 2 * probs[np.arange(len(labels)), labels] + 1)
-    return float(-np.mean(np.log(p_true))), float(brier)
+    """Return the scores in the order of `SCORES`."""
+    true = np.arange(len(labels)), labels
+    log_loss = -np.mean(np.log(clip_probability(probs)[true]))
+    brier = np.mean(np.sum(probs**2, axis=1) - 2 * probs[true] + 1)
+    forecast = np.clip(probs, 0, 1)  # float32 sums miss 1
+    forecast /= forecast.sum(axis=1, keepdims=True)
+    options = {"squared": True, "labels": np.arange(probs.shape[1])}
+    errors = [calibration_error(labels, forecast, multiclass=kind, **options) for kind in ("top_label", "marginal")]
+    return float(log_loss), float(brier), *errors

@@ -5,8 +5,11 @@ The models of one data set share its rows: intervals are bootstrap intervals ove
 
 import numpy as np
 
+from benchmarks.arena.experiments import SCORES
+
 _HARM_SHARE, _HARM_NATS = 0.01, 0.001
-_SCORES = ("log_loss", "brier")
+_FEW_ROWS = 250
+_PROPER = SCORES[:2]
 
 
 def summarize(results):
@@ -20,14 +23,16 @@ def summarize(results):
     summary = {}
     for j, name in enumerate(names):
         row = {}
-        for k, score in enumerate(_SCORES):
+        for k, score in enumerate(_PROPER):
             row[score] = scores[:, j, k].mean()
             row[f"{score}_ratio"] = row[score] / scores[:, uncalibrated, k].mean()
             row[f"win_rate_{score}"] = win_rate(scores[:, :, k], j)
             row[f"head_to_head_{score}"] = head_to_head(scores[:, best, k], scores[:, j, k], groups)
+        for k, score in enumerate(SCORES[2:], start=2):  # the root of the mean signed square
+            row[score] = max(scores[:, j, k].mean(), 0.0) ** 0.5
         row |= harm(scores[:, j, 0], scores[:, uncalibrated, 0], n_cal)
         row["failed"] = sum(name in result["errors"] for result in results)
-        row["seconds"] = scores[:, j, 2].sum()
+        row["seconds"] = scores[:, j, -1].sum()
         summary[name] = {key: _plain(value) for key, value in row.items()}
     return summary
 
@@ -49,40 +54,53 @@ def head_to_head(mine, other, groups, n_resamples=1000):
 
 
 def harm(losses, uncalibrated, n_cal):
-    """Return the share of experiments that got worse by over 1 % and .001 nats, and the largest harm in nats."""
-    more = losses - uncalibrated
-    enough = more[n_cal >= 250]
+    """Return the share of experiments that got worse by over 1 % and .001 nats, and the largest harm in nats.
+
+    Harm is 0 where no experiment got worse.
+    """
+    more, few = losses - uncalibrated, n_cal < _FEW_ROWS
     return {
         "harmed": ((more > _HARM_SHARE * uncalibrated) & (more > _HARM_NATS)).mean(),
-        "worst_harm": more.max(),
-        "worst_harm_from_250_rows": enough.max() if len(enough) else 0.0,
+        "worst_harm": more.max(initial=0.0),
+        "worst_harm_below_250_rows": more.max(initial=0.0, where=few),
+        "worst_harm_from_250_rows": more.max(initial=0.0, where=~few),
     }
 
 
-def print_summary(kind, results, summary, out):
-    """Print the table of one kind, the best win rate first."""
-    rows = sorted(summary.items(), key=lambda item: -item[1]["win_rate_log_loss"])
+def print_summary(kind, results, summary, out, *, markdown=False):
+    """Print the table of one kind, the best win rate first; as Markdown the one of the guide."""
+    names = sorted(summary, key=lambda name: -summary[name]["win_rate_log_loss"])
     n_sets = len({result["name"].split("/")[0] for result in results})
-    print(f"\n{kind}: {len(results)} experiments on {n_sets} data sets", file=out)
     columns = {
-        "log-loss": "log_loss",
-        "ratio": "log_loss_ratio",
-        "Brier": "brier",
-        "ratio ": "brier_ratio",
-        "win rate": "win_rate_log_loss",
-        "win(Brier)": "win_rate_brier",
-        "harmed": "harmed",
-        "worst": "worst_harm",
-        "worst 250+": "worst_harm_from_250_rows",
+        "log-loss": ("log_loss", "{:.4f}"),
+        "ratio": ("log_loss_ratio", "{:.3f}"),
+        "Brier": ("brier", "{:.4f}"),
+        "top-label": ("top_label_error", "{:.4f}"),
+        "marginal": ("marginal_error", "{:.4f}"),
+        "win rate": ("win_rate_log_loss", "{:.3f}"),
+        "win rate (Brier)": ("win_rate_brier", "{:.3f}"),
+        "harmed": ("harmed", "{:.1%}"),
+        "worst below 250": ("worst_harm_below_250_rows", "{:.3f}"),
+        "worst from 250": ("worst_harm_from_250_rows", "{:.3f}"),
+        "seconds": ("seconds", "{:.1f}"),
     }
-    against = f"  {rows[0][0]} wins: log-loss, Brier"
-    print(f"{'method':<28}" + "".join(f"{title:>11}" for title in (*columns, "s")) + against, file=out)
-    for name, row in rows:
-        figures = "".join(f"{row[key]:11.4f}" for key in columns.values()) + f"{row['seconds']:11.1f}"
-        duels = [row[f"head_to_head_{score}"] for score in _SCORES] if name != rows[0][0] else []
-        shares = ",".join(f" {share:.2f} ({low:.2f} to {high:.2f})" for share, low, high in duels)
-        failed = f"  failed in {row['failed']:.0f}" if row["failed"] else ""
-        print(f"{name:<28}{figures} {shares}{failed}", file=out)
+    wins = [f"{names[0]} wins", f"{names[0]} wins (Brier)"]
+    table = [["method", *columns, *wins, "failed"]]
+    for name in names:
+        row = summary[name]
+        duels = ["", ""]
+        if name != names[0]:
+            duels = ["{:.2f} ({:.2f} to {:.2f})".format(*row[f"head_to_head_{score}"]) for score in _PROPER]
+        failed = f"{row['failed']:.0f}" if row["failed"] else ""
+        table.append([name, *(text.format(row[key]) for key, text in columns.values()), *duels, failed])
+    print(f"\n{'### ' if markdown else ''}{kind}: {len(results)} experiments on {n_sets} data sets\n", file=out)
+    if markdown:
+        table.insert(1, ["---"] * len(table[0]))
+        print(*(f"| {' | '.join(cells)} |" for cells in table), sep="\n", file=out)
+        return
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for first, *others in table:
+        print(first.ljust(widths[0]), *(text.rjust(w) for text, w in zip(others, widths[1:], strict=True)), file=out)
 
 
 def _plain(value):

@@ -17,7 +17,9 @@ def installed(kind):
     for module in pkgutil.iter_modules(__path__):
         library = module.name.replace("_", "-")
         try:
-            contenders = getattr(importlib.import_module(f"{__name__}.{module.name}"), kind.upper())
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                contenders = getattr(importlib.import_module(f"{__name__}.{module.name}"), kind.upper())
         except ImportError:
             missing.append(library)
             continue
@@ -26,7 +28,7 @@ def installed(kind):
 
 
 class _Quiet:
-    """A peer's warnings are not ours to explain."""
+    """A peer's warnings, those of its import included, are not ours to explain."""
 
     def __init__(self, fit_predict):
         self.fit_predict = fit_predict
