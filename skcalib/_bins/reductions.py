@@ -90,7 +90,7 @@ def check_rows_or_bins(
     """Validate the input of a metric that may be a `BinStatistics`: return `ScoredLabels`, or a `BinnedTask`.
 
     `binary_tasks` and `resolve_multiclass` take either. `binning` is what the user gave, of any kind: the bins of a
-    `BinStatistics` are made, so that it must be None there, like the other arguments that are about rows.
+    `BinStatistics` are made, so that it must be None there, like the other arguments about rows.
     """
     options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if not isinstance(y_true, BinStatistics):

@@ -248,7 +248,7 @@ def unchecked_statistics(edges, *sums, **named_sums):
 
 
 def _mostly_lowest(scores, edges):
-    """Return whether most of the first few scores lie in the first bin, as those of one of many classes do."""
+    """Return whether most of the first few scores lie in the first bin, as with one class of many."""
     first = scores[:_FIRST_FEW]
     return 2 * np.count_nonzero(first <= edges[1]) > len(first)
 
@@ -328,7 +328,7 @@ def _check_edges(edges):
 
 
 def _check_consistency(statistics):
-    """Raise unless some rows have these sums: each condition is that of a row in its bin, summed."""
+    """Raise unless some rows could have these sums: each condition holds for a row in its bin, and is summed."""
     w, ws, wy = statistics.weight, statistics.weighted_score, statistics.weighted_label
     wss, wsy = statistics.weighted_score_squared, statistics.weighted_score_label
     low, high = statistics.edges[:-1], statistics.edges[1:]

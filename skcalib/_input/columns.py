@@ -35,7 +35,7 @@ def select_columns(X, positions):
 
 
 def table_columns(X, *, name="X"):
-    """Return the columns of a table by their names; those of an array are called x0, x1 and so on."""
+    """Return the columns of a table by their names; the columns of an array are called x0, x1 and so on."""
     if sparse.issparse(X):
         raise TypeError(f"{name} must be a dense table, found a sparse matrix. Convert it with .toarray().")
     if not hasattr(X, "shape"):
@@ -84,7 +84,7 @@ def _missing(values):
 
 
 def _of_own_type(values, missing):
-    """Return objects that are numbers (but for the missing ones) as numbers, others as they are."""
+    """Return objects as numbers if all of them are numbers or missing, else as they are."""
     present = values[~missing]
     if len(present) == 0 or not all(isinstance(value, Real) and not isinstance(value, bool) for value in present):
         return values

@@ -26,7 +26,7 @@ _ROUNDING = {"float16": (1e-2, 1e-3), "float32": (1e-3, 1e-6), "float64": (1e-6,
 # squares and sums would leave the range of float64.
 MAX_MAGNITUDE = 1e100
 
-# Rows from which on logits that are all in [0, 1] are remarked upon.
+# With at least this many rows, logits that all lie in [0, 1] give a warning.
 _TELLING_ROWS = 20
 
 _LOGIT_HINT = (
@@ -71,9 +71,10 @@ def _warn_of_probabilities(scores):
 
 
 def checked_scores(scores, *, name, input="probability", rows_sum_to_one=True, predict_from=np.inf):
-    """Return what `check_scores` does and, from so many columns on, the first of each row's largest scores.
+    """Return the checked scores, and the column and the score of each row's prediction.
 
-    That is its column and the score itself; None and None for fewer columns.
+    Scores are validated as in `check_scores`. The prediction is the first of the row's largest scores. With fewer than
+    `predict_from` columns it is None, None.
     """
     scores, precision = _as_float_matrix(scores, name)
     refused, untouched = _ROUNDING[precision]
@@ -102,7 +103,7 @@ def refuse_masked(values, name):
 
 
 def refuse_repeated_names(X):
-    """Raise for a table with two columns of one name, of which nobody could say which is meant."""
+    """Raise for a table with two columns of the same name: it would be unclear which one is meant."""
     names = list(getattr(X, "columns", ()))
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)

@@ -197,7 +197,7 @@ def _group_rows(grouped, seed, kind="segment"):
 
 
 def _certificates(n_rows):
-    """Return what each number of bins would promise for uniform-mass binning fitted to so many rows."""
+    """Return what uniform-mass binning with each number of bins would promise for this number of rows."""
     rows = [
         {
             "n_bins": count,

@@ -14,7 +14,7 @@ from skcalib.metrics import calibration_error
 __all__ = ["Picture", "bin_count_picture", "class_pictures", "reliability_picture"]
 
 _MOST_CLASSES = 12  # that have a picture
-# Fonts and sizes are the page's; what a matplotlibrc says is for other pictures.
+# Fonts and sizes are the page's: a matplotlibrc is ignored.
 _STYLE = {"font.size": 10, "font.family": "sans-serif", "svg.fonttype": "path", "figure.facecolor": "white"}
 
 

@@ -62,7 +62,7 @@ class ScannedFile:
         return min(_MOST_ROWS, _MOST_SCORES // max(len(model.columns) for model in models))
 
     def sample_note(self, models):
-        """Return the sentence that says what a report of a sample is about."""
+        """Return the sentence that explains what a report of a sample is about."""
         return (
             f"The table has {self.n_rows:,} rows. The report is about a random sample of them: about "
             f"{self.most_rows(models):,}."
@@ -194,7 +194,7 @@ class CompressedTable:
         return self.differences[name]
 
     def rows(self, name, most, seed):
-        """Return scores and labels of a random sample of so many rows, drawn from the cells in proportion."""
+        """Return scores and labels of a random sample of rows, drawn from the cells in proportion."""
         task = self.tasks[name]
         share = task.sample_weight / task.sample_weight.sum()
         drawn = np.random.default_rng(seed).multinomial(min(most, int(self.total_weight)), share)
@@ -246,7 +246,7 @@ class _Cells:
             found = f"SELECT min(place), arg_min(value, place) FROM ({rows} FROM skcalib_file) WHERE valid IS NOT TRUE"
             try:
                 place, value = self.relation.query("skcalib_file", found).fetchall()[0]
-            except Exception:  # a column of words is no score: the message says so
+            except Exception:  # a column of words is no score: the error message explains it
                 continue
             if place is not None:
                 shown = "empty" if value is None else value

@@ -1,4 +1,4 @@
-"""What the numbers of a report say, in sentences that a person can act on."""
+"""The result of a report in sentences that a person can act on."""
 
 __all__ = [
     "SIGNIFICANCE_LEVEL",

@@ -53,7 +53,7 @@ class ReportTable:
     columns : dict of tuple of str
         The columns of each model's classes.
     notes : tuple of str
-        What a reader must know of how the rows were read.
+        Notes about how the rows were read.
     """
 
     source: str
@@ -126,7 +126,7 @@ class ReportTable:
         return mean_interval(brier(self.scores[name], self.y) - brier(self.scores[other], self.y), self.weight)
 
     def rows(self, name, most, seed):
-        """Return scores, labels and weights of a random sample of at most so many rows."""
+        """Return scores, labels and weights of a random sample of at most this many rows."""
         columns = (self.scores[name], self.y, self.weight)
         if len(self.y) <= most:
             return columns

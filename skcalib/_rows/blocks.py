@@ -1,4 +1,4 @@
-"""Work in blocks of rows, the temporaries of which stay in the cache."""
+"""Work in blocks of rows that are small enough for the cache."""
 
 __all__ = ["row_blocks"]
 
@@ -6,7 +6,7 @@ _BLOCK_ELEMENTS = 1 << 16
 
 
 def row_blocks(n_rows, n_columns=1, *, at_least=1):
-    """Yield slices of rows, of so many columns, that make blocks of at least so many rows."""
+    """Yield slices of rows: blocks that fit the cache for this number of columns, of `at_least` rows or more."""
     size = max(_BLOCK_ELEMENTS // n_columns, at_least)
     for start in range(0, n_rows, size):
         yield slice(start, start + size)

@@ -1,4 +1,4 @@
-"""Many rows as fewer weighted ones: those of one label and nearly equal log-odds become one at their mean."""
+"""Many rows as fewer weighted ones: rows with one label and nearly equal log-odds are replaced by their mean."""
 
 import numpy as np
 
@@ -15,8 +15,8 @@ def condensed(log_odds, labels, sample_weight, *, fewest_rows=_FEWEST_ROWS, most
     """Return log-odds, labels and weights of fewer rows, for fits of a smooth function of the log-odds.
 
     The range is cut into cells of equal width, at most .005 for 32,768 rows and .0025 from 131,072 on. The rows of a
-    cell and a label become one, which weighs as much as they do together. What a sum over the rows loses is of second
-    order in that width: of a log-loss less than a millionth a row: enough to compare fits, and to be near one.
+    cell and a label become one row with their total weight. The error of a sum over the rows is of second order in that
+    width: less than a millionth of a log-loss for each row. That is enough to compare fits, and to start one.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ __all__ = ["in_order", "mid_rank_cells", "sorted_rows", "sorted_scores"]
 
 
 def in_order(scores):
-    """Return whether scores never fall; scores that are not in order mostly say so at once."""
+    """Return whether scores never fall. A few scores are looked at first: they mostly decide it."""
     rows = len(scores)
     return all(bool(np.all(scores[: end - 1] <= scores[1:end])) for end in (min(64, rows), rows) if end > 1)
 
@@ -21,8 +21,8 @@ def sorted_scores(scores):
 def sorted_rows(scores, labels):
     """Return the scores in order, and the boolean labels that go with them (tied scores: False first).
 
-    Floats from 0 up to 2 are in the order of their bits, of which the highest two are 0: shifted by one they make room
-    for the label, so that one sort of integers orders both and nothing has to be gathered.
+    Floats from 0 up to 2 have the same order as their bits, and the highest two bits are 0. Shifted by one bit they
+    leave room for the label. So one sort of integers orders scores and labels together.
     """
     bits = f"u{scores.itemsize}"
     if scores.view(bits).max() >= np.full(1, 2, scores.dtype).view(bits)[0]:  # negative, or 2 and more

@@ -88,7 +88,7 @@ def row_derivatives(inverse, logits, codes, dtype=np.float64):
 
 
 def _two_class_derivatives(inverse, logits, codes):
-    """Yield the same from the margin of the true class over the other: -m q and m^2 q (1 - q), q that of the other."""
+    """Yield the same from the margin m of the true class: -m q and m^2 q (1 - q), q the other class's probability."""
     for rows in row_blocks(*logits.shape):
         margin = np.subtract(logits[rows, 1], logits[rows, 0], dtype=np.float64)
         margin *= 2 * codes[rows] - 1

@@ -25,11 +25,11 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
     affine_map : type
         `DiagonalMap` or `MatrixMap`: what the parameters stand for.
     features : callable
-        ``features(rows)`` returns those of a slice of the rows, (K + 1, n_rows), the last of them 1.
+        ``features(rows)`` returns the features of a slice of the rows, (K + 1, n_rows); the last one is 1.
     codes : ndarray of shape (n,)
         Class of each row.
     sample_weight : ndarray of shape (n,) or None
-        Positive weights. A row of weight above 1 is so many rows, of which one is left out.
+        Positive weights. A row with a weight above 1 stands for this number of rows; one of them is left out.
     parameters : ndarray of shape (n_parameters,)
         The minimum of the penalised loss.
     penalty : ndarray of shape (n_parameters,)

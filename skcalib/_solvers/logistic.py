@@ -28,8 +28,8 @@ def fit_logistic(
     Parameters
     ----------
     features : ndarray of shape (n, d) or callable
-        Features, scaled to the order of 1; an intercept is a column of ones. A callable gives those of a slice of the
-        rows, (d, m): they are then made block by block, in each pass, and not kept.
+        Features, scaled to the order of 1; an intercept is a column of ones. A callable gives the features of a slice
+        of the rows, (d, m). They are then made block by block in each pass, and not kept.
     targets : ndarray of shape (n,) or PlattTargets
         Event indicators, which may be boolean, or probabilities in [0, 1].
     sample_weight : ndarray of shape (n,), default=None
@@ -95,7 +95,7 @@ class _PenalisedLogLoss(NamedTuple):
     offset: np.ndarray | None = None
 
     def of_sample(self, step):
-        """Return the loss of every so many rows, with as much less of the ridge."""
+        """Return the loss of every `step`-th row, with the ridge reduced in proportion."""
         rows = slice(None, None, step)
         return self._replace(
             features=_feature_blocks(self.features(rows).T),

@@ -155,8 +155,8 @@ def fit_softmax_regression(
     affine_map : type
         `DiagonalMap` or `MatrixMap`: what the parameters stand for.
     features : callable
-        ``features(rows)`` returns those of a slice of the rows as a new float64 array (K + 1, n_rows), the last of
-        them 1.
+        ``features(rows)`` returns the features of a slice of the rows as a new float64 array (K + 1, n_rows); the last
+        one is 1.
     codes : ndarray of shape (n,)
         Class of each row.
     sample_weight : ndarray of shape (n,), default=None
@@ -354,7 +354,7 @@ def _conjugate_gradients(product, solve, target, residual):
 class _BlockLoss:
     """The log-loss of a block of rows, small enough for the cache, and its derivatives.
 
-    Arrays are (K, n_rows): operations run along the rows, of which there are many more than classes.
+    Arrays are (K, n_rows): operations run along the rows, because there are many more rows than classes.
     """
 
     def __init__(self, affine_map, features, codes, weight):
@@ -395,7 +395,7 @@ class _BlockLoss:
         return value, gradient
 
     def curvature(self):
-        """Return the diagonal of the Hessian, at the last parameters, and that of slopes with intercepts."""
+        """Return the diagonal of the Hessian at the last parameters, and its entries of slopes with intercepts."""
         features, variance = self._features(self.dtype), self._variance()
         diagonal = self.affine_map.adjoint(variance, features * features)
         return diagonal, np.vecdot(variance, features[:-1])

@@ -94,7 +94,7 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} must define _edges(scores, y, sample_weight).")
 
     def _sorts(self, n_rows):
-        """Return whether edges for so many rows take a sort: rows that are also binned are then sorted beforehand."""
+        """Return whether edges for this many rows need a sort. Rows that are also binned are then sorted beforehand."""
         return False
 
 

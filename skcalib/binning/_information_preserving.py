@@ -11,7 +11,7 @@ from skcalib.binning._least_loss import least_loss_cuts
 
 
 class InformationPreserving(BaseBinning):
-    """Bins that lose the least of what the scores say: one-dimensional clusters under the Kullback-Leibler divergence.
+    """Bins that lose the least information: one-dimensional clusters under the Kullback-Leibler divergence.
 
     Where the scores are calibrated, replacing each by the mean of its bin costs in expected log-loss the divergence of
     the score from that mean. These edges make the sum of it least: finer near 0 and 1 and where there are many scores.
@@ -32,7 +32,7 @@ class InformationPreserving(BaseBinning):
 
     Notes
     -----
-    Exact by dynamic programming for up to 1000 distinct scores, of which neighbours are joined where there are more.
+    Exact by dynamic programming for up to 1000 distinct scores. Of more scores neighbours are joined first.
 
     References
     ----------
@@ -41,7 +41,7 @@ class InformationPreserving(BaseBinning):
 
     Examples
     --------
-    The scores 0.001 and 0.1 differ more than 0.4 and 0.6 do, in what they say.
+    The probabilities 0.001 and 0.1 carry more different information than 0.4 and 0.6.
 
     >>> import numpy as np
     >>> from skcalib.binning import InformationPreserving

@@ -1,4 +1,4 @@
-"""Bins that keep what the scores say: one-dimensional clustering under the Kullback-Leibler divergence."""
+"""Bins that keep the information of the scores: one-dimensional clustering under the Kullback-Leibler divergence."""
 
 import numpy as np
 from scipy.special import entr
@@ -7,7 +7,8 @@ from skcalib.binning._sweep import EqualMassCuts
 
 __all__ = ["least_loss_cuts"]
 
-# Neighbouring scores are first joined in about so many cells, or so many times the number of bins if that is more.
+# Neighbouring scores are first joined into about this many cells, or this many times the number of bins if that is
+# more.
 _N_CELLS = 1000
 _CELLS_PER_BIN = 4
 # Cells lose at most this share of what the bins may lose.
@@ -17,8 +18,9 @@ _CELL_SHARE = 0.1
 def least_loss_cuts(table, n_bins, max_loss=0.0):
     """Return how many distinct scores lie below each cut of the bins that lose the least information.
 
-    A forecast that is replaced by the mean of its bin loses, in expected log-loss, its divergence from that mean: in
-    all the entropy of the means less that of the scores. Exact for the cells by dynamic programming over the bins.
+    Replacing a probability by the mean of its bin costs, in expected log-loss, its divergence from this mean. The total
+    cost is the entropy of the means minus the entropy of the scores. Exact for the cells by dynamic programming over
+    the bins.
 
     Parameters
     ----------

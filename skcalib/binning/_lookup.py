@@ -14,7 +14,7 @@ _LEAST_CELLS, _MOST_CELLS, _CELLS_PER_BIN = 1 << 12, 1 << 16, 32
 class BinLookup:
     """The bins of right-closed edges, for many scores.
 
-    [0, 1] is divided into cells; a table says which bin a cell lies in. Scores in the few cells that hold an edge are
+    [0, 1] is divided into cells; a table gives the bin of each cell. Scores in the few cells that hold an edge are
     searched for. The result is that of ``np.searchsorted(edges[1:-1], scores, side="left")``.
 
     Parameters

@@ -12,10 +12,10 @@ from skcalib.binning._sweep import EqualMassCuts, EqualWidthCuts, sweep
 class MonotonicSweep(BaseBinning):
     """The most bins whose event frequencies still rise with the score.
 
-    From two bins on, one more is tried as long as no bin has a lower event frequency than the one before, at most as
-    many as there are distinct scores; empty bins do not count. Where the frequency rises from each distinct score to
-    the next, equal-mass bins end as one a score. A binned error of few rows is nearly as often too small as too large
-    with these bins, whereas a fixed number of them makes it too large.
+    Starting from two bins, one bin more is tried as long as no bin has a lower event frequency than the one before.
+    There are at most as many bins as distinct scores. Empty bins are ignored. Where the frequency rises from each
+    distinct score to the next, equal-mass bins end as one a score. A binned error of few rows is nearly as often too
+    small as too large with these bins, whereas a fixed number of them makes it too large.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ class BinCountDisplay(FromEstimator):
     limit : float, default=None
         The wanted tolerance or error.
     caption : str, default=None
-        What the legend says above.
+        Text above the entries of the legend.
 
     Attributes
     ----------

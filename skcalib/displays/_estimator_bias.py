@@ -112,7 +112,7 @@ class EstimatorBiasDisplay(FromEstimator):
         ax=None,
         **plot_options,
     ):
-        """Simulate the bias for a model whose error is known, and draw it.
+        """Simulate the bias for a model with a known error, and draw it.
 
         Parameters
         ----------

@@ -11,7 +11,7 @@ _LONGEST_NAME = 28  # letters of a line of a name that are shown
 
 
 def forest_frame(ax, n_rows, *, lines=1):
-    """Return axes with room for so many rows of names of so many lines, and text that fits there."""
+    """Return axes with room for the rows and their names, and the text size that fits there."""
     plt = require_matplotlib()
     base = plt.rcParams["font.size"]
     if ax is None:

@@ -32,8 +32,8 @@ _PAD = 0.03  # inches around axes in figures of our own
 class Frame(NamedTuple):
     """The axes of a picture.
 
-    `axes` has one entry a panel, and `strips` the list of axes below each panel. `is_own` says that the figure holds
-    nothing else and that its layout makes room for titles and a legend. `size` is the size of text in points and
+    `axes` has one entry a panel, and `strips` the list of axes below each panel. `is_own` means that the figure holds
+    nothing else, and that its layout makes room for titles and a legend. `size` is the size of text in points and
     `width` the width of a panel in inches.
     """
 
@@ -149,7 +149,7 @@ def _strip(figure, place, upper):
 
 
 def _below(ax, strips):
-    """Return strips below given axes, in their place: those of an earlier display if there are any."""
+    """Return strips below given axes, in their place; strips of an earlier display are used again."""
     earlier = [other for other in ax.get_shared_x_axes().get_siblings(ax) if other.get_gid() == BELOW]
     if earlier or not strips:
         return sorted(earlier, key=lambda other: -other.get_position().y0)[: len(strips)]
@@ -213,7 +213,7 @@ def size_text(frame):
 
 
 def has_room(ax, height):
-    """Return whether the place of a picture, given axes or a new figure, is at least so many inches high."""
+    """Return whether the place of a picture (given axes or a new figure) is at least this many inches high."""
     if ax is None:
         return require_matplotlib().rcParams["figure.figsize"][1] >= height
     return all(_inches(one)[1] >= height for one in np.ravel(np.asarray(ax, dtype=object)))

@@ -40,10 +40,10 @@ _HEIGHT_OF_STRIPS = 3.0  # inches that a picture with several histograms needs
 class ReliabilityDisplay(FromEstimator):
     """Reliability diagram: how often events happen that were predicted with probability s.
 
-    Draws the event frequency of each bin against its mean score with an interval, a band around the diagonal within
-    which a calibrated model would stay, and the histogram of the scores below. The title shows the calibration error
-    with its interval. Make it with `from_estimator`, `from_predictions` or `from_statistics`. The numbers are stored:
-    `plot` draws them again without computing anything.
+    Draws the event frequency of each bin with an interval against its mean score. A band around the diagonal shows
+    where a calibrated model would stay. The histogram of the scores is drawn below. The title shows the calibration
+    error with its interval. Make it with `from_estimator`, `from_predictions` or `from_statistics`. The numbers are
+    stored: `plot` draws them again without computing anything.
 
     Parameters
     ----------
@@ -140,8 +140,8 @@ class ReliabilityDisplay(FromEstimator):
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
             Probabilities in [0, 1]; a dict draws several models in the same axes, by name.
         binning : BaseBinning, int or None, default=None
-            Strategy; an int is a number of equal-mass bins. None means 15 equal-mass bins, of which neighbours are
-            merged until each holds 10 rows. `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
+            Strategy; an int is a number of equal-mass bins. None means 15 equal-mass bins; neighbours are merged until
+            each holds 10 rows. `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
             "auto" is the positive class for one or two columns, "top_label" for more. "marginal" gives each class a
             panel.
@@ -218,7 +218,7 @@ class ReliabilityDisplay(FromEstimator):
         ax=None,
         **plot_options,
     ):
-        """Draw the reliability diagram of sums per bin, such as those of a table.
+        """Draw the reliability diagram of sums per bin, for instance of a table.
 
         Parameters
         ----------
@@ -424,7 +424,7 @@ class ReliabilityDisplay(FromEstimator):
         return ["\n".join(pair) for pair in lines]
 
     def _note(self, panels):
-        """Return what the legend says above its entries."""
+        """Return the text of the legend above its entries."""
         if panels == [None] and len(self.curves) > 1:
             size = f"n = {format_count(self.curves[0].statistics.total_weight)}"
             return size if all(curve.error is None for curve in self.curves) else f"{self.error_name}, {size}"

@@ -139,7 +139,8 @@ class CurveOptions(NamedTuple):
         if not (metric is None or metric == "auto" or callable(metric)):
             raise ValueError(f'metric must be "auto", a function or None, found {metric!r}.')
         check_int(n_resamples, "n_resamples")
-        # An error in bins that its own labels made would be biased; that of no bins in particular is the library's.
+        # An error in bins that were made from the same labels would be biased. Without given bins the library's default
+        # error is used.
         error_binning = EqualMass(15) if binning is None or strategy.needs_labels else strategy
         # One seed for all curves: a panel's limits do not depend on which other panels there are.
         seed = random_state

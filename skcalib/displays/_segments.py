@@ -17,8 +17,8 @@ class SegmentDisplay:
     """Forest plot of the worst segments: mean score minus event frequency of each, with its interval.
 
     The segment with the largest statistic stands at the top. Filled marks are significant after the adjustment for all
-    segments that were looked at. Several models are compared in the worst segments of the first one: a global map and a
-    multicalibrated one, say. Make it with `from_predictions`, `from_estimator` or `from_result`.
+    segments that were looked at. Several models, such as a global map and a multicalibrated one, are compared in the
+    worst segments of the first. Make it with `from_predictions`, `from_estimator` or `from_result`.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class SegmentDisplay:
 
     Notes
     -----
-    The intervals are those of Clopper and Pearson around the event frequency. Each stands for itself, and the segments
+    The intervals are Clopper-Pearson intervals around the event frequency. Each stands for itself, and the segments
     shown are the worst of many: judge by the adjusted p-values. The statistic also sees scores that are too extreme or
     not extreme enough: a segment may be significant with an interval around 0.
 

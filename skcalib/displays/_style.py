@@ -46,7 +46,7 @@ def require_matplotlib():
 
 
 def colors(n_colors):
-    """Return so many colours: the user's cycle where there is one, else Okabe and Ito's."""
+    """Return this number of colours: the user's cycle if there is one, else Okabe and Ito's."""
     plt = require_matplotlib()
     from matplotlib import rcParamsDefault
 

@@ -237,7 +237,7 @@ class ValidityDisplay(FromEstimator):
         ax : Axes or array of Axes, default=None
             Where to draw; None makes a figure.
         epsilon : float, default=None
-            A tolerance that is marked. The legend then says for each curve how much is within it.
+            A tolerance that is marked. The legend then gives the share within it for each curve.
         max_epsilon : float, default=None
             Largest tolerance shown; None is where the curves have come to 1.
         legend : bool, default=True

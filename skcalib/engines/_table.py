@@ -152,7 +152,7 @@ class PredictionTable:
         return table
 
     def invalid_rows(self):
-        """Return how many rows cannot be used, by reason; a row counts once, for the first that holds.
+        """Return how many rows cannot be used, by reason. A row counts once, for the first reason that applies.
 
         Returns
         -------
@@ -242,8 +242,8 @@ class PredictionTable:
     def fit(self, recalibrator):
         """Return a recalibrator fitted to the table.
 
-        Isotonic calibration and histogram binning are those of all rows to rounding. Parametric methods are fitted to
-        one mean score a (cell, label), some million rows at most, and differ by less than 1e-9 in probability.
+        Isotonic calibration and histogram binning equal a fit to all rows, to rounding. Parametric methods are fitted
+        to one mean score a (cell, label), some million rows at most, and differ by less than 1e-9 in probability.
 
         Parameters
         ----------

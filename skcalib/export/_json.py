@@ -91,16 +91,16 @@ def from_dict(mapping):
     Returns
     -------
     recalibrator : recalibrator
-        The fitted recalibrator. Its probabilities are those of the one that was written, bit by bit. A
-        `RecalibratedClassifierCV` comes back without its classifiers: its `predict_proba` takes their scores in place
-        of rows, one column for two classes (else one a class) for all of them, or theirs side by side.
+        The fitted recalibrator. Its probabilities equal those of the original, bit by bit. A `RecalibratedClassifierCV`
+        comes back without its classifiers: its `predict_proba` takes their scores in place of rows, one column for two
+        classes (else one a class) for all of them, or theirs side by side.
 
     Raises
     ------
     ValueError
         For anything else: a newer schema, an unknown class, an attribute that is missing, unknown or impossible, or a
-        state whose probabilities are none. The message says where. No code from the document is executed, and no class
-        but this package's is made.
+        state that predicts something else than probabilities. The message says where. No code from the document is
+        executed, and no class but this package's is made.
 
     See Also
     --------
@@ -321,7 +321,7 @@ class _Decoder:
         setattr(estimator, name, _tried(lambda: check(value), place))
 
     def check_keys(self, data, wanted, optional, where):
-        """Raise where a dict lacks a key, or has one that is neither wanted nor optional."""
+        """Raise if a dict lacks a key or has an unknown one."""
         if not isinstance(data, dict):
             raise Defect(where, f"must be a dict, found {described(data)}")
         missing, unknown = wanted - data.keys(), data.keys() - wanted - optional
@@ -332,7 +332,7 @@ class _Decoder:
 
 
 def _same_parameters(fitted):
-    """Return whether the parameters are those of the fit, as far as its certificate depends on them."""
+    """Return whether the parameters that the certificate depends on have not changed since the fit."""
     now, then = fitted._promised_params(), fitted._fitted_params_
     return now.keys() == then.keys() and all(np.array_equal(now[name], then[name]) for name in now)
 

@@ -32,7 +32,7 @@ class State(NamedTuple):
     derived: dict = {}
 
 
-# Checks of one value: they return it, or raise a ValueError that says what it must be.
+# Checks of one value: they return it, or raise a ValueError that describes what it must be.
 
 
 def number(value):

@@ -23,7 +23,7 @@ class CalibrationCertificate:
     confidence_level : float
         Probability of the promise.
     kind : {"conditional", "marginal"}
-        Whether it is about all predicted probabilities at once or about that of one random future row.
+        Whether the promise is about all predicted probabilities at once, or about the one of a random future row.
     n_samples : int
         Calibration rows that the promise rests on.
     n_bins : int or tuple of int
@@ -31,8 +31,8 @@ class CalibrationCertificate:
     assumptions : tuple of str
         What must be true for the promise to hold, one sentence each.
     low, high : ndarray of shape (n_bins,) or tuple of such arrays
-        Interval of the event frequency of each bin. All hold at once (conditional), or that of the bin of a random row
-        does (marginal). One entry a problem where there are several.
+        Interval of the event frequency of each bin. All hold at once (conditional), or the one of a random row's bin
+        holds (marginal). One entry a problem where there are several.
     bound : str
         Which bound it is, such as ``"Theorem 3"`` or ``"Clopper-Pearson"``.
     n_problems : int, default=1
@@ -170,7 +170,8 @@ def uniform_mass_certificate(
       theirs and within the tolerance too.
     * Marginal: ``a_b = (1 - confidence_level) / (m K)``. The bin of a future row depends on its score and the
       boundaries, not on the labels inside, so its interval covers with that level. The promise is about the event
-      frequency in the bin, which is that among all rows with the same prediction unless two bins predict the same.
+      frequency in the bin. Unless two bins predict the same value, this is the event frequency among all rows with the
+      same prediction.
 
     Since Hoeffding's inequality bounds the same binomial tails, the distance from prediction to limit never exceeds
     that of the theorem.

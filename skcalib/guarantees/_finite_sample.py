@@ -21,7 +21,7 @@ def sample_split_epsilon(n_binning, n_estimation, n_bins, *, confidence_level=0.
     n_binning : int
         Rows that form the bins, at least ``2 * n_bins``.
     n_estimation : int
-        Other rows, whose labels estimate the event frequencies.
+        Rows of the second part, whose labels estimate the event frequencies.
     n_bins : int
         Number of equal-mass bins.
     confidence_level : float, default=0.9

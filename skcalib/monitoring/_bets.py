@@ -16,7 +16,7 @@ N_BETS = _BETS.shape[1]
 
 
 def log_likelihood_ratios(scores, events):
-    """Return the log of what each bet makes of a stake of 1 in each row: its likelihood over that of the score.
+    """Return the log likelihood ratio of each bet against the score, in each row.
 
     Parameters
     ----------

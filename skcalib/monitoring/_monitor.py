@@ -291,7 +291,7 @@ class CalibrationMonitor(BaseEstimator):
 
 
 def _plain_batch(scores, y):
-    """Return a batch of plain arrays whose values are valid as they are: most of the time of a row is its checks."""
+    """Return a batch that is valid plain arrays, else None: general checks take longer than the monitor."""
     if isinstance(scores, list):
         scores, y = np.array(scores), np.asarray(y)
     if type(scores) is not np.ndarray or type(y) is not np.ndarray or scores.shape != y.shape or scores.ndim != 1:

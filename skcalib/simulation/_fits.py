@@ -95,7 +95,7 @@ def roelofs_models():
 
     Notes
     -----
-    The paper prints two digits of the coefficients and four of the Beta parameters; the links are those of least AIC.
+    The paper prints two digits of the coefficients and four of the Beta parameters; the links have the least AIC.
 
     References
     ----------
@@ -117,9 +117,9 @@ def roelofs_models():
 def fit_score_distribution(scores, *, resolution=None):
     """Fit a Beta distribution to scores by maximum likelihood.
 
-    Scores that are 0 or 1 to float precision have no density: they are censored, that is, they count as "at most
-    `resolution`" and "at least 1 - `resolution`", with the probability of that. Where a sixth of a network's scores
-    rounds to 1 the fit is the one that the exact scores would give, up to their sampling error.
+    Scores that are 0 or 1 to float precision have no density. They are censored: they count as "at most `resolution`"
+    and "at least 1 - `resolution`", with the probability of that. Where a sixth of a network's scores rounds to 1 the
+    fit is the one that the exact scores would give, up to their sampling error.
 
     Parameters
     ----------

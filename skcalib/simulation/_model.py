@@ -62,7 +62,7 @@ class CalibrationModel:
         Distribution of the scores, with support inside [0, 1]; a discrete one stands for a binned model.
     calibration_curve : callable
         Vectorised function T of scores (n,) that returns the event probabilities E[Y | s]. If it has an attribute
-        ``accepts_complement = True`` it is called with a second argument, 1 - s without cancellation; an attribute
+        ``accepts_complement = True``, it is called with a second argument: 1 - s without cancellation. An attribute
         `breakpoints` gives the scores at which it jumps, where those are many.
 
     Raises
