@@ -338,7 +338,7 @@ def _fit_pair(estimator, recalibrator, X, y, sample_weight, train, test, *, fit_
     scores = classifier_scores(model, X_test, known, response_method)
     is_known = np.isin(y[test], known)
     if not is_known.any():
-        raise ValueError(f"cv tests fold {fold} on classes alone that it does not train on: use a stratified cv.")
+        raise ValueError(f"cv trains fold {fold} on none of the classes that it tests: use a stratified cv.")
     weight = None if sample_weight is None else sample_weight[test][is_known]
     recalibrator = _fitted_recalibrator(
         recalibrator, scores[is_known], y[test][is_known], weight, response_method, known
@@ -383,7 +383,7 @@ def _refuse_columns(recalibrator):
                 raise ValueError(
                     f"recalibrator is a {kind} with {name}={columns!r}, columns of X, but RecalibratedClassifierCV "
                     "hands over scores alone. Use make_pipeline(CrossFittedClassifier(estimator, passthrough=[...]), "
-                    f"{kind}({name}=...)), where passthrough lets these columns pass by the classifier."
+                    f"{kind}({name}=...)), where passthrough keeps these columns beside the scores."
                 )
 
 

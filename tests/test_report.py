@@ -495,7 +495,7 @@ def test_page_with_weights_has_no_certificate(file, tmp_path):
     output = tmp_path / "out.html"
     assert main(["report", str(file), "--label", "y", "--score", "p", "--weight", "w", "-o", str(output)]) == 0
     text = output.read_text(encoding="utf-8")
-    assert "the theory is about rows drawn alike, and these have weights" in text
+    assert "the theory needs rows of equal weight, and these have weights" in text
     assert len(_Page(text).pictures) == 1
 
 

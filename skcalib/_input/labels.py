@@ -54,7 +54,7 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
     if len(classes) < n_classes:
         raise ValueError(
             f"{name} has {_count(len(classes), 'class', 'classes')} ({shown(classes)}) but the scores are those of "
-            f"{n_classes} classes. Which columns are missing cannot be told: name the labels of all columns with "
+            f"{n_classes} classes. It is not clear which columns are missing: name the labels of all columns with "
             f"{classes_name}=."
         )
     return classes, codes
@@ -119,7 +119,7 @@ def _check_classes(classes, n_classes, name):
     if classes.ndim != 1:
         raise ValueError(f"{name} must be a list of labels, found shape {classes.shape}.")
     if len(classes) != n_classes:
-        raise ValueError(f"{name} names {len(classes)} labels but the scores are those of {n_classes} classes.")
+        raise ValueError(f"{name} names {len(classes)} labels but the scores have {n_classes} classes.")
     classes = _native(classes)
     if not np.array_equal(_sorted_labels(classes, name)[0], classes):
         raise ValueError(

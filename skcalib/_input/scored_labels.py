@@ -109,7 +109,7 @@ def _positive_class(y_true, n_columns, pos_label, labels):
     if positive is not None:
         if y_true.dtype.kind != "b" and (positive.all() or not positive.any()):
             raise ValueError(
-                f"y_true has one class only ({shown(y_true[:1])}). If that is meant, say which classes there are with "
+                f"y_true has one class only ({shown(y_true[:1])}). If that is meant, name all classes with "
                 "labels=, for example labels=[0, 1]."
             )
         return positive, np.array([False, True] if y_true.dtype.kind == "b" else [0, 1]), n_columns - 1
@@ -123,12 +123,11 @@ def _positive_class(y_true, n_columns, pos_label, labels):
     if pos_label is None:
         if len(classes) < 2:
             raise ValueError(
-                f"y_true has one class only ({shown(classes)}). If that is meant, say which classes there are with "
-                "labels=."
+                f"y_true has one class only ({shown(classes)}). If that is meant, name all classes with labels=."
             )
         if not np.array_equal(classes, [-1, 1]):
             raise ValueError(
-                f"y_true holds the labels {shown(classes)}: say with pos_label= which of them y_proba is the "
+                f"y_true holds the labels {shown(classes)}: name with pos_label= the one that y_proba is the "
                 "probability of. It is inferred for {0, 1} and {-1, 1} only."
             )
         pos_label = 1

@@ -241,7 +241,7 @@ def _gain(row, key, whole):
 def certificate_section(numbers, picture):
     """Return the table of what could be promised, with how many bins."""
     if numbers["weighted"]:
-        return "<p>None: the theory is about rows drawn alike, and these have weights.</p>"
+        return "<p>None: the theory needs rows of equal weight, and these have weights.</p>"
     if not numbers["certificates"]:
         return "<p>None: there are too few rows.</p>"
     of_classes = numbers["classes"] is not None

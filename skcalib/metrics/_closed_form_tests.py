@@ -99,7 +99,7 @@ def _asymptotic(statistic, deviation, pvalue):
 def _warn_of_few(method, found):
     warnings.warn(
         f"method={method!r}: {found}, too few for its approximation, which rejects up to three times as many "
-        'calibrated models as its level says. Use method="resampling".',
+        'calibrated models as its level allows. Use method="resampling".',
         UserWarning,
         stacklevel=4,
     )

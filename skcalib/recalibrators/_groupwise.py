@@ -84,7 +84,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
     Notes
     -----
-    Inside a pipeline name a column of the original data and let it pass by the classifier, as below; scikit-learn's
+    Inside a pipeline name a column of the original data and pass it around the classifier, as below; scikit-learn's
     scorers hand no arrays to `predict_proba`. A group that was not seen in `fit` uses the pooled fit, with a warning. A
     group without a class that its method needs also uses the pooled fit, without a warning.
 

@@ -122,7 +122,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         strategy = self._strategy()
         if any(part._weighted_ for part in problems):
             raise ValueError(
-                "No certificate: the recalibrator was fitted with sample_weight, which the theory has not."
+                "No certificate: the recalibrator was fitted with sample_weight, which the theory does not cover."
             )
         if self.smoothing > 0:
             raise ValueError(

@@ -76,7 +76,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
 
     Notes
     -----
-    Inside a pipeline let columns of the data pass by the classifier, as below; `RecalibratedClassifierCV` hands over
+    Inside a pipeline pass columns of the data around the classifier, as below; `RecalibratedClassifierCV` hands over
     scores alone. With K > 2 classes each class has its own steps on the logits of the softmax. Weights count in the
     log-loss and in the steps, but a leaf needs 20 rows whatever they weigh: a weight of 2 is not exactly two rows. Up
     to 50,000 rows are fitted by one thread, more by those that scikit-learn's histogram gradient boosting takes

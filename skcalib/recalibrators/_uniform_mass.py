@@ -149,7 +149,7 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
         """
         if sample_weight is not None:
             raise ValueError(
-                "UniformMassBinning takes no sample_weight: its guarantee is about rows drawn alike. "
+                "UniformMassBinning takes no sample_weight: its guarantee needs rows of equal weight. "
                 "HistogramBinning takes weights."
             )
         super().fit(X, y)
