@@ -114,18 +114,23 @@ def monitor(n_samples):
     """Share of 20,000 stable rows with an alarm, and the median delay after a shift at row 5,000."""
     rows = []
     for shift in (0.0, 0.3, 0.6):
-        alarms = {"e_process": [], "e_detector_1e5": [], "windows": [], "known_shift_1e5": []}
+        names = ("e_process", "restarts", "known_shift_restarts", "e_detector_1e5", "known_shift_1e5", "windows")
+        alarms = {name: [] for name in names}
         for seed in range(n_samples):
             rng = np.random.default_rng(seed)
             scores = rng.beta(1, 3, 20_000)
             events = rng.random(20_000) < expit(logit(scores) + shift * (np.arange(20_000) >= 5000))
             for name, options in {
                 "e_process": {"confidence_level": 1 - _LEVEL},
+                "restarts": {"confidence_level": 1 - _LEVEL, "restarts": True},
                 "e_detector_1e5": {"average_run_length": 1e5},
             }.items():
                 alarms[name].append(CalibrationMonitor(**options).fit(scores, events).alarm_row_)
             alarms["windows"].append(_first_window(scores, events))
-            alarms["known_shift_1e5"].append(_known_shift(scores, events, shift or 0.3))
+            ratios = _known_ratios(scores, events, shift or 0.3)
+            alarms["known_shift_1e5"].append(_first_alarm(ratios, 1.0, 0.0, 1e5))
+            stakes = -np.diff(np.log(10) / np.log(10 + np.arange(20_001.0)))
+            alarms["known_shift_restarts"].append(_first_alarm(ratios, stakes, 1 - np.cumsum(stakes), 1 / _LEVEL))
         row = {"shift": shift}
         for name, found in alarms.items():
             if shift == 0:
@@ -146,12 +151,17 @@ def _first_window(scores, events):
     return None
 
 
-def _known_shift(scores, events, shift):
-    """Return the row at which the detector of Shiryaev and Roberts, told the true shift, reaches 1e5."""
+def _known_ratios(scores, events, shift):
+    """Return the log likelihood ratios of a bet that knows the shift."""
     shifted = expit(logit(scores) + shift)
-    sums = np.cumsum(np.where(events, np.log(shifted / scores), np.log((1 - shifted) / (1 - scores))))
-    evidence = sums + np.logaddexp.accumulate(-np.append(0.0, sums[:-1]))
-    reached = np.flatnonzero(evidence >= np.log(1e5))
+    return np.where(events, np.log(shifted / scores), np.log((1 - shifted) / (1 - scores)))
+
+
+def _first_alarm(log_ratios, stakes, kept_back, threshold):
+    """Return the first row at which bets that begin at each row, with their stakes, reach the threshold."""
+    sums = np.cumsum(log_ratios)
+    evidence = np.exp(sums + np.logaddexp.accumulate(np.log(stakes) - np.append(0.0, sums[:-1]))) + kept_back
+    reached = np.flatnonzero(evidence >= threshold)
     return int(reached[0]) if len(reached) else None
 
 

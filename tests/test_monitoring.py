@@ -63,6 +63,42 @@ def test_it_is_the_loop_over_rows_in_batches_of_any_size(ends, average_run_lengt
     assert abs(change - 1500) < 200
 
 
+def _mixture(scores, events, starts, stakes):
+    """Return the e-value of bets of these stakes that begin at these rows; the rest is kept back."""
+    ratios = np.array([[_ratio(s, y, *bet) for bet in BETS] for s, y in zip(scores, events, strict=True)])
+    wealth = sum(stake * ratios[start:].prod(axis=0).mean() for start, stake in zip(starts, stakes, strict=True))
+    return wealth + 1 - sum(stakes)
+
+
+@pytest.mark.parametrize("ends", [range(1, 301), [7, 200, 300], [300]], ids=len)
+def test_restarts_are_a_mixture_of_bets_from_each_row(ends):
+    scores, events = _stream(300, change=100)
+    share = np.log(10) / np.log(10 + np.arange(301.0))
+    monitor, start = CalibrationMonitor(restarts=True), 0
+    for end in ends:
+        monitor.partial_fit(scores[start:end], events[start:end])
+        start = end
+        stakes = [0.5, *(0.5 * -np.diff(share[: end + 1]))]
+        if end in (7, 200, 300):
+            expected = _mixture(scores[:end], events[:end], [0, *range(end)], stakes)
+            assert monitor.e_value_ == pytest.approx(expected, rel=1e-8)
+
+
+def test_restarts_find_a_late_change_sooner():
+    scores, events = _stream(9000, change=5000, shift=0.5)
+    rows = [CalibrationMonitor(restarts=restarts).fit(scores, events).alarm_row_ for restarts in (True, False)]
+    assert 5000 < rows[0] < rows[1] - 300
+    parts = [(scores[k : k + 100], events[k : k + 100]) for k in range(0, 9000, 100)]
+    by_bins = CalibrationMonitor(restarts=True)
+    for part in parts:
+        by_bins.partial_fit(BinStatistics.from_scores(*part, np.linspace(0, 1, 11)))
+    assert 5000 < by_bins.alarm_row_ < rows[1] + 500
+    with refused(ValueError, "restarts=True", "average_run_length"):
+        CalibrationMonitor(restarts=True, average_run_length=100).fit([0.5], [1])
+    with refused(ValueError, "restarts must be True or False"):
+        CalibrationMonitor(restarts="often").fit([0.5], [1])
+
+
 def test_the_bets_are_fair():
     scores = np.array([0.0, 1e-9, 0.01, 0.3, 0.5, 0.99, 1.0])
     won, lost = (np.exp(log_likelihood_ratios(scores, np.full(7, event))) for event in (True, False))
@@ -234,7 +270,7 @@ def test_parameters_are_those_of_scikit_learn():
 @pytest.mark.parametrize("shape", ["smooth", "rare", "tied", "extreme"])
 def test_stable_runs_hardly_ever_alarm(shape):
     rng = np.random.default_rng(0)
-    alarms, runs = 0, 100
+    alarms, runs = np.zeros(2), 100
     for _ in range(runs):
         scores = {
             "smooth": rng.beta(1, 3, 20_000),
@@ -242,9 +278,10 @@ def test_stable_runs_hardly_ever_alarm(shape):
             "tied": rng.integers(0, 11, 20_000) / 10,
             "extreme": rng.beta(0.1, 0.1, 20_000),
         }[shape]
-        monitor = CalibrationMonitor(confidence_level=0.95)
-        alarms += monitor.fit(scores, rng.random(20_000) < scores).alarm_
-    assert alarms <= 11  # more than this of 100 has a chance of .4 % at a level of .05
+        events = rng.random(20_000) < scores
+        for k, restarts in enumerate((False, True)):
+            alarms[k] += CalibrationMonitor(confidence_level=0.95, restarts=restarts).fit(scores, events).alarm_
+    assert alarms.max() <= 11  # more than this of 100 has a chance of .4 % at a level of .05
 
 
 @pytest.mark.slow
