@@ -24,6 +24,7 @@ from skcalib import (
     TemperatureScaling,
     VennAbers,
 )
+from skcalib.recalibrators import _member_fits
 from skcalib.recalibrators._stacked import Uncalibrated
 
 
@@ -146,6 +147,20 @@ def test_seconds_and_progress(capsys):
     assert "[StackedRecalibrator] fold 3 of 3: DirichletCalibration(alpha=0.03), " in lines[-1]
     StackedRecalibrator().fit(scores, y)
     assert capsys.readouterr().out == ""
+
+
+def test_a_verbose_fit_that_takes_long_is_not_silent(capsys, monkeypatch):
+    class Slow(PlattScaling):
+        def _fit_scores(self, scores, codes, sample_weight):
+            time.sleep(0.05)
+            super()._fit_scores(scores, codes, sample_weight)
+
+    monkeypatch.setattr(_member_fits, "_LONGEST_SILENCE", 0.01)
+    stack = StackedRecalibrator([Slow()], verbose=True, cv=2).fit(*sample(60))
+    lines = [line for line in capsys.readouterr().out.splitlines() if "Slow" in line]
+    assert "all rows: Slow() is still being fitted, 0.0 s" in lines[0]
+    assert sum("still" not in line for line in lines) == 3
+    assert stack.seconds_[1] >= 0.15
 
 
 def test_default_members():

@@ -1,6 +1,8 @@
 """The fits of a stack's members: to all rows, and to each fold from what those have shown."""
 
+import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 from sklearn.base import clone
@@ -8,6 +10,8 @@ from sklearn.base import clone
 from skcalib.recalibrators._head_start import HeadStart
 from skcalib.recalibrators._matrix import AffineScaling
 from skcalib.recalibrators._temperature import TemperatureScaling
+
+_LONGEST_SILENCE = 9.0  # seconds, of a verbose fit
 
 
 class MemberFits:
@@ -47,37 +51,35 @@ class MemberFits:
         self.members, self.classes, self.uncalibrated, self.verbose = members, classes, uncalibrated, verbose
         self.scores, self.codes, self.sample_weight = scores, codes, sample_weight
         self.shared = HeadStart(floor, inverse_temperature)
-        self.fitted, self.preconditioners, seconds = [], [], []
-        for member in members:
-            began = time.perf_counter()
-            near = self._ridge_apart(member)
-            preconditioner = None if near is None else self._preconditioner(member, near)
-            start = self.shared._replace(near=near, preconditioner=preconditioner)
-            self.fitted.append(self._fit(member, start, scores, codes, sample_weight))
-            self.shared = self._told(self.shared, self.fitted[-1])
-            if preconditioner is None and _takes_a_start(member):
-                preconditioner = self._preconditioner(member, self.fitted[-1])
-            self.preconditioners.append(preconditioner)
-            seconds.append(self._ended(began, member, "all rows"))
-        self.seconds = np.array(seconds)
+        self.fitted, self.preconditioners, self.seconds = [], [], np.zeros(len(members))
+        for index, member in enumerate(members):
+            with self._timed("all rows", index, self.seconds):
+                near = self._ridge_apart(member)
+                preconditioner = None if near is None else self._preconditioner(member, near)
+                start = self.shared._replace(near=near, preconditioner=preconditioner)
+                self.fitted.append(self._fit(member, start, scores, codes, sample_weight))
+                self.shared = self._told(self.shared, self.fitted[-1])
+                if preconditioner is None and _takes_a_start(member):
+                    preconditioner = self._preconditioner(member, self.fitted[-1])
+                self.preconditioners.append(preconditioner)
 
     def to_fold(self, fold, name):
         """Return the members' probabilities of a fold's test rows, fitted to its training rows, and the seconds."""
-        scores, codes, predicted, seconds = self.scores[fold.train], self.codes[fold.train], [], []
+        scores, codes, weight = self.scores[fold.train], self.codes[fold.train], fold.train_weight
+        predicted, seconds = [], np.zeros(len(self.members))
         one_class = codes.min() == codes.max()
         shared = self.shared._replace(inverse_temperature=None)
-        for member, near, preconditioner in zip(self.members, self.fitted, self.preconditioners, strict=True):
-            began = time.perf_counter()
-            if one_class:
-                fitted = self._fit(self.uncalibrated, None, scores, codes, fold.train_weight)
-            else:
-                known = near if isinstance(near, (TemperatureScaling, AffineScaling)) else None
-                start = shared._replace(near=known, preconditioner=preconditioner)
-                fitted = self._fit(member, start, scores, codes, fold.train_weight)
-                shared = self._told(shared, fitted)
-            predicted.append(fitted.predict_proba(self.scores[fold.test]))
-            seconds.append(self._ended(began, member, name))
-        return predicted, np.array(seconds)
+        for index, (member, near) in enumerate(zip(self.members, self.fitted, strict=True)):
+            with self._timed(name, index, seconds):
+                if one_class:
+                    fitted = self._fit(self.uncalibrated, None, scores, codes, weight)
+                else:
+                    known = near if isinstance(near, (TemperatureScaling, AffineScaling)) else None
+                    start = shared._replace(near=known, preconditioner=self.preconditioners[index])
+                    fitted = self._fit(member, start, scores, codes, weight)
+                    shared = self._told(shared, fitted)
+                predicted.append(fitted.predict_proba(self.scores[fold.test]))
+        return predicted, seconds
 
     def _fit(self, member, start, scores, codes, sample_weight):
         fitted = clone(member)
@@ -100,16 +102,32 @@ class MemberFits:
     def _preconditioner(self, member, near):
         return member._inverse_curvature(near, self.scores, self.codes, self.sample_weight)
 
-    def _ended(self, began, member, name):
-        """Return the seconds since a fit began, and print a line if that is wanted."""
-        seconds = time.perf_counter() - began
-        if self.verbose:
-            everyone = {"input": "probability", "classes": None}  # what all members share would fill the line
-            described = clone(member).set_params(
-                **{key: everyone[key] for key in everyone.keys() & vars(member).keys()}
-            )
-            print(f"[StackedRecalibrator] {name}: {described}, {seconds:.1f} s", flush=True)
-        return seconds
+    @contextmanager
+    def _timed(self, name, index, seconds):
+        """Set the seconds of a member, and print a line when it is done, and before where that takes long."""
+        began, done = time.perf_counter(), threading.Event()
+        if not self.verbose:
+            yield
+            seconds[index] = time.perf_counter() - began
+            return
+        shared = {"input": "probability", "classes": None}  # which would fill the line
+        member = clone(self.members[index])
+        member.set_params(**{key: shared[key] for key in shared.keys() & vars(member).keys()})
+
+        def tell(state=""):
+            print(f"[StackedRecalibrator] {name}: {member}{state}, {time.perf_counter() - began:.1f} s", flush=True)
+
+        def keep_telling():
+            while not done.wait(_LONGEST_SILENCE):
+                tell(" is still being fitted")
+
+        threading.Thread(target=keep_telling, daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
+        seconds[index] = time.perf_counter() - began
+        tell()
 
 
 def _takes_a_start(member):
