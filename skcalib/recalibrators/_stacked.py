@@ -90,8 +90,9 @@ class StackedRecalibrator(BaseRecalibrator):
     Notes
     -----
     Each member is fitted ``cv + 1`` times. The default members for K classes share what they can: the floor, the
-    temperature, and the curvature at the fit to all rows. A stack takes 10 to 25 times as long as `MatrixScaling`. With fewer than about 250 rows the mixture can be a
-    little worse than the uncalibrated scores. With more rows it hardly ever is.
+    temperature, and the curvature at the fit to all rows. A stack takes 10 to 25 times as long as `MatrixScaling`. With
+    fewer than about 250 rows the mixture can be a little worse than the uncalibrated scores. With more rows it hardly
+    ever is.
 
     If a fold's training rows hold one class only, no member can be fitted to them. The rows of this fold are then
     scored with the uncalibrated probabilities.

@@ -57,9 +57,9 @@ class VennAbers(BinaryRecalibrator):
     A fit takes O(n log n), a prediction O(log n). The score that is predicted counts as one row; with `sample_weight`
     the fit is the one of repeated rows.
 
-    Cross-Venn-Abers prediction [2]_ merges the intervals of several folds. It is for a classifier that is trained on the
-    other folds. For scores that are given it is no better: on 222 real data sets and models of two classes its mean
-    log-loss is .3149 with five folds and .3146 with ten, here it is .3145; with one-vs-rest for K classes it is worse.
+    Cross-Venn-Abers prediction [2]_ merges the intervals of several folds. It is for a classifier that is trained on
+    the other folds. For scores that are given it is no better: on 222 real data sets and models of two classes its mean
+    log-loss is .3149 with five folds and .3146 with ten, here it is .3145. One-vs-rest for K classes it is worse.
 
     References
     ----------
