@@ -39,8 +39,8 @@ def calibration_error_interval(
 ):
     """Confidence interval of a calibration error.
 
-    The interval excludes 0 exactly where `calibration_test` with the same metric rejects calibration at the level
-    ``(1 - confidence_level) / 2``, and it covers the error also for a calibrated model, a few bins and rare events.
+    The interval excludes 0 exactly where `calibration_test` with the same metric rejects calibration at the level ``(1
+    - confidence_level) / 2``. It also covers the error for a calibrated model, few bins and rare events.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def calibration_error_interval(
         centre on the plugin error. "basic" mirrors the resamples at the estimate. "percentile" takes the resamples as
         they are. "auto" is "inverted" for the errors of this module and "basic" for any other metric.
     clusters : array-like of shape (n,), default=None
-        Rows that are not independent (patients, matches) have the same entry: their residuals change sign together,
-        or, in a bootstrap, they are resampled together.
+        Rows that are not independent (of one patient or match) have the same entry. Their residuals change sign
+        together; in a bootstrap they are resampled together.
     confidence_level : float, default=0.9
         Coverage, between 0 and 1.
     n_resamples : int, default=1000
@@ -83,8 +83,8 @@ def calibration_error_interval(
     Returns
     -------
     interval : IntervalEstimate
-        Named tuple (estimate, low, high). The estimate is the metric. The interval is one for the error without the
-        noise of the labels: a plugin error, which holds that noise as well, may lie above it.
+        Named tuple (estimate, low, high). The estimate is the metric. The interval is for the error without the noise
+        of the labels. A plugin error contains this noise, and may lie above its interval.
 
     Raises
     ------
@@ -102,19 +102,20 @@ def calibration_error_interval(
 
     Notes
     -----
-    Test inversion: for a number c >= 0 the event frequency of a score s is taken to be s + c d(s), d the deviation that
-    the labels show (for errors other than those of norm 2 without bias also this deviation smoothed, and with what is
-    within the noise shrunk). Labels are drawn from it and the metric is computed on them, with the scores and bins as
-    they are. The lower limit is the smallest error, and the upper limit the largest, at which a share of
-    ``(1 - confidence_level) / 2`` of the draws is as extreme as the observed value. Bins that depend on the labels are
-    taken as they are, except for those of the sweep, which are made anew for each draw.
+    Test inversion: for a number c >= 0 the event frequency of a score s is taken to be s + c d(s), where d is the
+    deviation that the labels show. For errors other than the unbiased ones of norm 2, a smoothed d and a d that is
+    shrunken where it is within the noise are used as well. Labels are drawn from this frequency and the metric is
+    computed on them, with the scores and bins as they are. The lower limit is the smallest error, and the upper limit
+    the largest, at which a share of ``(1 - confidence_level) / 2`` of the draws is as extreme as the observed value.
+    Bins that depend on the labels are taken as they are, except for those of the sweep, which are made anew for each
+    draw.
 
     In simulations at level .9 it covers in 86 to 97 % of samples, from one bin to fifty and from 100 rows to 10,000. A
     plugin error of norm 1 is covered in 82 % if one of 15 bins holds the whole deviation.
 
-    The bootstraps, in simulations at level .9: "corrected" covers 69 to 89 % with one to five bins, and is a point
-    where no event was seen. "basic" intervals of plugin errors exclude the true error 0 of a calibrated model in 20 to
-    75 % of samples. "percentile" doubles the bias of a plugin error.
+    The bootstraps, in simulations at level .9: "corrected" covers 69 to 89 % with one to five bins, and is a single
+    point if there is no event. "basic" intervals of plugin errors exclude the true error 0 of a calibrated model in 20
+    to 75 % of samples. "percentile" doubles the bias of a plugin error.
 
     References
     ----------

@@ -85,11 +85,11 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
 
 
 class BaseRecalibrator(ProbabilityTransformer):
-    """Scores in, probabilities out: what every recalibrator shares.
+    """What all recalibrators share: scores in, probabilities out.
 
     A subclass defines ``_fit_scores(scores, codes, sample_weight)`` and ``_predict_scores(scores)`` for validated
-    scores (n, C). The codes (n,) are column indices: a read-only array of integers, possibly of 8 bits. Most methods
-    derive from `BinaryRecalibrator` or `LogitRecalibrator` instead.
+    scores (n, C). `codes` (n,) holds the column index of each label. Treat it as read-only; its dtype may be int8. Most
+    methods derive from `BinaryRecalibrator` or `LogitRecalibrator` instead.
 
     Examples
     --------

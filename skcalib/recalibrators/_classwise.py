@@ -26,8 +26,8 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
         `TemperatureScaling`; infinity fits each class alone, which takes a few hundred rows a class: with 20 rows in
         each of 150 it doubles the log-loss. "auto" allows what the rows show beyond chance: see the Notes.
     bounds : tuple of two floats, default=(1e-2, 1e2)
-        Limits of every inverse temperature. A class whose rows are all right would have an infinite one, a class whose
-        rows are all wrong a negative one.
+        Limits of every inverse temperature. Without limits, a class with only right rows would have an infinite inverse
+        temperature, and a class with only wrong rows a negative one.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -58,19 +58,19 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
 
     Notes
     -----
-    The optimum is exact. The log-loss is a sum over the predicted classes, each term convex in its inverse
-    temperature: around a given centre the best one is a class's own optimum, clipped to the allowed deviation. What is
-    left is a convex problem in the centre alone.
+    The optimum is exact. The log-loss is a sum over the predicted classes, and each term is convex in its inverse
+    temperature. For a given centre, the best inverse temperature of a class is its own optimum, clipped to the allowed
+    deviation. A convex problem in the centre alone is left.
 
-    ``max_deviation="auto"`` is ``variance / (2 * standard_error)``. The variance is that of the classes' own inverse
-    temperatures around the shared one, by the method of moments [2]_: how much more their scores (the slopes of their
-    log-losses at the shared value) scatter than rows of equal classes do, 0 if they do not. The standard error is that
-    of a typical class's own inverse temperature, from the scatter of the rows' slopes. If it is as large as the spread
-    of the classes, they may deviate by half of that spread. With n rows the limit grows like sqrt(n), so that with many
-    rows it limits no class. Classes that do not differ get temperature scaling. For deviations and errors from normal
-    distributions the limit of least squared error is between ``0.8 * variance / standard_error`` (few rows) and
-    ``variance / standard_error`` (many). Half as much is for the log-loss, to which too sure is worse than not sure
-    enough.
+    ``max_deviation="auto"`` is ``variance / (2 * standard_error)``. The variance describes how the classes' own inverse
+    temperatures scatter around the shared one, by the method of moments [2]_. It is the scatter of their scores (the
+    slopes of their log-losses at the shared value) beyond that of equal classes, and at least 0. The standard error
+    belongs to a typical class's own inverse temperature, and comes from the scatter of the rows' slopes. If it is as
+    large as the spread of the classes, they may deviate by half of that spread. With n rows the limit grows like
+    sqrt(n), so that with many rows it limits no class. Classes that do not differ get temperature scaling. For
+    deviations and errors from normal distributions the limit of least squared error is between ``0.8 * variance /
+    standard_error`` (few rows) and ``variance / standard_error`` (many). Half as much is used, because overconfidence
+    costs more log-loss than underconfidence.
 
     References
     ----------
@@ -79,8 +79,8 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
 
     Examples
     --------
-    Log-odds of 2 log(3) are right in 3 of 4 rows where class 1 is predicted, in 9 of 10 where it is class 0: the first
-    must be halved, the second are as they should be.
+    Log-odds of 2 log(3) are right in 3 of 4 rows that are predicted as class 1, and in 9 of 10 rows that are predicted
+    as class 0. The first must be halved, the second are calibrated.
 
     >>> import numpy as np
     >>> from skcalib import ClasswiseTemperatureScaling

@@ -44,21 +44,21 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     Parameters
     ----------
     recalibrator : recalibrator, default=None
-        The method, cloned for each group; None means `TemperatureScaling`. Its `input` and `classes` are those of the
-        whole.
+        The method, cloned for each group; None means `TemperatureScaling`. Its `input` and `classes` hold for the whole
+        estimator.
     groups : "predicted_class", str, int, callable or None, default="predicted_class"
-        Where the groups come from: the class of the largest score, the column of `X` with that name or at that
-        position (it is taken out of the scores), or a function of `X` that returns one value a row. An array is given
-        to `fit` and `predict_proba` as `groups`; None insists on it.
+        Where the groups come from: the class of the largest score, the column of `X` with this name or position (which
+        is then not a score), or a function of `X` that returns one value for each row. An array may be given to `fit`
+        and `predict_proba` as `groups`; with None it must be given.
     min_group_size : float, default=50
         Groups with fewer rows, by weight, use the pooled fit, or join a bundle.
     shrinkage : float, default=0.0
-        Probabilities are those of the group's fit times n / (n + shrinkage) plus those of the pooled fit times the
-        rest, where n is the weight of the group's rows.
+        Probabilities are a weighted mean: the group's fit has the weight n / (n + shrinkage), where n is the weight of
+        its rows, and the pooled fit has the rest.
     bundle : bool, default=False
         Whether small groups are joined until a bundle has `min_group_size` rows. Groups with similar mean residuals of
-        the pooled fit are joined; the residuals are shrunken toward 0 by `min_group_size` rows. What is alike in a few
-        rows may be so by chance; a positive `shrinkage` is wise then.
+        the pooled fit are joined; the residuals are shrunken toward 0 by `min_group_size` rows. Groups with few rows
+        may look similar by chance, so use a positive `shrinkage` as well.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     groups_ : ndarray of shape (n_groups,)
         The groups seen, sorted; all classes where the predicted class is the group.
     group_sizes_ : ndarray of shape (n_groups,)
-        Weight of the rows of each.
+        Weight of the rows of each group.
     recalibrators_ : dict
         From group to the fitted recalibrator that it uses: its own, its bundle's or the pooled one.
     pooled_recalibrator_ : recalibrator
@@ -85,8 +85,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     Notes
     -----
     Inside a pipeline name a column of the original data and pass it around the classifier, as below; scikit-learn's
-    scorers hand no arrays to `predict_proba`. A group that was not seen in `fit` uses the pooled fit, with a warning. A
-    group without a class that its method needs also uses the pooled fit, without a warning.
+    scorers do not pass arrays to `predict_proba`. A group that was not seen in `fit` uses the pooled fit, with a
+    warning. A group without a class that its method needs also uses the pooled fit, without a warning.
 
     ``GroupwiseRecalibrator(HistogramBinning(multiclass="top_label"))`` is the top-label histogram binning of [2]_,
     calibrated given the predicted class.

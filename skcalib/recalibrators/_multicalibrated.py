@@ -28,19 +28,20 @@ _STANDARD_ERRORS = 2.0  # that the gain of a round has to be above 0
 
 
 class MulticalibratedRecalibrator(RecalibratorOfColumns):
-    """Recalibration that holds within segments too: a global map, and corrections by features where they pay.
+    """Recalibration within segments, too: a global map, and corrections by features where they pay.
 
     The global map is fitted to the scores alone. Then come rounds of Newton steps: histogram gradient boosting over the
-    features and the score. Cross-validation chooses the number of rounds, and 0 (the global map itself) where no number
-    is better beyond noise.
+    features and the score. Cross-validation chooses the number of rounds. It is 0 (the global map itself) unless a
+    larger number is better beyond noise.
 
     Parameters
     ----------
     recalibrator : recalibrator, default=None
-        The global map; None means `SplineCalibration`. Its `input` and `classes` are those of the whole.
+        The global map; None means `SplineCalibration`. Its `input` and `classes` hold for the whole estimator.
     features : str, int, list of these, or callable
         Columns of `X` by name or position, which are taken out of the scores, or a function of `X` that returns a
-        table. Columns may be of any type; of categories the 254 most frequent count, others are as if missing.
+        table. Columns may be of any type; of categories the 254 most frequent are used, and the others count as
+        missing.
     max_rounds : int, default=20
         Largest number of rounds; 0 makes the global map.
     learning_rate : float, default=0.1
@@ -61,11 +62,11 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     n_rounds_ : int
         Number of rounds used; 0 is exactly the global map.
     gains_ : ndarray of shape (n_tried,)
-        Cross-validated log-loss of the global map minus that after each round tried, in nats a row.
+        Cross-validated log-loss of the global map minus the one after each round tried, in nats a row.
     gain_errors_ : ndarray of shape (n_tried,)
         Standard errors of these gains.
     n_features_in_ : int
-        Number of columns of `X`, those of the features included.
+        Number of columns of `X`, including the features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of `X`, where they are strings.
 
@@ -76,10 +77,10 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
 
     Notes
     -----
-    Inside a pipeline pass columns of the data around the classifier, as below; `RecalibratedClassifierCV` hands over
-    scores alone. With K > 2 classes each class has its own steps on the logits of the softmax. Weights count in the
-    log-loss and in the steps, but a leaf needs 20 rows whatever they weigh: a weight of 2 is not exactly two rows. Up
-    to 50,000 rows are fitted by one thread, more by those that scikit-learn's histogram gradient boosting takes
+    Inside a pipeline pass columns of the data around the classifier, as below; `RecalibratedClassifierCV` passes scores
+    only. With K > 2 classes each class has its own steps on the logits of the softmax. Weights count in the log-loss
+    and in the steps, but a leaf needs 20 rows whatever they weigh: a weight of 2 is not exactly two rows. Up to 50,000
+    rows are fitted by one thread, more rows by the threads of scikit-learn's histogram gradient boosting
     (``OMP_NUM_THREADS``).
 
     The number of rounds is the one whose mean gain minus two standard errors is largest, if that is above 0. Rounds are

@@ -33,27 +33,27 @@ _PRIOR_INFORMATION = 10.0
 class StackedRecalibrator(BaseRecalibrator):
     """Mixture of recalibrators and of the uncalibrated scores, weighted by cross-validated likelihood.
 
-    No recalibrator is best everywhere. Each member predicts rows it was not fitted to; the better it does, in
-    log-loss, the more its refit on all rows counts. The choice to need nothing at all is a member, too. The default to
-    take where the best predictions count and no certificate is needed.
+    No recalibrator is best everywhere. Each member predicts rows that it was not fitted to. The lower its log-loss
+    there, the larger the weight of its refit on all rows. The uncalibrated scores are a member, too. Take the stack
+    where the best probabilities count and no certificate is needed.
 
     Parameters
     ----------
     recalibrators : list of recalibrators, default=None
         Members beside the uncalibrated scores. None means, for two classes, `TemperatureScaling`, `QuadraticScaling`,
         `SplineCalibration` and `VennAbers`; for K classes `TemperatureScaling`, `VennAbers` and `DirichletCalibration`
-        of the alphas .3 and .03. Those on log-odds share the floor that ``clip="auto"`` learns from all rows.
+        of the alphas .3 and .03. Members on log-odds share the floor that ``clip="auto"`` learns from all rows.
     cv : int, splitter or iterable of (train, test), default=5
         Folds, which must predict every row once. An int makes stratified random folds that depend on the rows alone,
         not on their order. None means 5.
     temper : float, default=0.3
-        Share of the cross-validated log-likelihood that counts, in [0, 1]: weights are proportional to
-        ``prior * exp(temper * log_likelihood)``. All of it is too sure of itself where there are few rows.
+        Share of the cross-validated log-likelihood that counts, in [0, 1]: weights are proportional to ``prior *
+        exp(temper * log_likelihood)``. With 1 the weights are too extreme for few rows.
     identity_weight : float, default=0.5
         Prior weight of the uncalibrated scores, in [0, 1); the members share the rest. 0 leaves them out.
     rank_preserving : bool, default=False
-        Whether the default members are monotone ones, so that no two scores change their order (they may tie); for
-        K > 2 classes the order of the classes in a row. `recalibrators` must then be None.
+        Whether the default members are monotone, so that no two scores change their order (they may tie). For K > 2
+        classes it is the order of the classes in each row. `recalibrators` must then be None.
     n_jobs : int, default=None
         Threads that fit the members to the folds; None means 1.
     verbose : bool, default=False
@@ -71,13 +71,13 @@ class StackedRecalibrator(BaseRecalibrator):
     recalibrators_ : list of fitted recalibrators
         The members, refitted on all rows; the uncalibrated scores come first.
     weights_ : ndarray of shape (n_members,)
-        Weights of the members, which sum to 1. For K > 2 classes those above count a quarter, and the mixture weights
-        of greatest cross-validated likelihood three quarters.
+        Weights of the members, which sum to 1. For K > 2 classes they are a quarter of the weights above plus three
+        quarters of the mixture weights with the greatest cross-validated likelihood.
     cv_log_loss_ : ndarray of shape (n_members,)
         Cross-validated log-loss of each member, in nats a row.
     temperature_ : float
-        For K > 2 classes the temperature of the mixture, which is fitted to rows that its members were not fitted to
-        and drawn toward 1 where they are few. 1 for two classes.
+        For K > 2 classes the temperature of the mixture. It is fitted to rows that the members were not fitted to, and
+        shrunken toward 1 if they are few. 1 for two classes.
     seconds_ : ndarray of shape (n_members,)
         Seconds that all the fits and predictions of each member took.
 
@@ -104,7 +104,7 @@ class StackedRecalibrator(BaseRecalibrator):
 
     Examples
     --------
-    Scores that are right as they are mostly stay as they are:
+    Calibrated scores mostly stay as they are:
 
     >>> import numpy as np
     >>> from skcalib import StackedRecalibrator
