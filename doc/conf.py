@@ -46,6 +46,7 @@ html_math_renderer = "mathml"
 myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -72,6 +73,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"plot_",
     "remove_config_comments": True,
     "show_memory": False,
+    "capture_repr": ("_repr_html_",),
     "write_computation_times": False,
     "download_all_examples": False,
     "within_subsection_order": "FileNameSortKey",

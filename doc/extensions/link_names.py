@@ -21,6 +21,9 @@ def path_of(code):
 
 def _link(app, document):
     page = app.env.current_document.docname if hasattr(app.env, "current_document") else app.env.docname
+    for link in document.findall(pending_xref):  # of docstrings and the gallery: `EqualMass` without its module
+        if link["reftype"] == "obj" and link["reftarget"] in _PATHS:
+            link["reftarget"] = _PATHS[link["reftarget"]]
     if page.startswith("_generated/"):
         return
     for literal in list(document.findall(nodes.literal)):

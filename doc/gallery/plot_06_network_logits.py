@@ -17,7 +17,7 @@ X, y = load_digits(return_X_y=True)
 X = X + np.random.default_rng(0).normal(scale=4, size=X.shape)  # noise, so that there is something to be unsure of
 X_train, X_rest, y_train, y_rest = train_test_split(X, y, train_size=500, stratify=y, random_state=0)
 X_calibration, X_test, y_calibration, y_test = train_test_split(X_rest, y_rest, stratify=y_rest, random_state=0)
-network = MLPClassifier((64,), alpha=0, max_iter=1000, random_state=0).fit(X_train, y_train)
+network = MLPClassifier((64,), alpha=0, learning_rate_init=0.005, max_iter=1000, random_state=0).fit(X_train, y_train)
 
 
 def logits(X):

@@ -10,7 +10,7 @@ The page loads nothing from elsewhere. With ``--json`` the command prints the nu
 """
 
 # %%
-# A table of 6,000 rows. In one country the scores are too high.
+# A table of 4,000 rows. In one country the scores are too high.
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 rng = np.random.default_rng(0)
-n = 6000
+n = 4000
 table = pd.DataFrame(
     {"p": rng.beta(1, 3, n).round(4), "country": rng.choice(["FR", "IT", "PL"], n), "month": rng.integers(1, 7, n)}
 )
@@ -26,11 +26,12 @@ table["bought"] = (rng.random(n) < table.p ** np.where(table.country == "PL", 1.
 
 # %%
 # This example calls the command from Python. In a shell it is the line above.
-from contextlib import chdir, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
 
 from skcalib.__main__ import main
 
-with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(None):
+with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
     table.to_csv("scores.csv", index=False)
     options = ["--label", "bought", "--score", "p", "--segment", "country", "--time", "month"]
     status = main(["report", "scores.csv", *options])

@@ -149,7 +149,7 @@ class _Encoder:
         if type(estimator) is not _CLASSES.get(name) or name not in STATES:
             raise ValueError(
                 f"{name} cannot be written as JSON: only the recalibrators of this package are, and not classes "
-                "derived from them."
+                "derived from them. Of a pipeline write the last step, `pipeline[-1]`."
             )
         check_is_fitted(estimator)
         return self._object(estimator, name)

@@ -109,7 +109,11 @@ def _output(recalibrator, scores):
         if two_classes:
             return of_two(recalibrator, _log_odds(recalibrator, scores))
         return of_many(recalibrator, _logits(recalibrator, scores))
-    raise ValueError(f"{kind.__name__} cannot be written outside Python: it has no form in SQL, ONNX or expressions.")
+    raise ValueError(
+        f"{kind.__name__} cannot be written outside Python: it has no form in SQL, ONNX or expressions. Write the "
+        "recalibrator inside: of a pipeline `pipeline[-1]`, of a RecalibratedClassifierCV with one pair "
+        "`model.calibrated_classifiers_[0].recalibrator`."
+    )
 
 
 # What methods are given: scores, kept from 0 and 1 as they were in the fit, on the scale that the method works on.
