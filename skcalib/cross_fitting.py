@@ -78,18 +78,18 @@ class CrossFittedClassifier(TransformerMixin, MetaEstimatorMixin, BaseEstimator)
     Scores are (n_samples, n_classes) from `predict_proba` and from the decision function of more than two classes, and
     (n_samples, 1) from that of two. Their floating-point type is the classifier's.
 
-    A class that is missing from the training part of a fold has probability 0 there. As a logit that is the row's
-    smallest plus log(2^-52), about -36: less than any probability that is told from 0 once logits become probabilities,
-    and finite. For two classes a decision function needs both classes in the training part of each fold; a missing one
-    is an error.
+    A class that is missing from the training part of a fold has probability 0 there. As a logit it gets the row's
+    smallest logit plus log(2^-52), about -36. This is finite, and a smaller probability than the one to which 0 is
+    clipped. For two classes a decision function needs both classes in the training part of each fold; a missing one is
+    an error.
 
     With `passthrough`, a pandas or polars DataFrame gives a DataFrame of its own kind, so that strings and categories
     survive. From other containers it gives a float array where the appended columns are numbers, else an object array.
 
-    Metadata: `fit` and `fit_transform` hand `sample_weight` and whatever else they are given to the classifier's `fit`,
-    and `groups` to the splitter. With metadata routing enabled the requests decide instead, as everywhere in
-    scikit-learn. In a pipeline without routing write ``pipe.fit(X, y, crossfittedclassifier__groups=groups)``, which
-    also works through a search; a list of splits as `cv` does not, because it belongs to one `X`.
+    Metadata: `fit` and `fit_transform` pass `sample_weight` and other metadata to the classifier's `fit`, and `groups`
+    to the splitter. With metadata routing enabled the requests decide instead, as everywhere in scikit-learn. In a
+    pipeline without routing write ``pipe.fit(X, y, crossfittedclassifier__groups=groups)``, which also works through a
+    search; a list of splits as `cv` does not, because it belongs to one `X`.
 
     ``Pipeline(memory=...)`` caches the scores: a search over later steps then costs cv + 1 fits per outer split,
     however many candidates it compares.

@@ -43,8 +43,8 @@ def _linear_svc():
 class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjects, BaseEstimator):
     """Classifier whose probabilities are recalibrated on rows that it was not fitted on.
 
-    The counterpart of `sklearn.calibration.CalibratedClassifierCV` that takes any recalibrator object: with
-    `PlattScaling` and `IsotonicCalibration` it gives its probabilities for a classifier with a decision function.
+    The counterpart of `sklearn.calibration.CalibratedClassifierCV` that takes any recalibrator object. For a classifier
+    with a decision function, ``PlattScaling(clip=None)`` and `IsotonicCalibration` give the same probabilities.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from skcalib.binning._distinct_scores import DistinctScores
 class PoolAdjacentViolators(BaseBinning):
     """The blocks of the isotonic fit: bins whose event frequencies rise, with the least squared error.
 
-    There is nothing to choose: the bins of the CORP reliability diagram and score decomposition.
+    No number of bins has to be chosen. These are the bins of the CORP reliability diagram and score decomposition.
 
     See Also
     --------

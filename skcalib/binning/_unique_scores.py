@@ -6,7 +6,7 @@ from skcalib.binning._base import BaseBinning, edges_above
 
 
 class UniqueScores(BaseBinning):
-    """One bin for each distinct score: right for a model with few of them, a binned one above all.
+    """One bin for each distinct score: right for models with few of them, such as binned models.
 
     Edges are the midpoints between neighbours.
 

@@ -32,9 +32,9 @@ def calibration_error(
 ):
     """Binned calibration error of probabilities.
 
-    The l_p distance between the mean score and the event frequency of the bins, with the bias of the small sample
-    taken away by default. For a continuous model the binned error is, in the population, a lower bound of the true
-    one; it is exact for a model that predicts one value a bin.
+    The l_p distance between the mean score and the event frequency of the bins. By default the bias of small samples is
+    removed. For a continuous model the binned error is, in the population, a lower bound of the true one. For a model
+    that predicts one value in each bin it is exact.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def expected_calibration_error(
 ):
     """Expected calibration error (ECE): the plugin error with 15 equal-width bins and norm 1.
 
-    Known everywhere, and biased upwards for few rows: prefer `calibration_error`, and see its parameters.
+    Widely used, and biased upwards for few rows: prefer `calibration_error`, and see its parameters.
 
     Parameters
     ----------

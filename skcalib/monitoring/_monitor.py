@@ -50,11 +50,12 @@ class MonitorHistory(ResultTable):
 
 
 class CalibrationMonitor(BaseEstimator):
-    """Watches a model's calibration and raises an alarm when it is gone, however often one looks.
+    """Watches a model's calibration and raises an alarm when it is lost; it may be looked at after every row.
 
-    Each row is a round of bets against its score: that the log-odds are too low or too high, or too extreme. While the
-    scores are calibrated the mean wealth of the bets, the e-value, stays below ``1 / (1 - confidence_level)`` for ever
-    with probability `confidence_level`. Rows come one by one or in batches of any size: the result is the same.
+    Each row is a round of bets against its score: bets that the log-odds are too low, too high, or too extreme. While
+    the scores are calibrated the mean wealth of the bets, the e-value, stays below ``1 / (1 - confidence_level)``
+    forever with probability `confidence_level`. Rows may come one by one or in batches of any size, with the same
+    result.
 
     Parameters
     ----------
@@ -98,8 +99,8 @@ class CalibrationMonitor(BaseEstimator):
     after 30 days, give each row to the monitor 30 days after its score. In the order in which labels arrive the early
     rows are events only, which raises a false alarm.
 
-    A monitor is pickled and goes on after it is loaded. Watch segments with a dict of monitors, and give each the
-    confidence level ``1 - (1 - level) / n_segments`` to keep the level of all together.
+    A monitor can be pickled, and continues after it is loaded. Watch segments with a dict of monitors, and give each
+    the confidence level ``1 - (1 - level) / n_segments`` to keep the level of all together.
 
     A bet that lasts from row 0 has lost much by the time of a late change. With `restarts` it has half of the stake; of
     the other half the share ``log(10) / log(10 + n)`` is still kept back after n rows, and what is released at a row

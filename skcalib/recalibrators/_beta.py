@@ -13,8 +13,8 @@ from skcalib.recalibrators._scaling import location_scale
 class BetaCalibration(PartiallyPooledRecalibrator):
     """Beta calibration: ``sigmoid(a * log(s) - b * log(1 - s) + c)`` with a and b not negative.
 
-    The map that is right where the scores of both classes follow beta distributions. Unlike `PlattScaling` it bends the
-    scores near 0 otherwise than those near 1. It never decreases.
+    The map is exact if the scores of both classes follow beta distributions. Unlike `PlattScaling` it can change scores
+    near 0 and scores near 1 differently. It never decreases.
 
     Parameters
     ----------

@@ -11,8 +11,8 @@ from skcalib.recalibrators._temperature import TemperatureScaling
 class EnsembleTemperatureScaling(TemperatureScaling):
     """Ensemble temperature scaling: ``w1 softmax(logits / temperature) + w2 softmax(logits) + w3 / n_classes``.
 
-    As safe as temperature scaling, since no decision changes, and able to keep a share of doubt in every row. First the
-    temperature, then the weights are fitted by log-loss.
+    As with temperature scaling no decision changes. The third term keeps some probability for every class in every row.
+    The temperature is fitted first, by log-loss, and then the weights.
 
     Parameters
     ----------

@@ -190,8 +190,8 @@ class VectorScaling(AffineScaling):
 class MatrixScaling(AffineScaling):
     """Matrix scaling: ``softmax(coef @ logits + intercept)`` with a structured ridge toward temperature scaling.
 
-    Logits are centred in each row first: they mean the same with a constant added to a row. For two classes the
-    family is that of `PlattScaling`.
+    Logits are centred in each row first, because a constant added to a row does not change its probabilities. For two
+    classes the family is the one of `PlattScaling`.
 
     Parameters
     ----------
@@ -241,9 +241,9 @@ class MatrixScaling(AffineScaling):
 
     Notes
     -----
-    ``alpha="auto"`` takes a weaker ridge only if the log-loss of left-out rows, summed over them, falls by more than
-    1 nat, and stops where it rises. Up to 16 classes each row is left out by one Newton step from the fit to all;
-    beyond, one fold of five is left out. It costs three to eight fits.
+    ``alpha="auto"`` takes a weaker ridge only if the log-loss summed over left-out rows falls by more than 1 nat, and
+    stops when it rises. With up to 16 classes each row is left out by one Newton step from the fit to all rows; with
+    more classes one fold of five is left out. It costs three to eight fits.
 
     References
     ----------
@@ -299,8 +299,8 @@ class DirichletCalibration(MatrixScaling):
     """Dirichlet calibration: matrix scaling on log-probabilities.
 
     `MatrixScaling` with the same parameters, solver and attributes, on the logarithms of the probabilities in place of
-    centred logits: how sure the model is of all classes together then counts too. For two classes the family is that
-    of `BetaCalibration`.
+    centred logits. So the map also depends on how confident the model is. For two classes the family is the one of
+    `BetaCalibration`.
 
     Parameters
     ----------

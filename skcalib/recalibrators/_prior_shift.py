@@ -18,9 +18,9 @@ class PriorShift(LogitRecalibrator):
     """Correction for class frequencies that differ between training and use.
 
     For models trained on resampled or class-weighted data: each probability is multiplied by the ratio of the two
-    frequencies of its class, and the row is made to sum to 1 again. Exact where the classes look the same in both
-    populations, only more or less frequent. At least one of the two frequencies must be given; the other, if it is
-    None, is that of the labels given to `fit`.
+    frequencies of its class, and the row is made to sum to 1 again. This is exact if the classes look the same in both
+    populations and only their frequencies differ. At least one of the two frequencies must be given. If the other is
+    None, it is taken from the labels given to `fit`.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None
     """Return the class frequencies under which the scores of unlabelled rows are most likely.
 
     For a population in which the classes look as they did in training but have other frequencies. The scores must be
-    calibrated for the training frequencies: what they are off by goes into the estimate.
+    calibrated for the training frequencies: their error becomes an error of the estimate.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     Notes
     -----
-    The temperature is fitted to Platt's targets, so that it is finite where the classes are separable.
+    The temperature is fitted to Platt's targets, so that it is finite for separable classes.
 
     References
     ----------

@@ -40,7 +40,7 @@ class Verification(NamedTuple):
 class ScalingBinning(BinnedRecalibrator):
     """Scaling-binning: fit a smooth map, bin its output, predict the mean output of each bin.
 
-    As sample-efficient as the smooth map and, being binned, with an error that can be measured: see
+    It needs hardly more rows than the smooth map. Because it is binned, its error can be measured: see
     `calibration_error` with ``UniqueScores``.
 
     Parameters

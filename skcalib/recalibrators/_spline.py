@@ -30,8 +30,8 @@ _SMALLEST_WIDTH = 1.0
 class SplineCalibration(BinaryRecalibrator):
     """Spline calibration: the sigmoid of a natural cubic spline in the temperature-scaled log-odds.
 
-    A penalty on the curvature makes the map as flexible as the calibration set pays for: its weight is the one with
-    the least leave-one-out log-loss. Beyond the outer knots the map goes on as a straight line in the log-odds.
+    The map is more flexible with more calibration rows: the weight of a penalty on the curvature is the one with the
+    least leave-one-out log-loss. Beyond the outer knots the map continues as a straight line in the log-odds.
 
     Parameters
     ----------
@@ -80,8 +80,9 @@ class SplineCalibration(BinaryRecalibrator):
 
     Notes
     -----
-    A small ridge at the knots pulls to temperature scaling, whose temperature is fitted to Platt's targets: the map is
-    finite where the classes are separable. The nonnegative slopes of ``monotone=True`` are those of an I-spline.
+    A small ridge at the knots pulls the map toward temperature scaling, with a temperature that is fitted to Platt's
+    targets. So the map is finite for separable classes. The nonnegative slopes of ``monotone=True`` are those of an
+    I-spline.
 
     References
     ----------

@@ -55,9 +55,9 @@ class TemperatureScaling(LogitRecalibrator):
 
     Notes
     -----
-    The inverse temperature stays positive, so that decisions never change. On separable data it would be infinite: it
-    ends where nothing is left of the loss in floating point. For a model that is always wrong it would be negative: it
-    ends on a bound, a millionth of what makes the logits spread by 1.
+    The inverse temperature stays positive, so that decisions never change. On separable data it would be infinite; the
+    fit stops when the loss is 0 in floating point. For a model that is always wrong it would be negative; the fit stops
+    at a bound, a millionth of the value at which the logits spread by 1.
 
     References
     ----------

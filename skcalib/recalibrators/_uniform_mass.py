@@ -19,8 +19,8 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
     """Uniform-mass double-dipping (UMD): histogram binning with a guaranteed largest error.
 
     The bins are cut at order statistics of the scores, the rows at the cuts are left out, and each bin predicts the
-    event frequency of the rows strictly inside. Those rows are independent given the cuts, although the same rows
-    made them: no row is lost to a split, and `certificate` promises a tolerance for every distribution.
+    event frequency of the rows strictly inside. Given the cuts, these rows are independent, although the cuts come from
+    the same rows. So no rows are lost to a split, and `certificate` promises a tolerance for every distribution.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from skcalib.recalibrators._base import BinaryRecalibrator
 
 
 class VennAbers(BinaryRecalibrator):
-    """Inductive Venn-Abers calibration: isotonic regression with the new score added under either label.
+    """Inductive Venn-Abers calibration: isotonic regression with the new score added once with each label.
 
     Added as a non-event the score gets the isotonic probability p0, added as an event p1. One of the two is perfectly
     calibrated, for any distribution [1]_. ``p1 / (1 - p0 + p1)`` is the probability between them with the least regret
