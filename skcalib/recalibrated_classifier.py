@@ -367,7 +367,7 @@ def _describe_scores(recalibrator, description):
     if not inner or "recalibrator" not in names:
         return
     if names["recalibrator"] is None:
-        # A default object comes into being with its first parameter.
+        # A default object is made when its first parameter is set.
         recalibrator.set_params(**{f"recalibrator__{name}": value for name, value in inner.items()})
     else:
         _describe_scores(recalibrator.recalibrator, inner)

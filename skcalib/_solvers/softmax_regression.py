@@ -204,7 +204,8 @@ def _minimised(loss, parameters, tolerance):
             return parameters, current
         step, decrement, residual = loss.newton_step()
         if decrement <= tolerance**0.5:
-            # What a step leaves, since the log-loss is self-concordant (Bach 2010): then its loss need not be seen.
+            # Bound on the gain that is left after a step, because the log-loss is self-concordant (Bach 2010). The loss
+            # then need not be computed.
             reach = loss.reach(step)
             left = decrement * (residual + reach) ** 2
             if reach < 0.1 and left <= tolerance:
@@ -275,7 +276,7 @@ class _PenalisedLogLoss:
         curvature = hessian.diagonal() + self.penalty
         scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1))
         hessian *= scale[:, None] * scale
-        # Directions that change no probability have no curvature: a little is added, for the step alone; more where
+        # Directions that change no probability have no curvature. A little is added for the step, and more where
         # rounding made it negative.
         for damping in _DAMPING * 100.0 ** np.arange(10):
             np.fill_diagonal(hessian, 1 + damping)
@@ -295,8 +296,8 @@ class _PenalisedLogLoss:
         def hessian_product(direction):
             return sum(block.hessian_product(direction) for block in self.blocks) + ridge * direction
 
-        # As small as the last step made the gradient (Eisenstat and Walker 1996), which it squared if Newton's method
-        # is near. The residual squared is what is left of the gain: a hundredth of the tolerance is little enough.
+        # Eisenstat and Walker (1996): solve only as accurately as the outer iteration can use. The squared residual is
+        # the gain that is left over, so a hundredth of the tolerance is small enough.
         residual = min(0.1, max((norm / self.norm) ** 2, 0.1 * _TOLERANCE**0.5 / norm))
         self.norm = norm
         return _conjugate_gradients(hessian_product, solve, self.gradient, residual)

@@ -6,7 +6,7 @@ import numpy as np
 
 __all__ = ["BinLookup"]
 
-# Cells of the table, a power of two, so that the product with a float is exact: many to a bin, and few enough for the
+# Number of cells: a power of two, so that the product with a score is exact. Many cells a bin, and few enough for the
 # cache.
 _LEAST_CELLS, _MOST_CELLS, _CELLS_PER_BIN = 1 << 12, 1 << 16, 32
 

@@ -25,7 +25,7 @@ __all__ = ["ColumnWriter"]
 
 _MOST_CASES = 64  # pieces of one CASE; more are joined
 _LEAST_BITS, _MOST_BITS = 8, 16
-# Log-odds of the two ends that probabilities are clipped to, and what the exponential of is finite.
+# Log-odds of the two ends that probabilities are clipped to, and the largest argument with a finite exponential.
 _LARGEST_LOG_ODDS, _LARGEST_EXPONENT = float(np.log(2.0**52 - 1)), 700.0
 
 

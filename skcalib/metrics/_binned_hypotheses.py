@@ -67,7 +67,7 @@ def binned_hypotheses(parts, norm, method, combine, root, n_draws, rng, draws=No
     def error(frequency):
         return root(float(power(frequency, method if method == "label_binned" else "plugin")))
 
-    # The labels' own residual squares are known to the unbiased error, those of drawn labels are not.
+    # The unbiased error uses the residual squares of the observed labels; those of drawn labels are not known.
     if method == "unbiased":
         observed = combine(np.stack([error_power(part.statistics, norm, method) for part in parts], axis=-1))
     else:
@@ -125,7 +125,7 @@ class _Bins(NamedTuple):
 
     @property
     def weighted_score_label(self):
-        # Within a cell labels that are drawn from s + d go with the scores as calibrated ones do.
+        # Within a cell, labels drawn from s + d vary with the scores in the same way as calibrated ones.
         return self.weight * (self.mean_score * self.event_frequency + self.score_variance)
 
     def power(self, frequency, norm, method):

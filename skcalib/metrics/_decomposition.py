@@ -180,7 +180,8 @@ def _parts(expected_score, task, strategy):
         score = share @ expected_score(frequency, bins.mean_score)
     recalibrated = share @ expected_score(frequency, frequency)
     uncertainty = expected_score(base_rate, base_rate)
-    # Neither is negative but by rounding: no forecast that is constant on the bins scores better than the recalibrated.
+    # Neither is negative except by rounding: no forecast that is constant on the bins has a better score than the
+    # recalibrated one.
     return max(score - recalibrated, 0.0), max(uncertainty - recalibrated, 0.0), uncertainty
 
 

@@ -142,7 +142,7 @@ def inverted_limits(hypotheses, tail):
         low = low if low < np.inf else hypotheses.error(hypotheses.cells.frequency)
     high = max(line.highest() for line in lines)
     if not rejected:
-        # The truth may as well lie on the other side of the scores.
+        # The true frequencies may also lie on the other side of the scores.
         high = max(high, *(_Line(hypotheses, -line.direction, tail).highest(opposite=True) for line in lines))
     return low, max(low, high)
 
@@ -162,7 +162,7 @@ class _Line:
 
     def highest(self, opposite=False):
         """Return the error from which on the observed value is too small for the draws."""
-        # The median keeps a value that is small by luck from an empty interval.
+        # The median prevents an empty interval for a value that is small by chance.
         null = self.hypotheses.null[0]
         reached = max(self.hypotheses.observed, float(np.median(null))) + self.hypotheses.slack
 

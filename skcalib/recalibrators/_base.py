@@ -289,7 +289,7 @@ class BinaryRecalibrator(BaseRecalibrator):
         if self.multiclass == "top_label":
             _, confidence = top_label(scores)
             confidence = self.estimators_[0]._predict_binary(_on_scale(confidence, self._scale))
-            # Scaling methods never return 0: neither may a class that the scores give nothing.
+            # Scaling methods never return 0, also not for a class whose score is 0.
             return spread_top_label(clip_probability(scores) if self._scale == "log_odds" else scores, confidence)
         probabilities = np.empty(scores.shape)
         for k, part in enumerate(self.estimators_):

@@ -140,7 +140,7 @@ class _PredictedClassSlices:
         self.logits, self.codes = logits, codes
         self.weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         self.predicted = logits.argmax(axis=1)
-        # Rows of equal logits are the same at any temperature: a class of such rows alone has no optimum.
+        # Rows of equal logits do not change with the temperature. A class with only such rows has no optimum.
         undecided = logits.max(axis=1) == logits.min(axis=1)
         self.tell = np.bincount(self.predicted[~undecided], minlength=logits.shape[1]) > 0
 

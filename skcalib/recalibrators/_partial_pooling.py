@@ -10,8 +10,8 @@ from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 
-# Slopes are measured against those of the pooled map. For a model that ranks the wrong way round these are not taken to
-# be smaller than this, relative to 1 / (typical log-odds).
+# Slopes are measured against those of the pooled map. For a model that ranks the wrong way round this is their lower
+# limit, relative to 1 / (typical log-odds).
 _SMALLEST_RELATIVE = 1e-3
 
 
@@ -99,7 +99,7 @@ class PartiallyPooledRecalibrator(BinaryRecalibrator):
 
     @property
     def _needs_classes(self):
-        # A class without rows takes the map of all, which rows of one class alone would make sure of everything.
+        # A class without rows uses the common map. A fit to rows of one class alone would predict only 0 and 1.
         return "two" if self._pools_classes else "all"
 
     def _fit_parts(self, probabilities, codes, sample_weight):

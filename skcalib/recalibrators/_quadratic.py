@@ -8,7 +8,7 @@ from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._base import RIDGE
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap
 
-# The square is measured against a typical log-odds, which is not taken to be smaller than this.
+# The square is scaled by a typical log-odds, and this is its lower limit.
 _SMALLEST_SPREAD = 0.3
 # The inverse temperature of a model that ranks the wrong way round, relative to 1 / (typical log-odds).
 _SMALLEST_RELATIVE = 1e-3

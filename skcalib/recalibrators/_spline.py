@@ -254,6 +254,6 @@ def _leave_one_out_loss(features, targets, sample_weight, coef, penalty):
     curvature = probability * (1 - probability)
     hessian = (features * (weight * curvature)) @ features.T + penalty
     leverage = np.einsum("in,in->n", np.linalg.pinv(hessian, hermitian=True) @ features, features)
-    left_out = np.minimum(weight, 1)  # a heavier row is so many rows, of which one is left out
+    left_out = np.minimum(weight, 1)  # a row of weight w is w rows, and one of them is left out
     log_odds += left_out * leverage * (probability - targets) / (1 - left_out * curvature * leverage)
     return weight @ (np.logaddexp(0, log_odds) - targets * log_odds)

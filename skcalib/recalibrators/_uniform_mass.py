@@ -204,21 +204,21 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
         below = np.concatenate(([0.0], np.cumsum(labels)))
         inside, ends = np.append(0, cuts + 1), np.append(cuts, n_rows)
         last = np.append(cuts + 1, n_rows) if self.keep_boundary else ends  # a cut counts in the bin below it
-        # Only ties leave a bin without rows inside: the cut at which it starts then speaks for it.
+        # Only ties leave a bin without rows inside. Its value is then the label at the cut where it starts.
         first = np.where(inside < last, inside, np.append(0, cuts))
         self.bin_positives_, self.bin_counts_ = below[last] - below[first], last - first
         self.bin_values_ = np.clip(self.bin_positives_ / self.bin_counts_, 0, 1)  # shares of ties sum up to rounding
         self._inside_ = below[ends] - below[inside], ends - inside
 
     def _prediction_blocks(self, n_rows):
-        # The random keys are those of all rows, in their order.
+        # The random keys belong to all rows, in their order.
         return [slice(None)] if self.randomize else super()._prediction_blocks(n_rows)
 
     def _predict_binary(self, scores):
         cuts = self.bin_edges_[1:-1]
         bins = np.searchsorted(cuts, scores, side="right")
         if self.randomize:
-            # Scores on a cut: the bin is that of the pair (score, key).
+            # Scores on a cut: the pair (score, key) decides the bin.
             random = check_random_state(self._prediction_seed_)
             key = random.random_sample(len(scores))
             for cut in np.unique(cuts):

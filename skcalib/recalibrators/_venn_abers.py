@@ -131,7 +131,7 @@ class VennAbers(BinaryRecalibrator):
         negatives = table.weight - table.positives
         mirrored = _isotonic_with_event(*(sums[-1] - sums[::-1] for sums in (table.weight, negatives)))
         lower = np.append(0.0, 1 - mirrored[::-1])
-        # Other scores say nothing. Groups are kept, since a new score must be tied with its own.
+        # Other scores do not change the result. Groups are kept, because a new score must be tied with its own group.
         jumps = (np.diff(lower) != 0) | (np.diff(upper) != 0) | (self.max_groups is not None)
         self.score_knots_ = table.scores[jumps]
         self.lower_probability_ = lower[np.append(True, jumps)]
