@@ -106,6 +106,16 @@ def test_split_histogram_has_events_upwards_and_the_rest_downwards():
     assert tall.histogram_ax_.get_yscale() == "symlog"
 
 
+def test_histogram_of_one_high_bar_is_logarithmic():
+    y, scores = _scores(1000)
+    heaped = np.where(np.arange(1000) < 960, 0.0, scores)  # the bars of the others would be one or two rows high
+    for chosen, scale in ((scores, "linear"), (heaped, "symlog")):
+        display = ReliabilityDisplay.from_predictions(y, chosen, random_state=0, metric=None)
+        assert display.histogram_ax_.get_yscale() == scale
+    plain = ReliabilityDisplay.from_predictions(y, heaped, random_state=0, metric=None, histogram_scale="linear")
+    assert plain.histogram_ax_.get_yscale() == "linear"
+
+
 def test_default_bins_spread_over_the_axis_and_the_rows():
     rng = np.random.default_rng(0)
     sure = np.concatenate((rng.random(500), 1 - rng.random(20_000) / 1000))  # a network that is nearly always sure

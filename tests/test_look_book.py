@@ -93,6 +93,17 @@ def test_texts_have_room(name, size):
     assert not found
 
 
+@pytest.mark.parametrize("size", [(3, 3), tuple(plt.rcParamsDefault["figure.figsize"])])
+@pytest.mark.parametrize("name", ["reliability", "reliability_overlay", "groups", "validity", "change"])
+def test_given_axes_without_a_layout_keep_their_words_inside(name, size):
+    figure, ax = plt.subplots(figsize=size)
+    LOOK_BOOK.pictures()[name](ax)
+    assert faults(figure) == []
+    place = ax.get_position()
+    assert place.width > 0.25
+    plt.close("all")
+
+
 def test_the_dark_style_keeps_the_contrast():
     for case, figure in LOOK_BOOK.cases(["reliability", "cumulative"], ["default"], ["dark_background"]):
         figure.canvas.draw()

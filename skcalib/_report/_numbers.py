@@ -29,6 +29,7 @@ __all__ = ["SMALL_CLASS", "SMALL_SEGMENT", "report_numbers"]
 SMALL_SEGMENT = 100  # rows below which the place of a segment in the table may well be chance
 SMALL_CLASS = 30  # rows of a class, the same
 _N_RESAMPLES = 999
+_MANY_ROWS = 100_000
 _BIN_COUNTS = (2, 3, 5, 10, 15, 20, 30, 50, 100)
 
 
@@ -114,13 +115,15 @@ def _bias(task, *, is_confidence):
 def _errors(task, seed, classes):
     """Return calibration errors with their intervals; the first is the one of the summary."""
     options = {"confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **given(task)}
+    n_rows = len(task.scores) if task.sample_weight is None else task.sample_weight.sum()
+    sweeps = 1000 if n_rows <= _MANY_ROWS else 199  # of very many bins; the interval is narrow then
     intervals = {
         "calibration error": calibration_error_interval(task.labels, task.scores, binning=REPORT_BINNING, **options),
         "expected calibration error": calibration_error_interval(
             task.labels, task.scores, metric=expected_calibration_error, **options
         ),
         "sweep calibration error": calibration_error_interval(
-            task.labels, task.scores, metric=sweep_calibration_error, **options
+            task.labels, task.scores, metric=sweep_calibration_error, n_resamples=sweeps, **options
         ),
         "maximum calibration error": calibration_error_interval(
             task.labels, task.scores, metric=maximum_calibration_error, **options

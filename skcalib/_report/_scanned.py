@@ -20,7 +20,7 @@ _MOST_ROWS = 2_000_000  # that are held in memory as they are
 _MOST_SCORES = 20_000_000  # of all classes together
 _LARGE_CSV = 2**28  # bytes, from which a CSV file is not read by pandas
 _LARGE_PACKED_CSV = 2**26
-_BITS, _BITS_OF_PARTS = 16, 12
+_BITS, _BITS_OF_PARTS = 16, 12  # cells are at most 2^(8 - bits) wide, relative to the score
 _MOST_DAYS = 20_000
 
 

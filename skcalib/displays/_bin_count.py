@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, check_cv
 from skcalib._bins.reductions import binary_tasks, resolve_multiclass
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import UniqueScores
-from skcalib.displays._frames import add_words, pair_frame, size_text
+from skcalib.displays._frames import add_words, keep_inside, pair_frame, size_text
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import (
     CURVE,
@@ -272,6 +272,7 @@ class BinCountDisplay(FromEstimator):
         if legend:
             keys = {} if self.limit is None else {self.limit_line_.get_label(): self.limit_line_}
             self.legend_ = add_words(frame, keys, note=self.caption, legend_kw=canonical_keywords(legend_kw))
+        keep_inside(frame)
         self.figure_ = frame.axes[0].figure
         self.ax_ = frame.axes if measured else frame.axes[0]
         return self

@@ -7,7 +7,7 @@ import numpy as np
 from skcalib._bins.reductions import binary_tasks
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth
-from skcalib.displays._frames import add_words, fitting, pair_frame, size_text
+from skcalib.displays._frames import add_words, fitting, keep_inside, pair_frame, size_text
 from skcalib.displays._predictions import FromEstimator
 from skcalib.displays._style import (
     CURVE,
@@ -249,6 +249,7 @@ class EstimatorBiasDisplay(FromEstimator):
             self._draw_lines(canonical_keywords(line_kw), canonical_keywords(band_kw))
             if legend:
                 self.legend_ = add_words(frame, {}, note=note, legend_kw=canonical_keywords(legend_kw))
+        keep_inside(frame)
         return self
 
     def _draw_heatmap(self, mesh_kw, text_kw):

@@ -15,6 +15,7 @@ __all__ = [
     "fitting",
     "frame_of_panels",
     "has_room",
+    "keep_inside",
     "pair_frame",
     "shortened",
     "size_text",
@@ -27,6 +28,7 @@ _SMALLEST = 0.58  # text is never smaller than this share of the user's size
 _LETTER = 0.56  # mean width of a letter in units of the font size
 _LEGEND_SHARE = 0.16  # of the height of a figure that a legend with explanations may take
 _PAD = 0.03  # inches around axes in figures of our own
+_LEAST_SHARE = 0.25  # of given axes that is left where words need the rest
 
 
 class Frame(NamedTuple):
@@ -231,6 +233,34 @@ def drop_long_labels(frame):
     for ax in [*frame.axes, *frame.below]:
         if ax.yaxis.label.get_window_extent().height > 1.1 * ax.get_window_extent().height:
             ax.set_ylabel("")
+    keep_inside(frame)
+
+
+def keep_inside(frame):
+    """Make axes smaller whose words leave the figure, where no layout engine does so (``plt.subplots`` has none)."""
+    if frame.figure.figure.get_layout_engine() is None:
+        for _ in range(3):  # a name that is centred below its axes moves with them
+            if not _pushed_inside(frame.figure, [*frame.axes, *frame.below]):
+                break
+
+
+def _pushed_inside(figure, axes):
+    """Move the edges of axes inwards by as much as their words leave the figure; return whether that was needed."""
+    figure.figure.draw_without_rendering()
+    words = np.array([box.extents for box in (ax.get_tightbbox() for ax in axes) if box is not None])
+    places = np.array([ax.get_position(original=True).extents for ax in axes])
+    size, edge = [figure.bbox.width, figure.bbox.height], _PAD * figure.figure.dpi
+    low = (edge + figure.bbox.min - words[:, :2].min(axis=0)).clip(0) / size
+    high = (edge + words[:, 2:].max(axis=0) - figure.bbox.max).clip(0) / size
+    before, after = places[:, :2].min(axis=0), places[:, 2:].max(axis=0)
+    share = (after - before - low - high) / (after - before)
+    if share.min() == 1 or share.min() < _LEAST_SHARE:  # all is well, or there is no room at all
+        return False
+    for ax, place in zip(axes, places, strict=True):
+        corner = before + low + share * (place[:2] - before)
+        ax.set_position([*corner, *(share * (place[2:] - place[:2]))])
+        ax.set_in_layout(True)
+    return True
 
 
 def shortened(text, frame, *, width=None, size=None):
@@ -353,7 +383,9 @@ def _legend_inside(frame, labels, titles, keys, options):
         ax.figure.figure.draw_without_rendering()
         if not _covers_data(ax, legend):
             return legend
-    if needed:
+    if needed:  # readable on top of the data, which shine through
+        legend.get_frame().set(alpha=0.75, linewidth=0)
+        legend.set_frame_on(True)
         return legend
     legend.remove()  # the words about a single curve stand as well above the axes
     ax.set_title(shorter, loc="left", fontsize=size, pad=0.3 * size)

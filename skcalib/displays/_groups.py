@@ -4,7 +4,7 @@ import numpy as np
 
 from skcalib._input.scalars import check_option
 from skcalib.displays._forest import draw_intervals, draw_zero, explain, forest_frame, name_rows, short_name
-from skcalib.displays._frames import size_text
+from skcalib.displays._frames import keep_inside, size_text
 from skcalib.displays._predictions import FromEstimator
 from skcalib.displays._style import colors, neutral
 from skcalib.metrics import calibration_by_group
@@ -177,6 +177,7 @@ class GroupDisplay(FromEstimator):
         if value == "error":
             self.ax_.set_xlim(left=0)
         self.legend_ = explain(frame, legend_kw) if legend else None
+        keep_inside(frame)
         return self
 
     def _shown(self, value, max_groups):

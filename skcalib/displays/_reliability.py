@@ -15,6 +15,7 @@ from skcalib.displays._reliability_panel import (
     draw_interval_band,
     draw_reference,
     guard_points,
+    histogram_scale_of,
     key_handles,
     n_curves,
     scale_histogram,
@@ -263,7 +264,7 @@ class ReliabilityDisplay(FromEstimator):
         layout="overlay",
         histogram=True,
         split_histogram=False,
-        histogram_scale="linear",
+        histogram_scale="auto",
         consistency_band=None,
         limits="auto",
         legend=True,
@@ -287,8 +288,9 @@ class ReliabilityDisplay(FromEstimator):
             Whether the histogram of the scores is drawn below.
         split_histogram : bool, default=False
             Whether events are drawn upwards and the others downwards.
-        histogram_scale : {"linear", "log"}, default="linear"
-            Scale of the number of rows.
+        histogram_scale : {"auto", "linear", "log"}, default="auto"
+            Scale of the number of rows. "auto" is logarithmic where most bars would be too small to be seen beside the
+            largest.
         consistency_band : bool, default=None
             Whether the band around the diagonal is drawn; None draws it where a panel has one curve.
         limits : "auto" or tuple of float, default="auto"
@@ -309,8 +311,10 @@ class ReliabilityDisplay(FromEstimator):
         ValueError
             If an option is not one of those named.
         """
-        if histogram_scale not in ("linear", "log"):
-            raise ValueError(f'histogram_scale must be "linear" or "log", found {histogram_scale!r}.')
+        if histogram_scale not in ("auto", "linear", "log"):
+            raise ValueError(f'histogram_scale must be "auto", "linear" or "log", found {histogram_scale!r}.')
+        if histogram_scale == "auto":
+            histogram_scale = histogram_scale_of(curve.histogram for curve in self.curves)
         panel_of, panels = self._panels(layout)
         models = list(dict.fromkeys(curve.model for curve in self.curves))
         per_panel = 1 if layout == "columns" else len(models)

@@ -14,6 +14,7 @@ __all__ = [
     "draw_interval_band",
     "draw_reference",
     "guard_points",
+    "histogram_scale_of",
     "key_handles",
     "n_curves",
     "scale_histogram",
@@ -22,6 +23,7 @@ __all__ = [
 # A mark by which a display drawn on top of another knows what is there.
 _REFERENCE = "skcalib-reference"
 HISTOGRAM_HEIGHT = 0.25  # in units of the height of the diagram
+_VISIBLE = 0.03  # of the largest bar: what can be told from none
 
 
 def n_curves(ax):
@@ -131,6 +133,15 @@ def key_handles(level, *, bars, band, consistency, overlay, split):
         events, others = split
         keys |= {events: Patch(facecolor=neutral(0.6)), others: Patch(facecolor="none", edgecolor=grey, hatch="////")}
     return keys
+
+
+def histogram_scale_of(histograms):
+    """Return "log" where most bars of a histogram could not be seen beside the largest, else "linear"."""
+    for histogram in histograms:
+        bars = histogram.weight[histogram.weight > 0]
+        if np.median(bars) < _VISIBLE * bars.max():
+            return "log"
+    return "linear"
 
 
 def scale_histogram(ax, scale, *, size):

@@ -4,7 +4,7 @@ import numpy as np
 
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib.displays._forest import draw_intervals, draw_zero, explain, forest_frame, name_rows, short_name
-from skcalib.displays._frames import shortened, size_text
+from skcalib.displays._frames import keep_inside, shortened, size_text
 from skcalib.displays._predictions import named_models, predicted_probabilities
 from skcalib.displays._style import colors, format_count, mark, matplotlib_text, neutral
 from skcalib.guarantees import event_frequency_interval
@@ -219,6 +219,7 @@ class SegmentDisplay:
         size_text(frame)
         name_rows(frame, names, first.n[: len(shown)], self._words(frame, len(shown), len(first)))
         self.legend_ = explain(frame, legend_kw, self._handles(frame, significance_level)) if legend else None
+        keep_inside(frame)
         return self
 
     def _limits(self, table, at):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._input.scalars import check_number
-from skcalib.displays._frames import add_words, pair_frame, size_text
+from skcalib.displays._frames import add_words, keep_inside, pair_frame, size_text
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import (
     CURVE,
@@ -285,6 +285,7 @@ class ValidityDisplay(FromEstimator):
             keys = {line.get_label(): line for line in self.guarantee_lines_}
             keys |= {f"tolerance {epsilon:g}": line for line in self.epsilon_lines_[:1]}
             self.legend_ = add_words(frame, keys, legend_kw=canonical_keywords(legend_kw))
+        keep_inside(frame)
         self.figure_ = frame.axes[0].figure
         self.ax_ = frame.axes if len(kinds) > 1 else frame.axes[0]
         return self
