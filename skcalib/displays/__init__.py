@@ -7,6 +7,7 @@ from skcalib.displays._estimator_bias import EstimatorBiasDisplay
 from skcalib.displays._groups import GroupDisplay
 from skcalib.displays._monitor import MonitorDisplay
 from skcalib.displays._multicalibration import MulticalibrationDisplay
+from skcalib.displays._murphy import MurphyDisplay
 from skcalib.displays._reliability import ReliabilityDisplay
 from skcalib.displays._segments import SegmentDisplay
 from skcalib.displays._validity import ValidityDisplay
@@ -19,6 +20,7 @@ __all__ = [
     "GroupDisplay",
     "MonitorDisplay",
     "MulticalibrationDisplay",
+    "MurphyDisplay",
     "ReliabilityDisplay",
     "SegmentDisplay",
     "ValidityDisplay",

@@ -1,0 +1,229 @@
+"""Murphy diagrams: what decisions by the scores lose at each threshold, for one model or several."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib.binning._distinct_scores import DistinctScores
+from skcalib.displays._frames import add_words, drop_long_labels, pair_frame, size_text
+from skcalib.displays._predictions import FromEstimator, named_models
+from skcalib.displays._style import CURVE, canonical_keywords, colors, format_count, mark, matplotlib_text, neutral
+
+__all__ = ["MurphyDisplay"]
+
+_N_THRESHOLDS = 1001
+
+
+class MurphyCurve(NamedTuple):
+    """The loss of decisions by one model.
+
+    Parameters
+    ----------
+    model : str or None
+        Name of the model.
+    loss : ndarray of shape (`n_thresholds`,)
+        Mean loss at each threshold.
+    brier_score : float
+        The area below the curve from 0 to 1.
+    """
+
+    model: str | None
+    loss: np.ndarray
+    brier_score: float
+
+
+class MurphyDisplay(FromEstimator):
+    """Murphy diagram: the mean loss of acting where the score is above a threshold, for all thresholds at once.
+
+    At the threshold t an action without an event costs 2 t, and an event without an action 2 (1 - t): t is the share of
+    the costs that makes both equally bad at a probability of t. A model whose curve is nowhere above that of another is
+    better for every ratio of costs. The area below a curve is its Brier score. The dotted line is the loss of always or
+    never acting, whichever is better: a calibrated model is never above it.
+
+    Parameters
+    ----------
+    curves : list of MurphyCurve
+        One for each model.
+    thresholds : ndarray of shape (n_thresholds,)
+        The thresholds, in increasing order.
+    event_frequency : float
+        Share of the rows with an event.
+    n_rows : float
+        Number of rows, or the sum of their weights.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes.
+    figure_ : Figure
+        The figure.
+    lines_ : list of Line2D
+        The curves.
+    reference_line_ : Line2D
+        The loss of always or never acting.
+    legend_ : Legend or None
+        The legend.
+
+    See Also
+    --------
+    skcalib.metrics.brier_decomposition : What of the Brier score recalibration would save.
+
+    References
+    ----------
+    Ehm, Gneiting, Jordan and Krüger (2016), Of quantiles and expectiles: consistent scoring functions, Choquet
+    representations and forecast rankings.
+
+    Examples
+    --------
+    >>> from skcalib.displays import MurphyDisplay
+    >>> display = MurphyDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> round(display.curves[0].brier_score, 6)
+    0.158125
+    """
+
+    def __init__(self, curves, thresholds, event_frequency, n_rows):
+        self.curves = list(curves)
+        self.thresholds = thresholds
+        self.event_frequency = event_frequency
+        self.n_rows = n_rows
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true,
+        y_proba,
+        *,
+        limits="auto",
+        multiclass="auto",
+        sample_weight=None,
+        pos_label=None,
+        labels=None,
+        name=None,
+        ax=None,
+        **plot_options,
+    ):
+        """Draw the Murphy diagram of probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Labels.
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
+            Probabilities in [0, 1]; a dict draws several models, by name.
+        limits : "auto" or tuple of float, default="auto"
+            Lowest and highest threshold; "auto" is (0, 1), or ends at the highest score where that is below 1/2.
+        multiclass : {"auto", "top_label"}, default="auto"
+            See `calibration_error`.
+        sample_weight : array-like of shape (n,), default=None
+            Weights, which count as repeated rows.
+        pos_label : int, float, bool or str, default=None
+            The label that one column of scores is the probability of.
+        labels : array-like of shape (K,), default=None
+            The sorted labels of the columns.
+        name : str, default=None
+            Name of the model in the title.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : MurphyDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            For labels and probabilities that do not fit together, for ``multiclass="marginal"`` and for ``"top_label"``
+            with several models, whose events differ.
+        """
+        models = named_models(y_proba, name)
+        tables = {}
+        for model, proba in models.items():
+            given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+            data = check_scored_labels(y_true, proba, multiclass=multiclass, **given)
+            kind = resolve_multiclass(multiclass, data)
+            if kind == "marginal" or (len(models) > 1 and not data.is_binary):
+                raise ValueError("A Murphy diagram needs the same event for all scores: draw one class at a time.")
+            tables[model] = DistinctScores.from_rows(*next(iter(binary_tasks(data, multiclass))))
+        thresholds = _thresholds(limits, tables.values())
+        first = next(iter(tables.values()))
+        curves = [_curve(model, table, thresholds) for model, table in tables.items()]
+        total = float(first.weight[-1])
+        return cls(curves, thresholds, float(first.positives[-1]) / total, total).plot(ax, **plot_options)
+
+    def plot(self, ax=None, *, legend=True, line_kw=None, reference_kw=None, legend_kw=None):
+        """Draw the stored numbers.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        legend : bool, default=True
+            Whether the dotted line is explained. Names and Brier scores are written in any case.
+        line_kw, reference_kw, legend_kw : dict, default=None
+            Keywords of the artists (`Axes.plot`, `Axes.plot` and `legend`) that replace ours.
+
+        Returns
+        -------
+        display : MurphyDisplay
+            Itself, with the artists as attributes.
+        """
+        frame = pair_frame(ax, 1)
+        self.ax_, self.figure_ = frame.axes[0], frame.figure
+        t, rate = self.thresholds, self.event_frequency
+        keywords = {"color": neutral(0.75), "linewidth": 1, "linestyle": (0, (1, 1.5)), "zorder": 1.5}
+        never_or_always = 2 * np.minimum((1 - t) * rate, t * (1 - rate))
+        (self.reference_line_,) = self.ax_.plot(t, never_or_always, **{**keywords, **canonical_keywords(reference_kw)})
+        self.lines_ = []
+        for rank, (curve, color) in enumerate(zip(self.curves, colors(len(self.curves)), strict=True)):
+            label = "model" if curve.model is None else matplotlib_text(curve.model)
+            keywords = {"color": color, "linestyle": mark(rank)[0], "linewidth": 1.6, "gid": CURVE, "zorder": 3}
+            keywords |= {"label": f"{label}: {curve.brier_score:.4g}", **canonical_keywords(line_kw)}
+            self.lines_ += self.ax_.plot(t, curve.loss, **keywords)
+        alone = len(self.curves) == 1
+        highest = max(float(line.get_ydata().max()) for line in (*self.lines_, self.reference_line_))
+        self.ax_.set_ylim(0, highest * (1.06 if alone or frame.is_own else 1.5))  # a legend inside needs room
+        size_text(frame)
+        self.ax_.set_xlabel("Decision threshold", size=frame.size)
+        self.ax_.set_ylabel("Mean loss of decisions", size=frame.size)
+        keys = {"always or never acting": self.reference_line_} if legend else {}
+        guard = [line.get_xydata() for line in (*self.lines_, self.reference_line_)]
+        options = {"caption": self._captions()} if alone else {"note": "Brier score"}
+        self.legend_ = add_words(frame, keys, guard=guard, legend_kw=canonical_keywords(legend_kw), **options)
+        drop_long_labels(frame)
+        return self
+
+    def _captions(self):
+        (curve,) = self.curves
+        size = f"n = {format_count(self.n_rows)}"
+        name = "" if curve.model is None else matplotlib_text(curve.model)
+        first = ", ".join(filter(None, [name, size]))
+        return [f"{first}\nBrier score {curve.brier_score:.4g}", f"{name or size}\nBrier {curve.brier_score:.4g}"]
+
+
+def _thresholds(limits, tables):
+    if isinstance(limits, str):
+        if limits != "auto":
+            raise ValueError(f'limits must be "auto" or a pair of numbers, found {limits!r}.')
+        highest = max(float(table.scores[-1]) for table in tables)
+        limits = (0.0, 1.0 if highest >= 0.5 or highest == 0 else 1.05 * highest)
+    low, high = limits
+    if not 0 <= low < high <= 1:
+        raise ValueError(f"limits must be two thresholds with 0 <= low < high <= 1, found {limits!r}.")
+    return np.linspace(low, high, _N_THRESHOLDS)
+
+
+def _curve(model, table, thresholds):
+    weight, events = table.weight, table.positives
+    total, below = weight[-1], np.searchsorted(table.scores, thresholds, side="right")
+    missed = events[below] / total
+    needless = ((weight - events)[-1] - (weight - events)[below]) / total
+    loss = 2 * (thresholds * needless + (1 - thresholds) * missed)
+    scores, of_events = table.scores.astype(np.float64), np.diff(events)
+    others = np.diff(weight) - of_events
+    brier = (of_events @ (1 - scores) ** 2 + others @ scores**2) / total
+    return MurphyCurve(model, loss, float(brier))
