@@ -5,6 +5,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -19,7 +20,15 @@ from skcalib import (
     PlattScaling,
     SplineCalibration,
 )
-from skcalib.displays import CumulativeDifferenceDisplay, GroupDisplay, MonitorDisplay, ReliabilityDisplay
+from skcalib.displays import (
+    ChangeDisplay,
+    CumulativeDifferenceDisplay,
+    GroupDisplay,
+    MonitorDisplay,
+    MurphyDisplay,
+    ReliabilityDisplay,
+    SegmentDisplay,
+)
 from skcalib.monitoring import CalibrationMonitor
 
 
@@ -90,6 +99,35 @@ def groups():
     return GroupDisplay.from_predictions(y, s, site, random_state=0).figure_
 
 
+def segments():
+    """Older people at site 3 have more events than their scores say; a multicalibrated map knows it."""
+    rng = np.random.default_rng(0)
+    columns = np.column_stack((rng.integers(20, 90, 6000), rng.integers(0, 5, 6000)))
+    s, older = rng.beta(1, 8, 6000), (columns[:, 0] > 70) & (columns[:, 1] == 3)
+    repaired = np.where(older, np.minimum(3 * s, 1), s)
+    y_proba = {"global map": s, "multicalibrated": repaired}
+    options = {"plot_options": {"max_segments": 6}, "random_state": 0}
+    table = {"age": columns[:, 0], "site": columns[:, 1].astype(str)}
+    return SegmentDisplay.from_predictions(rng.random(6000) < repaired, y_proba, pd.DataFrame(table), **options).figure_
+
+
+def change():
+    """The log-odds of the second year are higher by .5, and so are its scores in part."""
+    rng = np.random.default_rng(0)
+    before, after = rng.beta(1, 4, 4000), rng.beta(1.4, 4, 4000)
+    truth = 1 / (1 + np.exp(-(np.log(after / (1 - after)) + 0.5)))
+    y_before, y_after = rng.random(4000) < before, rng.random(4000) < truth
+    return ChangeDisplay.from_predictions(y_before, before, y_after, after, random_state=0).figure_
+
+
+def murphy():
+    """Logistic regression and naive Bayes on the same rows."""
+    X_train, y_train, _, X_test, _, y_test = rows()
+    models = {"logistic regression": LogisticRegression(), "naive Bayes": GaussianNB()}
+    fitted = {name: model.fit(X_train, y_train) for name, model in models.items()}
+    return MurphyDisplay.from_estimator(fitted, X_test, y_test).figure_
+
+
 def monitor():
     """The monitor of the page on drift: the log-odds rise by .5 from row 8,000 on."""
     rng = np.random.default_rng(0)
@@ -102,7 +140,7 @@ def monitor():
     return MonitorDisplay.from_monitor(watch).figure_
 
 
-PICTURES = {one.__name__: one for one in (scores, leakage, maps, cumulative, groups, monitor)}
+PICTURES = {one.__name__: one for one in (scores, leakage, maps, cumulative, groups, segments, change, murphy, monitor)}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "doc/pictures")
