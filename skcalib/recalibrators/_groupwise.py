@@ -36,10 +36,10 @@ class RecalibratorOfColumns(ProbabilityTransformer):
 
 
 class GroupwiseRecalibrator(RecalibratorOfColumns):
-    """Any recalibrator, fitted to each group of rows by itself (Algorithm 1 of [1]_).
+    """Any recalibrator, fitted to each group of rows by itself (Algorithm 1 of Zhao, Chen and Oymak).
 
     A model may be right on average, and too confident for one class, site or month and too modest for another. Groups
-    with few rows use the fit to all rows, or a mixture with it.
+    with few rows use the fit to all rows, or a mixture with it [1]_.
 
     Parameters
     ----------
