@@ -275,6 +275,11 @@ def independent_bins_certificate(
     is as in `uniform_mass_certificate`. A bin without rows has the interval [0, 1], so it alone makes the tolerance at
     least 0.5.
 
+    References
+    ----------
+    Clopper and Pearson (1934), The use of confidence or fiducial limits illustrated in the case of the binomial.
+    Hoeffding (1963), Probability inequalities for sums of bounded random variables.
+
     Examples
     --------
     >>> from skcalib.guarantees import independent_bins_certificate

@@ -45,6 +45,12 @@ def event_frequency_interval(positives, counts, *, confidence_level=0.9, simulta
     The labels of a bin must be independent of its edges: edges fixed beforehand, formed on other rows, or (rows
     strictly inside) order statistics of the scores.
 
+    References
+    ----------
+    Clopper and Pearson (1934), The use of confidence or fiducial limits illustrated in the case of the binomial.
+    Wilson (1927), Probable inference, the law of succession, and statistical inference. Hoeffding (1963), Probability
+    inequalities for sums of bounded random variables.
+
     Examples
     --------
     >>> from skcalib.guarantees import event_frequency_interval

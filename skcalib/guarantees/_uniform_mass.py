@@ -198,6 +198,10 @@ def max_n_bins(n_samples, epsilon, *, confidence_level=0.9, kind="conditional", 
     skcalib.guarantees.conditional_epsilon : The tolerance of all bins at once.
     skcalib.displays.BinCountDisplay : The picture.
 
+    References
+    ----------
+    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting.
+
     Examples
     --------
     >>> from skcalib.guarantees import conditional_epsilon, max_n_bins
@@ -251,6 +255,10 @@ def min_n_samples(n_bins, epsilon, *, confidence_level=0.9, kind="conditional", 
     --------
     skcalib.guarantees.max_n_bins : The most bins within a tolerance.
     skcalib.guarantees.conditional_epsilon : The tolerance of all bins at once.
+
+    References
+    ----------
+    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting.
 
     Examples
     --------

@@ -140,6 +140,10 @@ def mean_validity_curve(samples, *, epsilons, **options):
     skcalib.metrics.validity_curve : The share of rows within each tolerance.
     skcalib.displays.ValidityDisplay : The picture.
 
+    References
+    ----------
+    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting.
+
     Examples
     --------
     >>> from skcalib.metrics import mean_validity_curve
