@@ -16,6 +16,8 @@ RUN_ELSEWHERE = {
     "howto_binning.md": "test_documentation.py",
     "howto_recalibrator.md": "test_documentation.py",
     "large_tables.md": "test_large_tables.py",
+    "many_classes.md": "test_guide.py",
+    "scores.md": "test_guide.py",
     "which_error.md": "test_guide.py",
     "which_groups.md": "test_guide_groups.py",
     "which_recalibrator.md": "test_guide.py",

@@ -11,6 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
 from skcalib.binning import EqualWidth, UniqueScores
+from skcalib.guarantees import conditional_epsilon, max_n_bins
 from skcalib.metrics import (
     brier_decomposition,
     calibration_error,
@@ -82,3 +83,51 @@ def test_snippets_on_groups():
     scores = GaussianNB().fit(X_train, y_train).predict_proba(X_test)
     model = names["top_label_binning"].fit(scores, y_test)
     np.testing.assert_array_equal(model.predict(scores), scores.argmax(axis=1))
+
+
+def _page(name):
+    text = (GUIDE.parent / name).read_text(encoding="utf-8")
+    names = {}
+    for snippet in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(snippet, names)
+    return text, names
+
+
+def _cells(text, start):
+    """Return the numbers in the cells of the row of a table that begins so; a cell without a number is None."""
+    (row,) = re.findall(rf"^\| {re.escape(start)} \|(.*)\|$", text, flags=re.M)
+    return [float(cell) if re.fullmatch(r"\s*[\d.,]+\s*", cell) else None for cell in row.replace(",", "").split("|")]
+
+
+def test_scores():
+    text, names = _page("scores.md")
+    parts = dict(names["parts"], **{"naive Bayes, after Platt scaling": None})
+    parts["naive Bayes, after Platt scaling"] = brier_decomposition(names["y_test"], names["recalibrated"])
+    costs = dict(names["costs"], **{"naive Bayes, after Platt scaling": names["cost"](names["recalibrated"])})
+    for name, part in parts.items():
+        *shown, cost = _cells(text, name)
+        assert shown == pytest.approx([part.score, *part], abs=1.5e-3)
+        assert cost == pytest.approx(costs[name], abs=0.015)
+    assert names["after_shift"].miscalibration < 0.2 * names["parts"]["balanced logistic regression"].miscalibration
+
+
+def test_many_classes_of_the_page():
+    text, names = _page("many_classes.md")
+    for name in ("top_label", "marginal"):
+        shown = re.search(rf"^{name} = .*# (\.\d+)$", text, flags=re.M).group(1)
+        assert names[name] == pytest.approx(float(shown), abs=1e-3)
+    assert _cells(text, "log-loss on new rows") == pytest.approx(list(names["log_losses"].values()), abs=0.02)
+
+
+def test_tables_of_bins():
+    text = (GUIDE.parent / "how_many_bins.md").read_text(encoding="utf-8")
+    most, tolerance = (part.split("\n\n")[0].splitlines() for part in re.split(r"\| rows \\ ", text)[1:])
+    for lines, function in ((most, max_n_bins), (tolerance, conditional_epsilon)):
+        columns = [float(cell) for cell in lines[0].split("|")[1:-1]]
+        for line in lines[2:]:
+            n_samples, *shown = line.replace(",", "").strip("| ").split("|")
+            for cell, column in zip(shown, columns, strict=True):
+                if function is conditional_epsilon:
+                    assert float(cell) == pytest.approx(function(int(n_samples), int(column)), abs=5.1e-4)
+                elif cell.strip() != "-":
+                    assert int(cell) == function(int(n_samples), column)
