@@ -14,7 +14,7 @@ _TYPES = ((bool | np.bool_, "is_boolean"), (str, "is_text"), (int | float | np.n
 
 
 class PredictionColumns:
-    """Expressions on a frame: `score` and `weight` as float64, `label` as 0.0 or 1.0.
+    """Expressions on a frame: `score` and `weight` as float64, `label` as 0 or 1.
 
     A missing value is NULL or NaN; a label that is neither event nor non-event is another number.
     """
@@ -85,7 +85,7 @@ class PredictionColumns:
             reason = nw.when(~self._is_valid_weight).then(nw.lit(4)).otherwise(reason)
         reason = nw.when(~self._is_valid_label).then(nw.lit(3)).otherwise(reason)
         reason = nw.when(~self._is_valid_score).then(nw.lit(2)).otherwise(reason)
-        columns = [self.score, self.label] + ([] if self.weight is None else [self.weight])
+        columns = [self.score, self.label.cast(nw.Float64)] + ([] if self.weight is None else [self.weight])
         missing = columns[0].is_null() | columns[0].is_nan()
         for column in columns[1:]:
             missing = missing | column.is_null() | column.is_nan()
@@ -137,7 +137,7 @@ def check_no_hidden_nan(*sums):
 
 
 def _event(dtype, name, positive):
-    """Return the label as 1.0 for the event and 0.0 for all else."""
+    """Return the label as 1 for the event and 0 for all else."""
     nw = narwhals()
     label = nw.col(name)
     if positive is None:
@@ -146,7 +146,8 @@ def _event(dtype, name, positive):
                 f"label must be 0 and 1 or booleans, but {name!r} is {dtype}: say with positive= which label is the "
                 "event."
             )
-        return label.cast(nw.Float64)
+        # Comparing integers as they are is quicker.
+        return label if dtype.is_integer() else label.cast(nw.Float64)
     kinds = {"is_boolean": dtype == nw.Boolean, "is_text": dtype in (nw.String, nw.Categorical, nw.Enum)}
     kinds["is_numeric"] = dtype.is_numeric()
     expected = next((kind for types, kind in _TYPES if isinstance(positive, types)), None)

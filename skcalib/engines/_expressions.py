@@ -45,19 +45,40 @@ class ColumnWriter:
     """
 
     def __init__(self, frame, score, group=None):
-        self.frame, self.score, self.group, self.columns = frame, score, group, {}
+        self.frame, self.score, self.group = frame, score, group
+        self.names, self.in_case = {}, False
 
-    def column(self, node):
-        """Return the node's value as a column."""
-        nw = narwhals()
+    def column(self, node, *, is_used_once=True):
+        """Return the node's value as a column, or as an expression for a case that may be one of few rows."""
         if isinstance(node, Scores):
-            return nw.col(self.score)
-        if id(node) not in self.columns:
-            write = _WRITERS.get(type(node))
-            if write is None:
-                raise ValueError(f"{type(node).__name__} has no form as an expression of one score.")
-            self.columns[id(node)] = node, self.add(write(self, node))
-        return nw.col(self.columns[id(node)][1])
+            return narwhals().col(self.score)
+        is_short = isinstance(node, _SHORT) or (isinstance(node, Pieces) and not _is_joined(node))
+        if self.in_case and is_used_once and is_short:
+            return self.expression(node)
+        return self.staged(_key(node), lambda: self.expression(node))
+
+    def expression(self, node):
+        """Return the node's value as an expression."""
+        write = _WRITERS.get(type(node))
+        if write is None:
+            raise ValueError(f"{type(node).__name__} has no form as an expression of one score.")
+        return write(self, node)
+
+    def case(self, node):
+        """Return an expression that an engine evaluates for those rows alone that take it."""
+        return self._within(True, lambda: self.column(node))
+
+    def staged(self, key, expression):
+        """Return a column that is made once, by a function that returns the expression."""
+        if key not in self.names:
+            self.names[key] = self.add(self._within(False, expression))
+        return narwhals().col(self.names[key])
+
+    def _within(self, in_case, expression):
+        outer, self.in_case = self.in_case, in_case
+        value = expression()
+        self.in_case = outer
+        return value
 
     def add(self, expression):
         """Add a column and return its name."""
@@ -67,7 +88,8 @@ class ColumnWriter:
 
     def inside(self, node):
         """Return the column of a probability, clipped before its logarithm is taken."""
-        return narwhals().col(self.add(_clipped(self.column(node), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)))
+        inside = _clipped(self.column(node), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+        return inside if self.in_case else self.staged(("inside", _key(node)), lambda: inside)
 
     def pair(self, node):
         """Return the two columns of log(p) and -log(1 - p)."""
@@ -78,6 +100,14 @@ class ColumnWriter:
         log_odds = self.column(node.of)
         rest = nw.col(self.add((1 + (-log_odds.abs()).exp()).log()))
         return nw.min_horizontal(log_odds, nw.lit(0.0)) - rest, nw.max_horizontal(log_odds, nw.lit(0.0)) + rest
+
+
+def _key(node):
+    """Return what equal nodes have in common: groups often work on the same log-odds."""
+    if isinstance(node, LogOdds | Scaled | Clip):
+        numbers = [np.asarray(value).tobytes() for name, value in vars(node).items() if name != "of"]
+        return type(node), _key(node.of), *numbers
+    return node
 
 
 def _clipped(value, low, high):
@@ -108,10 +138,33 @@ def _affine(writer, node):
 
 def _expit(writer, node):
     """Return the sigmoid; clipped log-odds are as good as a clipped probability, and never too large."""
-    value, bound = writer.column(node.of), _LARGEST_LOG_ODDS if node.clip else _LARGEST_EXPONENT
-    if _size(node.of) > bound:
-        value = _clipped(value, -bound, bound)
-    return 1 / (1 + (-value).exp())
+    bound, size = _LARGEST_LOG_ODDS if node.clip else _LARGEST_EXPONENT, _size(node.of)
+    power = _power(writer, node.of) if size <= _LARGEST_EXPONENT else None
+    if power is None:
+        value = writer.column(node.of)
+        power = (-(_clipped(value, -bound, bound) if size > bound else value)).exp()
+    elif size > bound:
+        power = _clipped(power, np.exp(-bound), np.exp(bound))
+    return 1 / (1 + power)
+
+
+def _power(writer, node):
+    """Return exp(-z) where z is linear in log-odds, as a power of the odds; else None.
+
+    Engines take twice as long for a logarithm and an exponential, and Narwhals asks for the sign of what it takes the
+    logarithm of.
+    """
+    of = getattr(node, "of", None)
+    if isinstance(node, LogOdds):
+        inside = writer.inside(of)
+        return (1 - inside) / inside
+    if isinstance(node, Scaled) and isinstance(of, LogOdds):
+        inside = writer.inside(of.of)
+        return ((1 - inside) / inside) ** float(node.slope) * float(np.exp(-node.intercept))
+    if isinstance(node, Affine) and isinstance(of, LogSides) and isinstance(of.of, LogOdds):
+        inside, [[of_event, of_rest]] = writer.inside(of.of.of), node.coef.tolist()
+        return inside**-of_event * (1 - inside) ** of_rest * float(np.exp(-node.intercept[0]))
+    return None
 
 
 def _size(node):
@@ -136,7 +189,7 @@ def _one_column(writer, node):
 
 def _choice(writer, node):
     nw = narwhals()
-    cases = [writer.column(case) for case in node.cases]
+    cases = [writer.case(case) for case in node.cases]
     if isinstance(node.key, Above):
         return nw.when(writer.column(node.key.of) > node.key.threshold).then(cases[1]).otherwise(cases[0])
     if not isinstance(node.key, GroupOf) or writer.group is None:
@@ -149,12 +202,16 @@ def _choice(writer, node):
 
 def _pieces(writer, node):
     """Return the value of the piece that holds the argument."""
-    nw, argument = narwhals(), writer.column(node.of)
-    if len(node.cuts) < _MOST_CASES or node.cuts[0] < 0 or node.cuts[-1] > 1:
+    nw, argument = narwhals(), writer.column(node.of, is_used_once=False)
+    if not _is_joined(node):
         return _case(argument, node, 0, len(node.cuts))
     name = writer.add(nw.when(~argument.is_null()).then(argument).otherwise(nw.lit(0.0)))  # a join loses NULL
     writer.frame, columns = _joined(writer.frame, name, node)
     return _polynomial(nw.col(name), nw.col(columns[0]), [nw.col(column) for column in columns[1:]])
+
+
+def _is_joined(node):
+    return len(node.cuts) >= _MOST_CASES and node.cuts[0] >= 0 and node.cuts[-1] <= 1
 
 
 def _case(argument, node, first, last):
@@ -203,6 +260,7 @@ def _joined(frame, name, node):
     return frame.filter((nw.col(name) > nw.col(f"{name}_low")) & (nw.col(name) <= nw.col(f"{name}_high"))), columns
 
 
+_SHORT = Affine, Clip, Expit, Mixture, Scaled  # written in a case; others are columns before it
 _WRITERS = {
     Affine: _affine,
     Choice: _choice,
