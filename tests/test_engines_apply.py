@@ -129,6 +129,75 @@ def test_scores_that_are_missing_or_out_of_range_give_null(engine):
         assert n_null == 4
 
 
+WITH_FLOOR = [
+    PlattScaling(),
+    BetaCalibration(),
+    QuadraticScaling(),
+    TemperatureScaling(),
+    SplineCalibration(),
+    VectorScaling(),
+    DirichletCalibration(),
+    ClasswiseTemperatureScaling(),
+    EnsembleTemperatureScaling(),
+]
+
+
+def votes(seed=3):
+    """Return scores like those of a forest, with wrong labels at 0 and 1: they pay for a floor."""
+    rng = np.random.default_rng(seed)
+    scores = np.round(rng.beta(0.4, 0.4, 800) * 20) / 20
+    return scores, (rng.random(800) < 0.06 + 0.88 * scores).astype(int)
+
+
+@every_engine
+def test_forecasts_above_a_learned_floor(engine):
+    columns = table_rows()
+    table = PredictionTable(native(engine, **columns), label="id", score="p")
+    for recalibrator in WITH_FLOOR[:: {"dask": 3, "spark": 3}.get(engine, 1)]:
+        fitted = clone(recalibrator).fit(*votes())
+        assert fitted.floor_ > 0
+        forecast = column(table.apply(fitted, output="q"), "q", by="id")
+        np.testing.assert_allclose(forecast, expected(fitted, columns["p"]), rtol=0, atol=1e-12, err_msg=repr(fitted))
+
+
+@every_engine
+def test_sigmoids_that_are_steep_or_end_at_their_bounds(engine):
+    columns = table_rows()
+    table = PredictionTable(native(engine, **columns), label="id", score="p")
+    for slope, intercept in ((0.0, -0.3), (-1.5, 0.2), (1.7, 3.0), (25.0, 1.0), (1.0, -800.0), (-40.0, 900.0)):
+        fitted = PlattScaling(clip=None).fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+        fitted.slope_, fitted.intercept_ = slope, intercept
+        forecast = column(table.apply(fitted, output="q"), "q", by="id")
+        np.testing.assert_allclose(forecast, expected(fitted, columns["p"]), rtol=0, atol=1e-12, err_msg=str(slope))
+        fitted = BetaCalibration(clip=None).fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+        fitted.a_, fitted.b_, fitted.c_ = abs(slope), abs(slope) / 3, intercept
+        forecast = column(table.apply(fitted, output="q"), "q", by="id")
+        np.testing.assert_allclose(forecast, expected(fitted, columns["p"]), rtol=0, atol=1e-12, err_msg=str(slope))
+
+
+@every_local_engine
+@pytest.mark.parametrize(
+    "recalibrator",
+    [PlattScaling(), BetaCalibration(), HistogramBinning(3), IsotonicCalibration(), ScalingBinning(), VennAbers()],
+    ids=lambda recalibrator: type(recalibrator).__name__,
+)
+def test_each_group_has_its_own_map(engine, recalibrator):
+    clean, y_clean = training_rows()
+    rough, y_rough = votes()
+    scores, y = np.concatenate((clean, rough, clean[:7])), np.concatenate((y_clean, y_rough, y_clean[:7]))
+    groups = np.repeat([4, 7, 9], [len(clean), len(rough), 7])  # the last is too small for a map of its own
+    model = GroupwiseRecalibrator(recalibrator, groups=None, shrinkage=100.0).fit(scores, y, groups=groups)
+    columns = table_rows()
+    group = np.array([4, 7, 9])[np.arange(len(columns["p"])) % 3]
+    data = native(engine, g=group, **columns)
+    result = PredictionTable(data, label="id", score="p", by="g").apply(model, output="q")
+    p = np.array([np.nan if value is None else value for value in columns["p"]])
+    valid = (p >= 0) & (p <= 1)
+    wanted = np.full(len(p), np.nan)
+    wanted[valid] = model.predict_proba(p[valid], groups=group[valid])[:, 1]
+    np.testing.assert_allclose(column(result, "q", by="id"), wanted, rtol=0, atol=1e-12)
+
+
 @every_local_engine
 def test_groups_come_from_by(engine):
     scores, y = training_rows()
