@@ -1,25 +1,31 @@
 """Tables of many rows on DuckDB: ``python -m benchmarks.scale [--rows 100000000]``.
 
 Makes Parquet files of uniform and of skewed scores (Beta(.5, 200)) in 50 segments, and measures every kind of result
-with two threads and a memory limit of 1 GB, each beside the SQL that one would write by hand. Wall time is the best of
-several runs; memory is the greatest of the process so far.
+with two threads and a memory limit of 1 GB, beside the SQL that one would write by hand. Each result is made in a
+process of its own, so that its greatest memory (all of it: Python and the packages too, .2 GB) is known. Wall time
+beside SQL is the best of several runs in turns. Prints a table in Markdown.
 """
 
 import argparse
+import multiprocessing
 import resource
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from skcalib import HistogramBinning, IsotonicCalibration, PlattScaling
+from skcalib import GroupwiseRecalibrator, HistogramBinning, IsotonicCalibration, PlattScaling
 from skcalib.binning import EqualMass, EqualWidth
 from skcalib.engines import PredictionTable, _histogram, scan
 
 _BINS, _SEGMENTS, _PART = 20, 50, 10**7
 _KINDS = {"uniform": lambda rng, n: rng.random(n), "skewed": lambda rng, n: rng.beta(0.5, 200, n)}
+_LEAST_RATIO = {"uniform": 4, "skewed": 2.5}  # of `ntile` to the equal-mass table
+_SUMS = "count(*), sum(score), sum(label)"
 
 
 def main(argv=None):
@@ -28,23 +34,20 @@ def main(argv=None):
     parser.add_argument("--rows", type=int, default=10**8, help="rows of each file (default: 100 million)")
     parser.add_argument("--data", type=Path, help="folder of the files, kept (default: a temporary one)")
     parser.add_argument("--memory", default="1GB", help="DuckDB's memory limit (default: 1GB)")
-    parser.add_argument("--repeat", type=int, default=2, help="runs of which the best counts (default: 2)")
+    parser.add_argument("--repeat", type=int, default=2, help="runs beside SQL, of which the best counts (default: 2)")
+    parser.add_argument("--kinds", nargs="+", choices=_KINDS, default=list(_KINDS), help="of scores (default: both)")
     options = parser.parse_args(argv)
-    import duckdb
-
-    duckdb.sql("SET threads = 2")
-    duckdb.sql(f"SET memory_limit = '{options.memory}'")
+    print("| scores | result | seconds | by hand | GB | target |\n|---|---|--:|--:|--:|---|")
     with tempfile.TemporaryDirectory() as scratch:
-        duckdb.sql(f"SET temp_directory = '{scratch}'")
         folder = options.data or Path(scratch)
         folder.mkdir(exist_ok=True, parents=True)
         missed = 0
-        for kind in _KINDS:
+        for kind in options.kinds:
             path = folder / f"{kind}_{options.rows}.parquet"
             if not path.exists():
                 _write(path, kind, options.rows)
-            missed += _measure(kind, path, options.repeat)
-    print(f"{missed} targets missed")
+            missed += _measure(_Report(kind, path, scratch, options), kind)
+    print(f"\n{missed} targets missed")
     return int(missed > 0)
 
 
@@ -64,109 +67,164 @@ def _write(path, kind, n_rows):
     writer.close()
 
 
-def _measure(kind, path, repeat):
+def _measure(report, kind):
     """Measure all results on one file and return how many targets were missed."""
-    import duckdb
-
-    table = PredictionTable(scan(path), label="label", score="score")
-    segmented = PredictionTable(scan(path), label="label", score="score", by="segment")
-    report = _Report(kind, repeat)
-
-    def by_hand(query):
-        return lambda: duckdb.sql(query).fetchnumpy()
-
-    sums = "count(*), sum(score), sum(label)"
-    hand = report("width, SQL", by_hand(f"SELECT floor(score * {_BINS}), {sums} FROM '{path}' GROUP BY ALL"))
-    report("width", lambda: table.bin_statistics(EqualWidth(_BINS)), at_most=1.4 * hand)
-    mass = report("mass", lambda: table.bin_statistics(EqualMass(_BINS)))
-    report("mass, 50 segments", lambda: segmented.bin_statistics(EqualMass(_BINS)), at_most=7 * mass)
-    report("weighted scores", table.weighted_scores)
-    report("Kolmogorov-Smirnov", table.kolmogorov_smirnov)
-    platt = report.result("fit Platt", lambda: table.fit(PlattScaling()))
-    histogram = report.result("fit histogram", lambda: table.fit(HistogramBinning()))
-    with _counted() as fetched:
-        isotonic = report.result("fit isotonic", lambda: table.fit(IsotonicCalibration()))
-    print(f"{kind:8}   {len(isotonic.score_knots_)} knots; {fetched.share(report.runs):.1%} of the rows fetched")
-    clipped = f"least(greatest(score, {2.0**-52}), {1 - 2.0**-52})"
-    sigmoid = f"1 / (1 + exp(-({platt.slope_} * ln({clipped} / (1 - {clipped})) + {platt.intercept_})))"
-    cuts, values = histogram.bin_edges_[1:-1], histogram.bin_values_
-    steps = " ".join(f"WHEN score <= {cut} THEN {value}" for cut, value in zip(cuts, values[:-1], strict=True))
-    for name, model, sql in (
-        ("Platt", platt, sigmoid),
-        ("histogram", histogram, f"CASE {steps} ELSE {values[-1]} END"),
-        ("isotonic", isotonic, None),
-    ):
-        calibrated = table.apply(model, output="q")
-        limit = report(f"apply {name}, SQL", by_hand(f"SELECT sum({sql}) FROM '{path}'")) * 1.5 if sql else None
-        report(f"apply {name}", lambda rows=calibrated: rows.aggregate("sum(q)").fetchall(), at_most=limit)
-    report.peak(at_most=1.0)
-    cells = f"SELECT ntile({_BINS}) OVER (ORDER BY score) AS bin, score, label FROM '{path}'"
-    report.repeat = 1
-    tiles = report("mass, SQL by ntile", by_hand(f"SELECT bin, {sums} FROM ({cells}) GROUP BY ALL"))
-    report.ratio("ntile / mass", tiles / mass, at_least={"uniform": 4, "skewed": 2.5}[kind])
+    width = f"SELECT floor(score * {_BINS}), {_SUMS} FROM log GROUP BY ALL"
+    report("width", partial(_called, "bin_statistics", EqualWidth(_BINS)), by_hand=width, at_most=1.4)
+    mass = report("mass", partial(_called, "bin_statistics", EqualMass(_BINS))).seconds
+    segments = report("mass, 50 segments", partial(_called, "bin_statistics", EqualMass(_BINS), by="segment")).seconds
+    report.target("50 segments / one table", segments / mass, at_most=7)
+    report("weighted scores", partial(_called, "weighted_scores"))
+    report("Kolmogorov-Smirnov", partial(_called, "kolmogorov_smirnov"))
+    platt = report("fit Platt", partial(_called, "fit", PlattScaling())).value
+    histogram = report("fit histogram", partial(_called, "fit", HistogramBinning())).value
+    isotonic, looks = report("fit isotonic", _isotonic).value
+    shares = [f"{rows / report.options.rows:.2%} {'fetched' if last else 'split'}" for rows, last in looks]
+    report.note("rows looked at again", f"{', '.join(shares)}; {len(isotonic.score_knots_)} knots")
+    report("apply Platt", partial(_applied, platt), by_hand=f"SELECT sum({_sigmoid(platt)}) FROM log", at_most=1.5)
+    report(
+        "apply histogram",
+        partial(_applied, histogram),
+        by_hand=f"SELECT sum({_steps(histogram)}) FROM log",
+        at_most=1.5,
+    )
+    report("apply isotonic", partial(_applied, isotonic))
+    groups = _platt_by_segment()
+    by_hand = " ".join(f"WHEN {group} THEN {_sigmoid(own)}" for group, own in groups.recalibrators_.items())
+    by_hand = f"SELECT sum(CASE segment {by_hand} END) FROM log"
+    report("apply Platt by segment", partial(_applied, groups, by="segment"), by_hand=by_hand)
+    tiles = f"SELECT ntile({_BINS}) OVER (ORDER BY score) AS bin, score, label FROM log"
+    tiles = f"SELECT bin, {_SUMS} FROM ({tiles}) GROUP BY ALL"
+    by_tiles = report("mass by ntile", partial(_queried, tiles), is_ours=False).seconds
+    report.target("ntile / mass", by_tiles / mass, at_least=_LEAST_RATIO[kind])
     return report.missed
 
 
-class _Report:
-    """Runs, prints and counts the targets that are missed."""
-
-    def __init__(self, kind, repeat):
-        self.kind, self.repeat, self.missed, self.runs = kind, repeat, 0, 0
-
-    def __call__(self, name, run, at_most=None):
-        """Print the seconds of a run, and return them."""
-        return self._timed(name, run, at_most)[0]
-
-    def result(self, name, run):
-        """Print the seconds of a run, and return its result."""
-        return self._timed(name, run, None)[1]
-
-    def ratio(self, name, value, at_least):
-        """Print a ratio and its target."""
-        self._line(name, f"{value:8.2f}  ", f"at least {at_least}", value >= at_least)
-
-    def peak(self, at_most):
-        """Print the greatest memory of the process so far."""
-        gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        self._line("memory", f"{gigabytes:8.2f} GB", f"at most {at_most} GB", gigabytes <= at_most)
-
-    def _timed(self, name, run, at_most):
-        seconds = []
-        for _ in range(self.repeat):
-            start = time.perf_counter()
-            result = run()
-            seconds.append(time.perf_counter() - start)
-        self.runs, best = len(seconds), min(seconds)
-        target = "" if at_most is None else f"at most {at_most:.2f} s"
-        self._line(name, f"{best:8.2f} s", target, at_most is None or best <= at_most)
-        return best, result
-
-    def _line(self, name, value, target, met):
-        self.missed += not met
-        print(f"{self.kind:8} {name:22} {value}  {target}{'' if met else '  MISSED'}", flush=True)
+# What is measured: functions of the file (first their own arguments) that return what is timed.
 
 
-class _counted:
-    """Counts the rows of cells that are split, and of all cells, while it is active."""
+def _called(method, *arguments, path, by=None):
+    table = PredictionTable(scan(path), label="label", score="score", by=by)
+    return lambda: getattr(table, method)(*arguments)
 
-    def __enter__(self):
-        self.split, self.rows, self.original = 0, 0, _histogram.ScoreHistogram._parts
+
+def _applied(recalibrator, *, path, by=None):
+    table = PredictionTable(scan(path), label="label", score="score", by=by)
+    total = table.apply(recalibrator, output="q").aggregate("sum(q)")
+    return lambda: total.fetchall()[0][0]
+
+
+def _queried(query, *, path):
+    import duckdb
+
+    return lambda: duckdb.sql(query.replace("FROM log", f"FROM '{path}'")).fetchnumpy()
+
+
+def _isotonic(*, path):
+    """Return a fit that also says which rows it looked at more than once."""
+    fit, split = _called("fit", IsotonicCalibration(), path=path), _histogram.ScoreHistogram._parts
+
+    def run():
+        looks = []
 
         def counting(histogram, parents, most_fetched):
-            if parents.count.sum() <= most_fetched:
-                self.split += parents.count.sum()
-            self.rows = max(self.rows, histogram.n_rows + parents.count.sum())
-            return self.original(histogram, parents, most_fetched)
+            parts = split(histogram, parents, most_fetched)
+            looks.append((int(parents.count.sum()), bool(np.all(parts.low == parts.high))))
+            return parts
 
         _histogram.ScoreHistogram._parts = counting
-        return self
+        try:
+            return fit(), looks
+        finally:
+            _histogram.ScoreHistogram._parts = split
 
-    def __exit__(self, *error):
-        _histogram.ScoreHistogram._parts = self.original
+    return run
 
-    def share(self, runs):
-        """Return the rows of split cells as a share of all rows, for one run."""
-        return self.split / runs / max(self.rows, 1)
+
+def _sigmoid(platt):
+    """Return the SQL that one would write by hand."""
+    clipped = f"least(greatest(score, {2.0**-52}), {1 - 2.0**-52})"
+    return f"1 / (1 + exp(-({platt.slope_} * ln({clipped} / (1 - {clipped})) + {platt.intercept_})))"
+
+
+def _steps(histogram):
+    cuts, values = histogram.bin_edges_[1:-1], histogram.bin_values_
+    steps = " ".join(f"WHEN score <= {cut} THEN {value}" for cut, value in zip(cuts, values[:-1], strict=True))
+    return f"CASE {steps} ELSE {values[-1]} END"
+
+
+def _platt_by_segment():
+    """Return a map for each segment, fitted to few rows: how long it takes to apply does not depend on that."""
+    rng = np.random.default_rng(1)
+    scores, segment = rng.random(10**5), rng.integers(0, _SEGMENTS, 10**5)
+    y = rng.random(len(scores)) < scores
+    return GroupwiseRecalibrator(PlattScaling(), groups=None, shrinkage=0).fit(scores, y, groups=segment)
+
+
+@dataclass
+class _Measured:
+    """Best seconds, also of the SQL by hand, greatest gigabytes, and the result."""
+
+    seconds: float
+    by_hand: float
+    gigabytes: float
+    value: object
+
+
+def _measured(make, by_hand, path, scratch, memory, repeat):
+    """Run in a process of its own."""
+    import duckdb
+
+    duckdb.sql("SET threads = 2")
+    duckdb.sql(f"SET memory_limit = '{memory}'")
+    duckdb.sql(f"SET temp_directory = '{scratch}'")
+    runs = [make(path=path)] + ([] if by_hand is None else [_queried(by_hand, path=path)])
+    best, results = [np.inf, np.inf], [None, None]
+    for _ in range(repeat):
+        for which, run in enumerate(runs):
+            start = time.perf_counter()
+            results[which] = run()
+            best[which] = min(best[which], time.perf_counter() - start)
+    return _Measured(*best, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, results[0])
+
+
+class _Report:
+    """Measures, prints and counts the targets that are missed."""
+
+    def __init__(self, kind, path, scratch, options):
+        self.kind, self.path, self.scratch, self.options, self.missed = kind, path, scratch, options, 0
+
+    def __call__(self, name, make, *, by_hand=None, at_most=None, is_ours=True):
+        """Print the figures of one result, and return them."""
+        options = self.options
+        repeat = 1 if by_hand is None else options.repeat
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            found = pool.apply(_measured, (make, by_hand, self.path, self.scratch, options.memory, repeat))
+        hand = "" if by_hand is None else f"{found.by_hand:.2f}"
+        targets = []
+        if at_most is not None:
+            ratio = found.seconds / found.by_hand
+            targets.append(self._judged(f"{ratio:.2f} of it, at most {at_most}", ratio <= at_most))
+        if is_ours and found.gigabytes > 1:
+            targets.append(self._judged("at most 1 GB", False))
+        self._line(name, f"{found.seconds:.2f}", hand, f"{found.gigabytes:.2f}", "; ".join(targets))
+        return found
+
+    def target(self, name, value, *, at_most=np.inf, at_least=0.0):
+        """Print a ratio and its target."""
+        wanted = f"at least {at_least}" if at_least else f"at most {at_most}"
+        self._line(name, "", "", "", self._judged(f"{value:.2f}, {wanted}", at_least <= value <= at_most))
+
+    def note(self, name, text):
+        """Print what else is known of a result."""
+        self._line(name, "", "", "", text)
+
+    def _judged(self, text, met):
+        self.missed += not met
+        return text if met else f"{text}: MISSED"
+
+    def _line(self, *cells):
+        print("|", " | ".join((self.kind, *cells)), "|", flush=True)
 
 
 if __name__ == "__main__":
