@@ -187,7 +187,7 @@ def test_labels_of_other_kinds(engine):
     assert events("f", positive=2.0) == [1]
     with pytest.raises(ValueError, match="'text' is String: say with positive="):
         events("text")
-    with pytest.raises(ValueError, match="positive='1' is no value of the label column 'code', which is Int64"):
+    with pytest.raises(ValueError, match="positive='1' is no value of the column 'code', which is Int64"):
         events("code", positive="1")
     with pytest.raises(ValueError, match=r"invalid rows: 2 \(label\)"):
         events("code")
@@ -321,6 +321,20 @@ def test_wrong_arguments_are_named():
         PredictionTable("log.parquet", label="y", score="p")
     with pytest.raises(TypeError, match="found list"):
         PredictionTable([1, 2], label="y", score="p")
+    with pytest.raises(TypeError, match="by must be the name of a column or a list of names, found 3"):
+        PredictionTable(data, label="y", score="p", by=3)
+    for recalibrator in ("platt", PlattScaling):
+        with pytest.raises(TypeError, match=r"a recalibrator such as PlattScaling\(\), found .*[pP]latt"):
+            PredictionTable(data, label="y", score="p").fit(recalibrator)
+
+
+def test_a_table_tells_its_columns():
+    data = native("pyarrow", p=[0.1, 0.2], q=[0.9, 0.8], y=[0, 1], g=["a", "b"])
+    table = PredictionTable(data, label="y", score="p", by="g")
+    assert repr(table).endswith("label='y', score='p', by='g')")
+    options = {"label": "y", "scores": ["q", "p"], "classes": [0, 1]}
+    assert "scores=['q', 'p']" in repr(PredictionTable.top_label(data, **options))
+    assert "score='p', positive=1" in repr(PredictionTable.marginal(data, **options)[1])
 
 
 def test_too_many_distinct_scores(monkeypatch):
@@ -400,8 +414,12 @@ def test_class_columns_that_do_not_fit():
     data = native("pyarrow", a=[0.5], b=[0.5], y=["cat"])
     with pytest.raises(ValueError, match="classes must be the distinct labels of the 2 columns"):
         PredictionTable.top_label(data, label="y", scores=["a", "b"], classes=["cat"])
-    with pytest.raises(ValueError, match="scores must name one column a class"):
+    with pytest.raises(ValueError, match="scores must be a list that names one column a class"):
         PredictionTable.marginal(data, label="y", scores="a", classes=["cat", "dog"])
+    with pytest.raises(TypeError, match="classes must be a list of the labels"):
+        PredictionTable.marginal(data, label="y", scores=["a", "b"], classes=None)
+    with pytest.raises(ValueError, match="classes=0 is no value of the column 'y', which is String"):
+        PredictionTable.top_label(data, label="y", scores=["a", "b"], classes=[0, 1])
     with pytest.raises(ValueError, match="scores='q' is not a column"):
         PredictionTable.marginal(data, label="y", scores=["a", "q"], classes=["cat", "dog"])
 

@@ -253,3 +253,10 @@ def test_what_cannot_be_applied_is_refused_by_name():
         table.apply(three, output="q")
     with pytest.raises(ValueError, match="not fitted"):
         table.apply(PlattScaling(), output="q")
+    with pytest.raises(TypeError, match="a fitted recalibrator, found dict, whose maps belong to one segment each"):
+        table.apply({"a": fitted}, output="q")
+    groups = GroupwiseRecalibrator(PlattScaling(), groups=None).fit(scores, y, groups=np.arange(len(y)) % 2)
+    for engine in ("pandas", "duckdb"):
+        data = native(engine, p=[0.2], id=[0], g=["0"])
+        with pytest.raises(ValueError, match="=0 is no value of the column 'g', which is String"):
+            PredictionTable(data, label="id", score="p", by="g").apply(groups, output="q")

@@ -93,3 +93,23 @@ def test_files_that_are_not_there_or_not_readable(tmp_path):
 def test_a_quote_in_a_name(tmp_path):
     (tmp_path / "it's.csv").write_text("p,y\n0.5,1\n")
     assert scan(tmp_path / "it's.csv").fetchall() == [(0.5, 1)]
+
+
+@pytest.mark.parametrize("late", ["0.5", "nan", "1e-3", "oops"])
+def test_a_csv_column_that_begins_with_whole_numbers_is_not_rounded(tmp_path, late):
+    """DuckDB looks at the first 20,480 rows, and would read 0.5 as 1."""
+    path = tmp_path / "log.csv"
+    path.write_text("p,y\n" + "0,0\n1,1\n" * 15000 + f"{late},1\n")
+    table = PredictionTable(scan(path), label="y", score="p")
+    for call in (table.bin_statistics, table.invalid_rows):
+        with pytest.raises(ValueError, match="cannot be read"):
+            call()
+    path.write_text("p,y,id\n" + "0,0,9007199254740993\n1,1,-1\n" * 15000 + ",,\n")
+    table = PredictionTable(scan(path), label="y", score="p", on_invalid="drop")
+    assert table.bin_statistics(2).count.sum() == 30000
+    assert scan(path).limit(1).fetchall() == [(0, 0, 9007199254740993)]
+
+
+def test_a_folder_is_not_read_as_a_file(tmp_path):
+    with pytest.raises(ValueError, match="is a folder: name its files with a glob"):
+        scan(tmp_path)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skcalib.engines._columns import LARGEST
+from skcalib.engines._columns import LARGEST, check_value
 from skcalib.engines._expressions import ColumnWriter
 from skcalib.engines._native import narwhals
 from skcalib.export._maps import calibration_map
@@ -25,6 +25,9 @@ def with_forecasts(columns, recalibrator, output):
 
 
 def _check(recalibrator):
+    if not hasattr(recalibrator, "predict_proba") or isinstance(recalibrator, type):
+        hint = ", whose maps belong to one segment each" if isinstance(recalibrator, dict) else ""
+        raise TypeError(f"recalibrator must be a fitted recalibrator, found {type(recalibrator).__name__}{hint}.")
     name = type(recalibrator).__name__
     if len(getattr(recalibrator, "classes_", (0, 1))) != 2:
         raise ValueError(f"apply is for two classes, but {name} was fitted to {len(recalibrator.classes_)}.")
@@ -57,6 +60,8 @@ def _written(columns, recalibrator, output):
     group = nw.col(columns.by[0]) if len(columns.by) == 1 else None
     if calibration.group_key is not None and group is None:
         raise ValueError("GroupwiseRecalibrator takes the groups of rows from one column: name it with by=.")
+    for value in [] if calibration.group_key is None else calibration.group_key.cases:
+        check_value("a group of the recalibrator", value, columns.by[0], frame.collect_schema()[columns.by[0]])
     score = "skcalib_score"
     is_valid = (columns.score >= 0) & (columns.score <= 1)
     writer = ColumnWriter(frame.with_columns(nw.when(is_valid).then(columns.score).alias(score)), score, group)

@@ -3,7 +3,7 @@
 from functools import reduce
 from operator import and_, or_
 
-from skcalib.engines._columns import LARGEST, PredictionColumns, check_names
+from skcalib.engines._columns import LARGEST, PredictionColumns, check_names, check_value, names_of
 from skcalib.engines._native import narwhals, wrapped
 
 __all__ = ["marginal_columns", "top_label_columns"]
@@ -30,7 +30,9 @@ def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
     predicted = _first([column == largest for column in columns])
     code = _first([nw.col(label) == nw.lit(value) for value in classes])
     right = nw.when(code < 0).then(nw.lit(_INVALID)).otherwise((code == predicted).cast(nw.Float64))
-    return PredictionColumns(frame, confidence, nw.when(present).then(right), _weight(weight), _list(by), on_invalid)
+    return PredictionColumns(
+        frame, confidence, nw.when(present).then(right), _weight(weight), names_of("by", by), on_invalid
+    )
 
 
 def marginal_columns(data, *, label, scores, classes, weight, by, on_invalid):
@@ -43,24 +45,28 @@ def marginal_columns(data, *, label, scores, classes, weight, by, on_invalid):
         is_class = (nw.col(label) == nw.lit(value)).cast(nw.Float64)
         event = nw.when(present).then(nw.when(is_known).then(is_class).otherwise(nw.lit(_INVALID)))
         score = nw.col(name).cast(nw.Float64)
-        out[value] = PredictionColumns(frame, score, event, _weight(weight), _list(by), on_invalid)
+        out[value] = PredictionColumns(frame, score, event, _weight(weight), names_of("by", by), on_invalid)
     return out
 
 
 def _checked(data, label, scores, classes, weight, by):
     """Return the frame, and whether a row has a label."""
     nw, frame = narwhals(), wrapped(data)
-    if isinstance(scores, str) or len(scores) < 2:
-        raise ValueError(f"scores must name one column a class, two at least, found {scores!r}.")
+    if not isinstance(scores, list | tuple) or len(scores) < 2:
+        raise ValueError(f"scores must be a list that names one column a class, two at least, found {scores!r}.")
+    if not hasattr(classes, "__len__") or isinstance(classes, str):
+        raise TypeError(f"classes must be a list of the labels that belong to the scores, found {classes!r}.")
     if len(classes) != len(scores) or len(set(classes)) < len(classes):
         raise ValueError(
             f"classes must be the distinct labels of the {len(scores)} columns of scores, found {list(classes)!r}."
         )
-    names = [("label", label), *(("scores", name) for name in scores), *(("by", name) for name in _list(by))]
+    names = [("label", label), *(("scores", name) for name in scores), *(("by", name) for name in names_of("by", by))]
     schema = check_names(frame, names + ([] if weight is None else [("weight", weight)]))
     for what, name in names[1 : len(scores) + 1] + ([] if weight is None else [("weight", weight)]):
         if not schema[name].is_numeric():
             raise ValueError(f"{what} must be columns of numbers, but {name!r} is {schema[name]}.")
+    for value in classes:
+        check_value("classes", value, label, schema[label])
     present = ~nw.col(label).is_null()
     return frame, present & ~nw.col(label).is_nan() if schema[label].is_float() else present
 
@@ -76,7 +82,3 @@ def _first(conditions):
 def _weight(name):
     nw = narwhals()
     return None if name is None else nw.col(name).cast(nw.Float64)
-
-
-def _list(by):
-    return [] if by is None else [by] if isinstance(by, str) else list(by)

@@ -6,7 +6,7 @@ import numpy as np
 
 from skcalib.engines._native import fetched, hidden_nan, narwhals, wrapped
 
-__all__ = ["LARGEST", "PredictionColumns", "check_names", "check_no_hidden_nan"]
+__all__ = ["LARGEST", "PredictionColumns", "check_names", "check_no_hidden_nan", "check_value", "names_of"]
 
 LARGEST = "skcalib_largest"  # the one column that a table may have beyond those of the user
 _REASONS = ("missing", "score", "label", "weight")
@@ -29,7 +29,7 @@ class PredictionColumns:
     def from_names(cls, data, *, label, score, weight, by, positive, on_invalid):
         """Check names and types, and return the expressions."""
         nw, frame = narwhals(), wrapped(data)
-        by = [] if by is None else [by] if isinstance(by, str) else list(by)
+        by = names_of("by", by)
         names = {"label": label, "score": score} | ({} if weight is None else {"weight": weight})
         schema = check_names(frame, [*names.items(), *(("by", name) for name in by)])
         for what in ("score", "weight"):
@@ -120,6 +120,24 @@ class PredictionColumns:
         return column.cast(nw.String) if dtype in (nw.Categorical, nw.Enum) else column
 
 
+def names_of(what, names):
+    """Return the list of names that a user gave as None, a name or several."""
+    names = [] if names is None else [names] if isinstance(names, str) else names
+    if not isinstance(names, list | tuple):
+        raise TypeError(f"{what} must be the name of a column or a list of names, found {names!r}.")
+    return list(names)
+
+
+def check_value(what, value, name, dtype):
+    """Refuse a value that a column of this type cannot hold: some engines fail there, others find no row."""
+    nw = narwhals()
+    kinds = {"is_boolean": dtype == nw.Boolean, "is_text": dtype in (nw.String, nw.Categorical, nw.Enum)}
+    kinds["is_numeric"] = dtype.is_numeric()
+    expected = next((kind for types, kind in _TYPES if isinstance(value, types)), None)
+    if any(kinds.values()) and expected is not None and not kinds[expected]:
+        raise ValueError(f"{what}={value!r} is no value of the column {name!r}, which is {dtype}.")
+
+
 def check_names(frame, names):
     """Return the schema of a frame that has all columns; `names` are pairs of what a column is for and its name."""
     schema = frame.collect_schema()
@@ -148,10 +166,6 @@ def _event(dtype, name, positive):
             )
         # Comparing integers as they are is quicker.
         return label if dtype.is_integer() else label.cast(nw.Float64)
-    kinds = {"is_boolean": dtype == nw.Boolean, "is_text": dtype in (nw.String, nw.Categorical, nw.Enum)}
-    kinds["is_numeric"] = dtype.is_numeric()
-    expected = next((kind for types, kind in _TYPES if isinstance(positive, types)), None)
-    if any(kinds.values()) and expected is not None and not kinds[expected]:
-        raise ValueError(f"positive={positive!r} is no value of the label column {name!r}, which is {dtype}.")
+    check_value("positive", positive, name, dtype)
     present = ~label.is_null() & ~label.is_nan() if dtype.is_float() else ~label.is_null()
     return nw.when(present).then((label == nw.lit(positive)).cast(nw.Float64))

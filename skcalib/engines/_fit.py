@@ -27,6 +27,8 @@ _FEW_ROWS = 2**20  # of cells that may hold a jump: to fetch them takes about as
 
 def fitted(columns, recalibrator):
     """Return fitted clones by segment (a dict; its keys are tuples)."""
+    if not hasattr(recalibrator, "get_params") or isinstance(recalibrator, type):
+        raise TypeError(f"recalibrator must be a recalibrator such as PlattScaling(), found {recalibrator!r}.")
     fit = next((fit for kind, fit in _FITS.items() if type(recalibrator) is kind), None)
     if fit is None:
         raise ValueError(

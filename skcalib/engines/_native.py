@@ -38,7 +38,13 @@ def fetched(frame, keys=()):
             columns = {name: collected[name].to_numpy() for name in collected.columns if name not in keys}
             lists = {name: collected[name].to_list() for name in keys}
     except Exception as error:
-        if type(error).__name__ == "ConversionException" and "nan" in str(error).lower():
+        if not type(error).__module__.startswith(("duckdb", "_duckdb")):
+            raise
+        kind, text = type(error).__name__, str(error)
+        if "CSV" in text:
+            shown = " ".join(text.split("Error: ", 1)[-1].split("Possible ")[0].split("Column ")[0].split())
+            raise ValueError(f"The file cannot be read: {shown}") from error
+        if kind == "ConversionException" and "nan" in text.lower():
             raise hidden_nan() from error
         raise
     lists = {name: [None if _is_missing(value) else value for value in values] for name, values in lists.items()}

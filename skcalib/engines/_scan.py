@@ -55,13 +55,44 @@ def scan(path):
     if not isinstance(path, str | Path):
         raise TypeError(f"path must be a string or a Path, found {type(path).__name__}.")
     is_parquet = str(path).lower().endswith(_PARQUET)
-    name = "'" + str(path).replace("'", "''") + "'"
-    reader = f"read_parquet({name}, can_have_nan = true)" if is_parquet else f"read_csv({name}, header = true)"
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder: name its files with a glob, such as {Path(path) / '*.parquet'}.")
     try:
-        return duckdb.sql(f"SELECT * FROM {reader}")
+        if is_parquet:
+            return duckdb.sql(f"SELECT * FROM read_parquet({_quoted(path)}, can_have_nan = true)")
+        return _csv(duckdb, path)
     except duckdb.IOException as error:
         if "No files found" in str(error):
             raise FileNotFoundError(f"There is no file {path}.") from None
         raise ValueError(f"{path} cannot be read: {error}") from error
     except duckdb.Error as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
+
+
+def _csv(duckdb, path):
+    """Open CSV files so that a column that begins with integers fails at a fraction, which DuckDB would round."""
+    reader = f"read_csv({_quoted(path)}, header = true"
+    sniffed = duckdb.sql(f"SELECT * FROM {reader})")
+    names = [name for name, kind in zip(sniffed.columns, sniffed.types, strict=True) if str(kind) == "BIGINT"]
+    if not names:
+        return sniffed
+    texts = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
+    checked = ", ".join(f"{_whole_number(name, path)} AS {_identifier(name)}" for name in names)
+    return duckdb.sql(f"SELECT * REPLACE ({checked}) FROM {reader}, types = {{{texts}}})")
+
+
+def _whole_number(name, path):
+    column = _identifier(name)
+    number, whole = f"TRY_CAST({column} AS DOUBLE)", f"TRY_CAST({column} AS BIGINT)"
+    message = f"the column {name} of the CSV {path} begins with whole numbers, but later there is "
+    hint = f". Open it with duckdb.read_csv({str(path)!r}, sample_size=-1), which looks at all rows first."
+    failure = f"error(concat({_quoted(message)}, {column}, {_quoted(hint)}))"
+    return f"CASE WHEN {column} IS NULL OR {number} = {whole} THEN {whole} ELSE {failure} END"
+
+
+def _quoted(text):
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _identifier(name):
+    return '"' + name.replace('"', '""') + '"'

@@ -65,7 +65,7 @@ class PredictionTable:
     """
 
     def __init__(self, data, *, label, score, weight=None, by=None, positive=None, on_invalid="raise"):
-        self._by_is_one = isinstance(by, str)
+        self._by_is_one, self._names = isinstance(by, str), {"label": label, "score": score, "weight": weight, "by": by}
         self._columns = PredictionColumns.from_names(
             data, label=label, score=score, weight=weight, by=by, positive=positive, on_invalid=on_invalid
         )
@@ -111,7 +111,7 @@ class PredictionTable:
         columns = top_label_columns(
             data, label=label, scores=scores, classes=classes, weight=weight, by=by, on_invalid=on_invalid
         )
-        return cls._of(columns, by)
+        return cls._of(columns, by, {"label": label, "scores": scores, "weight": weight, "by": by})
 
     @classmethod
     def marginal(cls, data, *, label, scores, classes, weight=None, by=None, on_invalid="raise"):
@@ -143,13 +143,22 @@ class PredictionTable:
         columns = marginal_columns(
             data, label=label, scores=scores, classes=classes, weight=weight, by=by, on_invalid=on_invalid
         )
-        return {value: cls._of(of_class, by) for value, of_class in columns.items()}
+        return {
+            value: cls._of(
+                of_class, by, {"label": label, "score": score, "positive": value, "weight": weight, "by": by}
+            )
+            for score, (value, of_class) in zip(scores, columns.items(), strict=True)
+        }
 
     @classmethod
-    def _of(cls, columns, by):
+    def _of(cls, columns, by, names):
         table = object.__new__(cls)
-        table._columns, table._by_is_one = columns, isinstance(by, str)
+        table._columns, table._by_is_one, table._names = columns, isinstance(by, str), names
         return table
+
+    def __repr__(self):
+        shown = ", ".join(f"{name}={value!r}" for name, value in self._names.items() if value is not None)
+        return f"PredictionTable({self._columns.frame.implementation}, {shown})"
 
     def invalid_rows(self):
         """Return how many rows cannot be used, by reason. A row counts once, for the first reason that applies.
