@@ -12,6 +12,7 @@ from skcalib._bins.tables import ResultTable
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._rows.progress import Progress
 from skcalib.binning import BaseBinning, EqualMass, check_binning
 from skcalib.metrics._adjustment import adjusted_pvalues, holm, pvalue_distribution
 from skcalib.metrics._bias import bias_test, cells_of_statistics
@@ -77,6 +78,7 @@ def calibration_by_group(
     pos_label=None,
     labels=None,
     random_state=None,
+    verbose=False,
 ):
     """Which groups are off, by how much, and whether that is more than noise: one row a group.
 
@@ -120,6 +122,8 @@ def calibration_by_group(
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws.
+    verbose : bool, default=False
+        Whether the number of groups so far is written to stderr.
 
     Returns
     -------
@@ -216,7 +220,8 @@ def calibration_by_group(
         "n_resamples": n_resamples,
         "random_state": check_random_state(random_state),
     }
-    columns = _columns(names, parts, confidence_level, error_options, adjustment)
+    progress = Progress("calibration_by_group", verbose)
+    columns = _columns(names, parts, confidence_level, error_options, adjustment, progress)
     keys = {"sorted": None, "given": [part.first for part in parts], "error": -columns["error"]}  # NaN comes last
     if keys[order] is not None:
         rows = np.argsort(keys[order], kind="stable")
@@ -310,7 +315,7 @@ def _as_array(names):
     return array
 
 
-def _columns(names, parts, confidence_level, error_options, adjustment):
+def _columns(names, parts, confidence_level, error_options, adjustment, progress):
     """Return the columns of the table, in the order of the names."""
     statistics = [part.statistics for part in parts]
     total = np.array([one.total_weight for one in statistics])
@@ -318,7 +323,11 @@ def _columns(names, parts, confidence_level, error_options, adjustment):
     mean_score = np.array([one.weighted_score.sum() for one in statistics]) / total
     event_frequency = np.array([one.weighted_label.sum() for one in statistics]) / total
     pvalue, bias_low, bias_high = np.array([part.bias(confidence_level) for part in parts]).T
-    error, error_low, error_high = np.array([part.error(error_options) for part in parts]).T
+    errors = []
+    for part in parts:
+        progress(f"errors of {len(errors)} of {len(parts)} groups")
+        errors.append(part.error(error_options))
+    error, error_low, error_high = np.array(errors).T
     if adjustment == "holm":
         adjusted = holm(pvalue)
     else:

@@ -1,5 +1,6 @@
 """Confidence intervals of calibration errors."""
 
+from dataclasses import replace
 from functools import partial
 from inspect import Parameter, signature
 from numbers import Real
@@ -9,6 +10,7 @@ from sklearn.utils import check_random_state
 from skcalib._bins.reductions import check_rows_or_bins
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
+from skcalib._rows.progress import Progress
 from skcalib.metrics._bootstrap import BootstrapOptions, IntervalEstimate, bootstrap_interval
 from skcalib.metrics._errors import calibration_error
 from skcalib.metrics._inversion import inverted_limits
@@ -76,7 +78,7 @@ def calibration_error_interval(
     random_state : int, RandomState instance or None, default=None
         Seed of the draws.
     verbose : bool, default=False
-        Whether such a bootstrap shows its progress.
+        Whether progress is written to stderr: how many resamples are done, or at which c of the Notes labels are drawn.
     **metric_params : dict
         Parameters of the metric, such as ``norm=1``, ``binning=10`` or, for `groupwise_calibration_error`, ``groups=``.
 
@@ -153,6 +155,7 @@ def calibration_error_interval(
         options = BootstrapOptions(confidence_level, n_resamples, cluster, stratify, rng, n_jobs, verbose)
         return bootstrap_interval(metric, params, (y_true, y_proba), given, data, estimate, kind, options)
     hypotheses = metric_hypotheses(metric, params, data, Resampling(n_resamples, rng, cluster))
+    hypotheses = replace(hypotheses, progress=Progress("calibration_error_interval", verbose))
     return IntervalEstimate(float(estimate), *inverted_limits(hypotheses, (1 - confidence_level) / 2))
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
+from skcalib._rows.progress import Progress
+
 __all__ = ["Cells", "Hypotheses", "inverted_limits", "resampling_pvalue"]
 
 _SMALLEST_STEP, _GROWTH = 1 / 8, 4  # of c, after 0 and from there
@@ -73,6 +75,8 @@ class Hypotheses:
         The statistic of the labels.
     directions : list of ndarray
         Deviations d, the observed one first.
+    progress : Progress
+        What writes how many draws are done.
     """
 
     cells: Cells
@@ -81,6 +85,7 @@ class Hypotheses:
     error: Callable
     observed: float
     directions: list
+    progress: Progress = Progress("", False)
 
     def drawn(self, direction, c, sides=False):
         """Return the statistics at c and, if asked for, how far the draws lie on the side of the observed deviation."""
@@ -100,6 +105,7 @@ class Hypotheses:
             values.append(self.statistic(drawn))
             if with_sides:
                 sides.append(drawn @ towards - self.cells.score @ towards)
+            self.progress(f"{sum(map(len, values))} draws at c = {c:.3g}")
         return np.concatenate(values), np.concatenate(sides) if with_sides else None
 
     @property

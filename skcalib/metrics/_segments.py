@@ -15,6 +15,7 @@ from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.sklearn_private import safe_indexing
+from skcalib._rows.progress import Progress
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib.metrics._segment_columns import split_column
 
@@ -93,6 +94,7 @@ def segment_calibration_test(
     pos_label=None,
     labels=None,
     random_state=None,
+    verbose=False,
 ):
     """Test whether any segment of the rows is miscalibrated, and find the worst.
 
@@ -128,6 +130,8 @@ def segment_calibration_test(
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws.
+    verbose : bool, default=False
+        Whether the number of draws so far is written to stderr.
 
     Returns
     -------
@@ -201,7 +205,9 @@ def segment_calibration_test(
     observed = segments.statistics(np.flatnonzero(events))
     drawn = np.empty((n_resamples, len(observed)))
     rng = np.random.Generator(np.random.SFC64(check_random_state(random_state).randint(2**32, dtype=np.uint64)))
-    for statistics in drawn:
+    progress = Progress("segment_calibration_test", verbose)
+    for number, statistics in enumerate(drawn):
+        progress(f"{number} of {n_resamples} draws, {len(observed)} segments")
         if cluster is None:
             statistics[:] = segments.statistics(np.flatnonzero(rng.random(len(scores)) < scores))
         else:

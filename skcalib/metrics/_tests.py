@@ -1,5 +1,6 @@
 """Hypothesis tests of calibration: whether the error that is seen is more than noise."""
 
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from skcalib._bins.tables import record_html, record_text
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_int
 from skcalib._input.scores import check_scores
+from skcalib._rows.progress import Progress
 from skcalib.binning import EqualMass, check_binning
 from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
 from skcalib.metrics._closed_form_tests import hosmer_lemeshow, kolmogorov_smirnov, kuiper, spiegelhalter
@@ -100,7 +102,7 @@ def calibration_test(
     random_state : int, RandomState instance or None, default=None
         Seed of the drawn labels.
     verbose : bool, default=False
-        Whether such a `metric` shows its progress.
+        Whether a resampling test writes to stderr how many label vectors are drawn.
 
     Returns
     -------
@@ -242,6 +244,7 @@ def _resampling_test(metric, call, data, options):
         hypotheses = metric_hypotheses(
             known, params, data, Resampling(options.n_resamples, options.rng, options.cluster)
         )
+        hypotheses = replace(hypotheses, progress=Progress("calibration_test", options.verbose))
         return CalibrationTestResult(statistic, resampling_pvalue(hypotheses))
     if options.cluster is not None:
         raise ValueError(

@@ -1,0 +1,49 @@
+"""Progress: lines on standard error of long work, and none that were not asked for."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from skcalib._rows import progress as module
+from skcalib._rows.progress import Progress
+from skcalib.metrics import (
+    calibration_by_group,
+    calibration_error_interval,
+    calibration_test,
+    segment_calibration_test,
+    smooth_calibration_error,
+)
+
+
+def test_a_line_says_who_what_and_for_how_long_but_not_too_often(capsys, monkeypatch):
+    clock = iter([0.0, 1.0, 1.5, 3.2, 3.3])
+    monkeypatch.setattr(module, "monotonic", lambda: next(clock))
+    progress = Progress("counting", True)
+    for number in range(4):
+        progress(f"{number} of 4")
+    assert capsys.readouterr().err.splitlines() == ["[counting] 0 of 4, 1 s", "[counting] 2 of 4, 3 s"]
+
+
+rng = np.random.default_rng(0)
+scores = rng.random(300)
+labels = rng.random(300) < scores
+LONG_WORK = [
+    partial(calibration_test, labels, scores, n_resamples=9, random_state=0),
+    partial(calibration_test, labels, scores, metric=smooth_calibration_error, n_resamples=9, random_state=0),
+    partial(calibration_test, labels, scores, metric=lambda y, s: np.mean(y - s), n_resamples=9, random_state=0),
+    partial(calibration_error_interval, labels, scores, n_resamples=9, random_state=0),
+    partial(calibration_by_group, labels, scores, np.arange(300) % 3, n_resamples=9, random_state=0),
+    partial(segment_calibration_test, labels, scores, np.c_[scores], n_resamples=9, random_state=0),
+]
+
+
+@pytest.mark.parametrize("run", LONG_WORK, ids=lambda run: run.func.__name__)
+def test_long_work_shows_where_it_is_if_asked_to(run, capsys):
+    silent = run()
+    assert capsys.readouterr() == ("", "")
+    shown = run(verbose=True)
+    captured = capsys.readouterr()
+    assert captured.err
+    assert captured.out == ""
+    assert repr(shown) == repr(silent)
