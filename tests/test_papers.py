@@ -15,10 +15,19 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from benchmarks.papers import kumar_synthetic, kumar_theory, roelofs_bias, zhao_theory
+from benchmarks.papers import (
+    gupta_theory,
+    heterogeneity,
+    kumar_synthetic,
+    kumar_theory,
+    roelofs_bias,
+    roelofs_fits,
+    zhao_theory,
+)
 from benchmarks.papers.__main__ import PAGE, main
 from benchmarks.papers._index import LISTS, PAPERS, index_lines, index_text, modules
-from benchmarks.papers._intervals import bootstrap, mean, ratio, share
+from benchmarks.papers._intervals import bootstrap, further_mean, mean, median, ratio, share
+from benchmarks.papers._networks import single_precision
 from benchmarks.papers._output import markdown_rows, replace_section, summary, verdicts_in
 from benchmarks.papers._rules import VERDICTS, Rule, above, below, judge, labels_of, printed
 
@@ -116,6 +125,23 @@ def test_intervals_of_means_cover():
     assert np.mean(covered) == pytest.approx(0.95, abs=0.015)
 
 
+def test_intervals_of_medians_cover():
+    """Counts tie often: their median has an interval of order statistics, which covers at least as often as wanted."""
+    samples = np.random.default_rng(0).poisson(9, size=(1000, 41))
+    assert np.mean([low <= 9 <= high for _, low, high in map(median, samples)]) >= 0.95
+    assert median([7.0, 7.0, 7.0]) == (7, 7, 7)
+    assert median(np.arange(100.0)) == (49.5, 39, 60)
+
+
+def test_intervals_of_further_means_cover():
+    rng = np.random.default_rng(0)
+    samples, others = rng.normal(size=(2000, 12)), rng.normal(size=(2000, 10)).mean(axis=1)
+    limits = [further_mean(sample, 10)[1:] for sample in samples]
+    assert np.mean([low <= x <= high for (low, high), x in zip(limits, others, strict=True)]) == pytest.approx(
+        0.95, abs=0.015
+    )
+
+
 def test_intervals_of_ratios():
     rng = np.random.default_rng(0)
     shared = rng.gamma(3, size=400)
@@ -180,6 +206,53 @@ def test_an_estimator_with_bias_is_seen(monkeypatch):
     plugin = partial(kumar_theory.calibration_error, method="plugin")
     monkeypatch.setattr(kumar_theory, "calibration_error", lambda *args, method, **kwargs: plugin(*args, **kwargs))
     assert share_close(rng=np.random.default_rng(0)) < 0.1
+
+
+def test_bin_means_that_do_not_converge_are_seen(monkeypatch):
+    """Lemma D.2: means that are .1 off at every n miss the bound and the rate."""
+    shares = "Lemma D.2: share of samples with |SB - its population version|^2 at most log(2 B / delta) / n"
+    rows = {row.quantity: row for row in judge(kumar_theory.ROWS, kumar_theory._empirical_bins(20))}
+    assert {row.verdict for row in rows.values()} == {"agrees"}
+    curve = kumar_theory.reliability_curve
+    off = lambda *args, **kwargs: Namespace(mean_score=curve(*args, **kwargs).mean_score + 0.1)  # noqa: E731
+    monkeypatch.setattr(kumar_theory, "reliability_curve", off)
+    rows = {row.quantity: row for row in judge(kumar_theory.ROWS, kumar_theory._empirical_bins(20))}
+    assert rows[shares].verdict == rows["Lemma D.2: that square, log per log n"].verdict == "differs"
+
+
+def test_a_method_that_changes_classes_is_seen():
+    same, changed = {"same class": np.ones(500, dtype=bool)}, {"same class": np.arange(500) > 5}
+    rules = {"Table 1: q": heterogeneity.ROWS[f"Table 1: {heterogeneity._WORDS['noise']}, {heterogeneity.CHANGED}"]}
+    for found, verdict in ((same, "agrees"), (changed, "differs")):
+        results = [{"TS": found, "CTS": found}] * 8
+        assert judge(rules, [("Table 1: q", heterogeneity.changed_predictions(results))])[0].verdict == verdict
+
+
+def test_rows_for_a_split_by_balance_are_the_fewest():
+    """Appendix B: the root of the quadratic, against a plain search."""
+    needed = np.log(20 / 0.05) / 0.02
+    half = next(m for m in range(9000, 10_000) if m / 20 - np.sqrt(m * np.log(10 / 0.05) / 2) >= needed)
+    assert gupta_theory._rows_by_balance(0.05) == 2 * half
+
+
+def test_curves_are_chosen_by_means_over_resamples_of_their_own():
+    tables = [{"logit_logflip_b1": {"AIC": 10.0 + i}, "other": {"AIC": 12.0 + i}} for i in range(20)]
+    assert 0.6 < roelofs_fits._choices(tables).mean() < 0.95
+    for table in tables:
+        table["other"]["AIC"] += 100
+    assert roelofs_fits._choices(tables).all()
+
+
+def test_single_precision_scores_saturate(tmp_path):
+    """A score above about 1 - 1e-6 is 1, one below it keeps its value."""
+    gaps = np.array([2.0, 8.0, 13.0, 16.0])
+    logits = np.column_stack((np.full(4, 20.0), 20 - gaps)).astype(np.float32)
+    (tmp_path / "vision").mkdir()
+    np.savez(tmp_path / "vision" / "cifar10_net_test.npz", logits=logits, labels=np.zeros(4, dtype=np.int16))
+    correct, scores = single_precision(tmp_path, "net", "test")
+    assert correct.all()
+    assert scores[:3] == pytest.approx(1 / (1 + np.exp(-gaps[:3])), abs=2e-6)
+    assert list(scores == 1) == [False, False, False, True]
 
 
 def test_exact_error_of_a_step_function_is_the_plain_integral():
@@ -346,6 +419,8 @@ def test_theory(name):
         "Lemma 4.3: the constant c at B = 160 over that at B = 10",
         "Theorem 4: marginal epsilon at n = 1500, B = 10, alpha = .1",
         "Appendix B: fewest rows for which UMS is promised (.1, .1), B = 10",
+        "Appendix B: the same by 2-well-balanced bins, alpha / 2 each for their counts and labels",
+        "Appendix B: the same, alpha shared out for the fewest rows",
         "Theorem 3.1: 30 n rows, share of samples with accuracy 1",
     }
     assert _differing(_run(name)) <= known
@@ -358,6 +433,10 @@ def test_theory(name):
 )
 def test_with_real_data(name):
     rows = _run(name, "--data", DATA)
+    if name == "roelofs-fits":  # the paper's own network and its authors' scores
+        for parameter in ("alpha", "beta"):
+            quantity = f"Table 1: the network densenet40_c10, scores less 1e-16, {parameter}"
+            assert rows[quantity]["verdict"] == "agrees"
     if name == "roelofs-tables":
         assert not [quantity for quantity in _differing(rows) if quantity.startswith(("Table 4", "Table 5"))]
 

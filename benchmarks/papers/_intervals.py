@@ -1,12 +1,12 @@
 """Measurements: triples of a value and the ends of its 95 % interval."""
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import binom, norm
 from scipy.stats import t as student_t
 
 from skcalib.guarantees import event_frequency_interval
 
-__all__ = ["bootstrap", "count", "exact", "mean", "middle", "ratio", "share"]
+__all__ = ["bootstrap", "exact", "further_mean", "mean", "median", "middle", "ratio", "share"]
 
 _LEVEL = 0.95
 _HALF = float(norm.ppf((1 + _LEVEL) / 2))
@@ -39,9 +39,20 @@ def share(holds):
     return float(holds.mean()), float(low), float(high)
 
 
-def count(holds):
-    """Return `share` as a count."""
-    return tuple(value * np.size(holds) for value in share(holds))
+def median(samples):
+    """Return the median of repeats and its binomial interval: two order statistics, whatever their distribution."""
+    ordered = np.sort(samples)
+    n = len(ordered)
+    below = max(int(binom.ppf((1 - _LEVEL) / 2, n, 0.5)) - 1, 0)
+    return float(np.median(ordered)), float(ordered[below]), float(ordered[n - 1 - below])
+
+
+def further_mean(samples, n):
+    """Return the mean of repeats and where the mean of `n` others lies, such as the `n` behind a printed number."""
+    value, deviation = float(np.mean(samples)), float(np.std(samples, ddof=1))
+    factor = float(student_t.ppf((1 + _LEVEL) / 2, len(samples) - 1))
+    half = factor * deviation * (1 / len(samples) + 1 / n) ** 0.5
+    return value, value - half, value + half
 
 
 def ratio(numerators, denominators, *, paired=False):

@@ -43,6 +43,11 @@ ROWS = {
     "Theorem 4: mean l1 error over sqrt(B / 2n)": below(1, "at most 1", possible=(0, np.inf)),
     "Theorem 4: mean l2 error over sqrt(B / 2n)": below(1, "at most 1", possible=(0, np.inf)),
     "Appendix B: fewest rows for which UMS is promised (.1, .1), B = 10": printed(17_500, margin=50),
+    # what the formula in print gives, where the text rounds to 17,500
+    "Appendix B: the same by 2-well-balanced bins, alpha / 2 each for their counts and labels": printed(
+        17_873, margin=0.5
+    ),
+    "Appendix B: the same, alpha shared out for the fewest rows": printed(17_873, margin=0.5),
 }
 
 
@@ -58,6 +63,10 @@ def measure(options):
     yield "Theorem 4: marginal epsilon at n = 1500, B = 10, alpha = .1", exact(marginal_epsilon(1500, 10))
     yield from _promises(repeats)
     yield "Appendix B: fewest rows for which UMS is promised (.1, .1), B = 10", exact(_rows_for_split())
+    quantity = "Appendix B: the same by 2-well-balanced bins, alpha / 2 each for their counts and labels"
+    yield quantity, exact(_rows_by_balance(0.05))
+    fewest = min(map(_rows_by_balance, np.linspace(0.001, 0.099, 99)))
+    yield "Appendix B: the same, alpha shared out for the fewest rows", exact(fewest)
     if options.plot is not None:
         _plot(options.plot)
 
@@ -133,6 +142,17 @@ def _rows_for_split(n_bins=10, epsilon=0.1):
         half = middle // 2
         low, high = (low, middle) if sample_split_epsilon(half, middle - half, n_bins) <= epsilon else (middle, high)
     return high
+
+
+def _rows_by_balance(alpha_counts, n_bins=10, epsilon=0.1, alpha=0.1):
+    """Return the fewest rows, half of them for the bins, if each bin has the probability 1 / (2 B) at least.
+
+    Hoeffding's inequality for the counts of the other half, at `alpha_counts`, and for the labels, at the rest.
+    """
+    needed = np.log(2 * n_bins / (alpha - alpha_counts)) / (2 * epsilon**2)  # labels in each bin
+    # the root m of m / (2 B) - sqrt(m log(B / alpha_counts) / 2) = needed
+    slack = np.sqrt(np.log(n_bins / alpha_counts) / 2)
+    return 2 * np.ceil((n_bins * (slack + np.sqrt(slack**2 + 2 * needed / n_bins))) ** 2)
 
 
 def _plot(path):

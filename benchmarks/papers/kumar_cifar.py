@@ -52,6 +52,9 @@ def _rules():
         "Figure 17: share of splits whose debiased choice has at least the B of the plugin's": above(
             0.8, "on the split shown", possible=_SHARE
         ),
+        "Figure 17: share of splits whose debiased choice has at most the MSE of the plugin's": above(
+            0.5, "on the split shown", possible=_SHARE
+        ),
         "Figure 17: largest B with CE at most 1.5 % at 90 %, debiased": printed(100, width=20, possible=(0, 101)),
         "Figure 17: largest B with CE at most 1.5 % at 90 %, plugin": printed(15, margin=2.5, width=10),
         "Figure 17: MSE of the plugin's choice above that of the debiased choice, %": printed(13, margin=0.5, width=8),
@@ -319,6 +322,7 @@ def _certificates(probabilities, labels, quick):
         yield f"Figure 17: largest B with CE at most 1.5 % at 90 %, {method}", middle(values)
     costs = np.array(costs)[np.isfinite(costs)]  # splits in which both certify some B
     if len(costs):
+        yield "Figure 17: share of splits whose debiased choice has at most the MSE of the plugin's", share(costs >= 0)
         yield "Figure 17: MSE of the plugin's choice above that of the debiased choice, %", middle(costs)
 
 

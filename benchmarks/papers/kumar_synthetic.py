@@ -74,14 +74,16 @@ class Truth(NamedTuple):
 
 def measure(options):
     """Yield the papers' ratios of squared calibration errors."""
-    repeats = 100 if options.quick else options.repeats or 200
+    repeats = 40 if options.quick else options.repeats or 300
     steep, straight = Truth.of(PlattCurve(2, 1)), Truth.of(PlattCurve(1, 0))
     noisy = Truth.of(NoisyPlattCurve(2, 1, noise=0.02, low=0.25, high=0.75), 0.25, 0.75)
     plans = {"a=2, c=1": steep, "a=1, c=0": straight}
     errors = {}
     for name, truth in plans.items():
         for n, n_bins in {(n, 10) for n in _SIZES} | {(2000, n_bins) for n_bins in _BINS}:
-            errors[name, n, n_bins] = _errors(truth, n, n_bins, repeats, options)
+            # single ratios, and slopes over four B alone, need more repeats than slopes over eight n
+            times = 4 if n in (1000, 2000) else 1
+            errors[name, n, n_bins] = _errors(truth, n, n_bins, times * repeats, options)
     for n in _SIZES:
         errors["noisy", n, 10] = _errors(noisy, n, 10, repeats, options)
     if options.plot is not None:

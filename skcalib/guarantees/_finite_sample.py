@@ -52,7 +52,7 @@ def sample_split_epsilon(n_binning, n_estimation, n_bins, *, confidence_level=0.
 
     In the role of Appendix B of [1]_, which prints 17,500 rows for a tolerance of 0.1 at 90 % with 10 bins; its
     constants are not reproduced. The usual route (2-well-balanced bins, then Hoeffding for the counts and for the
-    labels with half of the error probability each) gives 18,192. The exact law of the counts, used here, brings it to
+    labels with half of the error probability each) gives 18,194. The exact law of the counts, used here, brings it to
     5,420 in two halves, and no split at all (Theorem 3) to 2,660.
 
     References
