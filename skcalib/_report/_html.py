@@ -8,6 +8,7 @@ from skcalib._report._sentences import SIGNIFICANCE_LEVEL, pvalue_words
 __all__ = [
     "bias_picture",
     "bias_words",
+    "count",
     "figure",
     "largest_bias",
     "number",
@@ -95,6 +96,11 @@ def pvalue_cell(pvalue, smallest=0.0):
 def percent(share):
     """Return a share as a percentage."""
     return "–" if share is None else f"{100 * share:.2f} %"
+
+
+def count(value):
+    """Return a number of rows, or a sum of weights."""
+    return f"{value:,.0f}" if value == round(value) or value >= 1e5 else f"{value:,.6g}"
 
 
 def number(value):

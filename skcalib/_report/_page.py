@@ -6,7 +6,7 @@ from importlib.resources import files
 from string import Template
 
 from skcalib import __version__
-from skcalib._report._html import figure, percent
+from skcalib._report._html import count, figure, percent
 from skcalib._report._sections import (
     certificate_section,
     class_section,
@@ -68,7 +68,7 @@ def report_page(numbers, pictures):
 
 
 def _data_sentences(numbers):
-    weighted = f" of total weight {numbers['total_weight']:,.6g}" if numbers["weighted"] else ""
+    weighted = f" of total weight {count(numbers['total_weight'])}" if numbers["weighted"] else ""
     size = f"{numbers['source']}: {numbers['n_rows']:,} rows{weighted}"
     if numbers["classes"] is None:
         event = f"{numbers['label']} = {numbers['event']}, in {percent(numbers['event_frequency'])} of them"

@@ -5,6 +5,7 @@ from html import escape
 from skcalib._report._html import (
     bias_picture,
     bias_words,
+    count,
     figure,
     largest_bias,
     number,
@@ -135,7 +136,7 @@ def _group_table(model, kind):
             bias_words(row),
             bias_picture(row, widest),
             pvalue_cell(row["adjusted_pvalue"]),
-            f"{row[size]:,.6g}",
+            count(row[size]),
             percent(row["mean_score"]),
             percent(row["event_frequency"]),
             with_interval(percent, row),
@@ -169,11 +170,11 @@ def _period_table(model):
     widest = largest_bias(rows)
     lines = [
         [
-            escape(row["period"]),
+            escape(row["period"]).replace("-", "&#8209;"),
             bias_words({**row, "adjusted_pvalue": 1.0}),
             bias_picture({**row, "adjusted_pvalue": _or_one(row["change_adjusted_pvalue"])}, widest),
             _change_words(row["change_adjusted_pvalue"]),
-            f"{row['n_rows']:,.6g}",
+            count(row["n_rows"]),
             percent(row["mean_score"]),
             percent(row["event_frequency"]),
             with_interval(percent, row),
@@ -200,8 +201,7 @@ def recalibrator_section(numbers):
     note = (
         f"<p>Each recalibrator was fitted on {N_FOLDS - 1} of {N_FOLDS} parts of the rows and judged on the other, in "
         "turn. The gain is the share of the Brier score and of the log-loss that it saves; where its interval lies "
-        "above 0, recalibrating pays. The gain of the first row is the best of several on these rows, which flatters "
-        "it a little.</p>"
+        "above 0, recalibrating pays. The best of several gains on the same rows is a little too good.</p>"
     )
     most = most_rows(numbers["classes"])
     if numbers["total_weight"] > most:

@@ -67,8 +67,8 @@ def segment_sentence(rows):
     chance = SIGNIFICANCE_LEVEL * n
     words = (
         f"Of {n} segments {alone or 'none'} {'has' if alone < 2 else 'have'} scores that are too high or too low by "
-        f"more than chance allows for one segment (p < .05). Of a calibrated model about {chance:.2g} would, by chance "
-        "alone."
+        f"more than chance allows for one segment (p\u00a0<\u00a0.05). Of a calibrated model about "
+        f"{chance:.2g} would, by chance alone."
     )
     if not alone:
         return words
