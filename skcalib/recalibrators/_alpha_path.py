@@ -78,28 +78,38 @@ def fit_path(problem, penalties):
     The strongest ridge comes first. A weaker one is taken only for more than 1 nat, summed over the rows, and the path
     ends where the loss rises. Every fit starts from the last.
     """
-    if problem.logits.shape[1] <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW:
-        path, best = _path(problem, penalties, problem.leave_one_out_loss)
+    n_classes = problem.logits.shape[1]
+    if n_classes <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW:
+        path, best, _ = _path(problem, penalties, problem.leave_one_out_loss, curvature_from=0)
         return best, path[best]
     fold = cross_validation_folds(5, problem.logits, problem.codes, problem.sample_weight)[0]
     rest, held_out = problem.taken(fold.train, fold.train_weight), problem.taken(fold.test, fold.test_weight)
     share = _total(held_out) / _total(problem)
-    path, best = _path(rest, penalties, lambda parameters, _: held_out.log_loss(parameters) / share)
-    return best, problem.fit(penalties[best], path[best])
+
+    def held_out_loss(parameters, _):
+        return held_out.log_loss(parameters) / share
+
+    path, best, preconditioner = _path(rest, penalties, held_out_loss, curvature_from=1)
+    return best, problem.fit(penalties[best], path[best], preconditioner)
 
 
-def _path(problem, penalties, loss_of):
-    """Return the parameters fitted with each ridge, up to where the loss rises, and the index of the best one."""
-    path, losses, best, start = [], [], 0, None
+def _path(problem, penalties, loss_of, curvature_from):
+    """Return the parameters fitted with each ridge, up to where the loss rises, the index of the best, and a curvature.
+
+    The curvature makes weaker ridges cheap. With many classes it is dear, too, and found for the weakest ones alone.
+    """
+    path, losses, best, start, preconditioner = [], [], 0, None, None
     for index, penalty in enumerate(penalties):
-        start = problem.fit(penalty, start)
+        start = problem.fit(penalty, start, preconditioner)
         path.append(start)
         losses.append(loss_of(start, penalty))
         if losses[index] < losses[best] - _LEAST_GAIN:
             best = index
         if index > 0 and losses[index] > losses[index - 1]:
             break
-    return path, best
+        if index == curvature_from and index + 1 < len(penalties):
+            preconditioner = problem.inverse_curvature(start, penalties[index + 1])
+    return path, best, preconditioner
 
 
 def _total(problem):

@@ -243,7 +243,7 @@ class MatrixScaling(AffineScaling):
     -----
     ``alpha="auto"`` takes a weaker ridge only if the log-loss summed over left-out rows falls by more than 1 nat, and
     stops when it rises. With up to 16 classes each row is left out by one Newton step from the fit to all rows; with
-    more classes one fold of five is left out. It costs three to eight fits.
+    more classes one fold of five is left out. It costs two to eight fits.
 
     References
     ----------
