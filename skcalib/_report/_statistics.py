@@ -34,6 +34,6 @@ def mean_interval(values, weight):
 
 
 def interval_of_mean(centre, variance, n_rows):
-    """Return a mean with its normal interval, from the variance of so many values."""
+    """Return a mean with its normal interval, from the variance of its values."""
     half = ndtri((1 + CONFIDENCE_LEVEL) / 2) * sqrt(variance / n_rows)
     return {"estimate": centre, "low": centre - half, "high": centre + half}

@@ -7,7 +7,7 @@ from skcalib._rows.blocks import row_blocks
 from skcalib._rows.condensed import condensed
 from skcalib._solvers.newton import line_search
 
-# Slopes and places of the middle, quantiles of the rows, at which a sigmoid is tried; on so many cells of rows.
+# Slopes and places of the middle, quantiles of the rows, at which a sigmoid is tried; and the number of cells of rows.
 _SLOPES = 2.0 ** np.array([-2, -1, 0, 1, 2, 3, 4, 6, 8, 12])
 _PLACES, _TRIED_CELLS, _TRIED_ROWS = 64, 512, 2048
 _MOST_CANDIDATES, _MOST_STEPS = 6, 50

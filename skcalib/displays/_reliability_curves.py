@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _HISTOGRAM_BINS = 40
-_COMPRESSED_BINS = 500  # rows that a refitted binning is resampled from are pooled to so many scores
+_COMPRESSED_BINS = 500  # rows are pooled to this many scores before a refitted binning is resampled
 _BINOMIAL_INTERVALS = ("clopper_pearson", "wilson", "hoeffding")
 
 

@@ -284,7 +284,7 @@ def _neighborhood_power(table, norm, n_neighbors):
 
 
 def check_n_neighbors(n_neighbors, n_rows):
-    """Return the number of neighbours that `n_neighbors` means for so many rows."""
+    """Return the number of neighbours that `n_neighbors` means for this number of rows."""
     if n_neighbors is None:
         return min(np.ceil(np.sqrt(n_rows)), n_rows)  # weights may add up to less than 1
     return check_int(n_neighbors, "n_neighbors", maximum=n_rows)
