@@ -133,7 +133,7 @@ def assign_bins(scores, edges):
 
 
 def resolve_n_bins(n_bins, n_rows, sample_weight=None, *, maximum=_MOST_BINS):
-    """Return the number of bins that an `n_bins` parameter means for this number of rows."""
+    """Return the number of bins that `n_bins` means for this number of rows; as many bins as rows are never refused."""
     n_rows = n_rows if sample_weight is None else max(1, round(float(np.sum(sample_weight))))
     if isinstance(n_bins, str):
         rules = {"sqrt": math.sqrt, "cube_root": math.cbrt}

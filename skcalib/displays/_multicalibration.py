@@ -14,9 +14,9 @@ __all__ = ["MulticalibrationDisplay"]
 class MulticalibrationDisplay:
     """Held-out gain of the global map's corrections, round by round, and the number of rounds that was chosen.
 
-    A gain is the cross-validated log-loss of the global map minus the log-loss after the rounds. The bars end two standard
-    errors below and above it: the chosen round has the highest lower end, if that lies above 0. Make it with
-    `from_estimator`. What the rounds do to the worst segments is drawn by `SegmentDisplay`.
+    A gain is the cross-validated log-loss of the global map minus the log-loss after the rounds. The bars end two
+    standard errors below and above it: the chosen round has the highest lower end, if that lies above 0. Make it with
+    `from_estimator`. `SegmentDisplay` draws what the rounds do to the worst segments.
 
     Parameters
     ----------
