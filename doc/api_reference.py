@@ -45,7 +45,7 @@ def text():
             listed = "\n".join(f"   {name}" for name in names(module, title))
             parts.append(
                 f".. currentmodule:: {module}\n\n{title}\n{'-' * len(title)}\n\n{words}\n\n"
-                f".. autosummary::\n   :toctree: _generated\n\n{listed}\n"
+                f".. autosummary::\n   :toctree: _generated\n   :caption: {title}\n\n{listed}\n"
             )
     return "\n".join(parts)
 
