@@ -24,6 +24,7 @@ from skcalib.metrics import (
     expected_calibration_error,
     groupwise_calibration_error,
     kuiper_calibration_error,
+    segment_calibration_test,
     smooth_calibration_error,
     sweep_calibration_error,
 )
@@ -48,6 +49,10 @@ TWO = np.column_stack((1 - S, S))
 P3 = _RNG.dirichlet([1, 1, 1], 1000)
 Y3 = (_RNG.random((1000, 1)) > P3.cumsum(axis=1)).sum(axis=1)
 Y_CALIBRATED = (_RNG.random(1000) < S).astype(int)
+# 5,000 calibrated rows with five columns of four categories, which say nothing about the labels.
+MANY_S = _RNG.beta(1, 3, 5000)
+MANY_Y = (_RNG.random(5000) < MANY_S).astype(int)
+MANY_X = _RNG.integers(0, 4, (5000, 5)).astype(str)
 # Small cases: scores on the edges of bins.
 EDGE_S, EDGE_Y = np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9]), np.array([0, 0, 1, 0, 1, 1])
 ONE_S, ONE_Y = np.array([1.0, 0.95]), np.array([0, 1])
@@ -166,6 +171,13 @@ def _of(module, function, *args, pick=None, **options):
     return call
 
 
+def _uncertainty_calibration_low():
+    from calibration import get_calibration_error_uncertainties
+
+    np.random.seed(0)  # noqa: NPY002
+    return get_calibration_error_uncertainties(S, Y_CALIBRATED)[0]
+
+
 def _betacal(s, y):
     from betacal import BetaCalibration
 
@@ -195,6 +207,15 @@ def _model_diagnostics_miscalibration():
     from model_diagnostics.scoring import SquaredError, decompose
 
     return decompose(Y, S, scoring_function=SquaredError())["miscalibration"][0]
+
+
+def _mcgrad_segments():
+    import pandas as pd
+    from mcgrad.metrics import MulticalibrationError
+
+    columns = [f"c{k}" for k in range(MANY_X.shape[1])]
+    frame = pd.DataFrame(MANY_X, columns=columns).assign(s=MANY_S, y=MANY_Y)
+    return MulticalibrationError(frame, "y", "s", categorical_segment_columns=columns).mce_pvalue
 
 
 def _probcal_histogram():
@@ -316,7 +337,7 @@ DIFFERENCES = [
         "uncertainty-calibration",
         "calibrated scores, 90 % interval of the l2 error, lower limit",
         lambda: calibration_error_interval(Y_CALIBRATED, S, **_INTERVAL).low,
-        _of("calibration", "get_calibration_error_uncertainties", S, Y_CALIBRATED, pick=lambda limits: limits[0]),
+        _uncertainty_calibration_low,
         "a test is inverted here; there 100 resamples of the plugin error. Coverage: {doc}`levels`",
     ),
     Difference(
@@ -479,6 +500,13 @@ DIFFERENCES = [
         lambda: calibration_test(Y_CALIBRATED, S, method="kuiper").pvalue,
         _of("mcgrad.metrics", "ecce_pvalue", Y_CALIBRATED, S),
         "the same",
+    ),
+    Difference(
+        "mcgrad",
+        "5,000 calibrated rows, 5 columns without effect: p-value of the worst segment",
+        lambda: segment_calibration_test(MANY_Y, MANY_S, MANY_X, random_state=0).pvalue,
+        _mcgrad_segments,
+        "adjusted for the number of segments here, and not there",
     ),
     Difference(
         "probmetrics",
