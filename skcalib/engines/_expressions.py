@@ -3,8 +3,8 @@
 import numpy as np
 
 from skcalib._rows.links import PROBABILITY_CLIP
-from skcalib.engines._cells import fine_cell, fine_cell_bounds
-from skcalib.engines._native import beside, narwhals
+from skcalib.engines._native import narwhals
+from skcalib.engines._pieces import as_pieces, is_joined, joined
 from skcalib.export._nodes import (
     Above,
     Affine,
@@ -23,8 +23,6 @@ from skcalib.export._nodes import (
 
 __all__ = ["ColumnWriter"]
 
-_MOST_CASES = 64  # pieces of one CASE; more are joined
-_LEAST_BITS, _MOST_BITS = 8, 16
 # Log-odds of the two ends that probabilities are clipped to, and the largest argument with a finite exponential.
 _LARGEST_LOG_ODDS, _LARGEST_EXPONENT = float(np.log(2.0**52 - 1)), 700.0
 
@@ -52,7 +50,7 @@ class ColumnWriter:
         """Return the node's value as a column, or as an expression for a case that may be one of few rows."""
         if isinstance(node, Scores):
             return narwhals().col(self.score)
-        is_short = isinstance(node, _SHORT) or (isinstance(node, Pieces) and not _is_joined(node))
+        is_short = isinstance(node, _SHORT) or (isinstance(node, Pieces) and not is_joined(node))
         if self.in_case and is_used_once and is_short:
             return self.expression(node)
         return self.staged(_key(node), lambda: self.expression(node))
@@ -188,30 +186,38 @@ def _one_column(writer, node):
 
 
 def _choice(writer, node):
-    nw = narwhals()
-    cases = [writer.case(case) for case in node.cases]
-    if isinstance(node.key, Above):
-        return nw.when(writer.column(node.key.of) > node.key.threshold).then(cases[1]).otherwise(cases[0])
-    if not isinstance(node.key, GroupOf) or writer.group is None:
+    nw, key = narwhals(), node.key
+    if isinstance(key, Above):
+        below, above = (writer.case(case) for case in node.cases)
+        return nw.when(writer.column(key.of) > key.threshold).then(above).otherwise(below)
+    if not isinstance(key, GroupOf) or writer.group is None:
         raise ValueError("groups are taken from one column: name it with by=.")
-    chosen = cases[node.key.otherwise]
-    for group, number in reversed(list(node.key.cases.items())):
+    maps = [as_pieces(case) for case in node.cases]
+    if all(own is not None and isinstance(own.of, Scores) for own in maps) and is_joined(*maps):
+        group = writer.add(_by_group(writer, key, [nw.lit(number) for number in range(len(maps))]))
+        return _joined(writer, writer.column(maps[0].of), maps, group)
+    return _by_group(writer, key, [writer.case(case) for case in node.cases])
+
+
+def _by_group(writer, key, cases):
+    """Return that of several expressions which belongs to the row's group."""
+    nw, chosen = narwhals(), cases[key.otherwise]
+    for group, number in reversed(list(key.cases.items())):
         chosen = nw.when(writer.group == nw.lit(group)).then(cases[number]).otherwise(chosen)
     return chosen
 
 
 def _pieces(writer, node):
     """Return the value of the piece that holds the argument."""
-    nw, argument = narwhals(), writer.column(node.of, is_used_once=False)
-    if not _is_joined(node):
-        return _case(argument, node, 0, len(node.cuts))
+    argument = writer.column(node.of, is_used_once=False)
+    return _joined(writer, argument, [node]) if is_joined(node) else _case(argument, node, 0, len(node.cuts))
+
+
+def _joined(writer, argument, maps, group=None):
+    nw = narwhals()
     name = writer.add(nw.when(~argument.is_null()).then(argument).otherwise(nw.lit(0.0)))  # a join loses NULL
-    writer.frame, columns = _joined(writer.frame, name, node)
-    return _polynomial(nw.col(name), nw.col(columns[0]), [nw.col(column) for column in columns[1:]])
-
-
-def _is_joined(node):
-    return len(node.cuts) >= _MOST_CASES and node.cuts[0] >= 0 and node.cuts[-1] <= 1
+    writer.frame, (origin, *coefficients) = joined(writer.frame, name, maps, group)
+    return _polynomial(nw.col(name), nw.col(origin), [nw.col(column) for column in coefficients])
 
 
 def _case(argument, node, first, last):
@@ -233,31 +239,6 @@ def _polynomial(argument, origin, coefficients):
     for coefficient in reversed(as_columns[:-1]):
         value = value * (argument - origin) + coefficient
     return value
-
-
-def _joined(frame, name, node):
-    """Return the rows, each with the piece that holds the column `name`, and the names of the columns of pieces.
-
-    The pieces are joined by cell; of the few that share one the limits choose.
-    """
-    nw = narwhals()
-    bits = int(np.clip(np.ceil(np.log2(4 * len(node.origins))), _LEAST_BITS, _MOST_BITS))
-    number, low, high = fine_cell_bounds(bits)
-    lower, upper = np.append(-1.0, node.cuts), np.append(node.cuts, 2.0)
-    first, last = np.searchsorted(upper, low, side="left"), np.searchsorted(lower, high, side="left")
-    n_pieces = last - first
-    piece = np.repeat(first - np.cumsum(n_pieces) + n_pieces, n_pieces) + np.arange(n_pieces.sum())
-    columns = [f"{name}_origin", *(f"{name}_{power}" for power in range(node.coefficients.shape[1]))]
-    table = {
-        f"{name}_cell": np.repeat(number, n_pieces),
-        f"{name}_low": lower[piece],
-        f"{name}_high": upper[piece],
-        columns[0]: node.origins[piece],
-        **dict(zip(columns[1:], node.coefficients[piece].T.copy(), strict=True)),
-    }
-    frame = frame.with_columns(fine_cell(bits, name).alias(f"{name}_cell"))
-    frame = frame.join(beside(frame, table), on=f"{name}_cell", how="inner")
-    return frame.filter((nw.col(name) > nw.col(f"{name}_low")) & (nw.col(name) <= nw.col(f"{name}_high"))), columns
 
 
 _SHORT = Affine, Clip, Expit, Mixture, Scaled  # written in a case; others are columns before it
