@@ -64,7 +64,8 @@ class ColumnWriter:
 
     def case(self, node):
         """Return an expression that an engine evaluates for those rows alone that take it."""
-        return self._within(True, lambda: self.column(node))
+        is_lazy = not self.frame.implementation.is_dask()  # whose numbers are not aligned with what was clipped
+        return self._within(is_lazy, lambda: self.column(node))
 
     def staged(self, key, expression):
         """Return a column that is made once, by a function that returns the expression."""
