@@ -49,7 +49,7 @@ TWO = np.column_stack((1 - S, S))
 P3 = _RNG.dirichlet([1, 1, 1], 1000)
 Y3 = (_RNG.random((1000, 1)) > P3.cumsum(axis=1)).sum(axis=1)
 Y_CALIBRATED = (_RNG.random(1000) < S).astype(int)
-# 5,000 calibrated rows with five columns of four categories, which say nothing about the labels.
+# 5,000 calibrated rows with five columns of four categories that are unrelated to the labels.
 MANY_S = _RNG.beta(1, 3, 5000)
 MANY_Y = (_RNG.random(5000) < MANY_S).astype(int)
 MANY_X = _RNG.integers(0, 4, (5000, 5)).astype(str)
