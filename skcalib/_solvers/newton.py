@@ -37,7 +37,7 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
         slope, curvature = derivatives(at)
         below, above = np.where(slope < 0, at, below), np.where(slope > 0, at, above)
         newton = at - np.divide(slope, curvature, out=np.copysign(np.inf, slope), where=curvature > 0)
-        newton = np.clip(newton, np.maximum(at / 10, low), np.minimum(at * 10, high))
+        newton = np.minimum(np.maximum(newton, np.maximum(at / 10, low)), np.minimum(at * 10, high))
         inside = (below < newton) & (newton < above)
         inside |= (newton == below) & (below == low) | (newton == above) & (above == high)
         proposal = np.where(inside, newton, np.sqrt(below) * np.sqrt(above))
