@@ -112,6 +112,7 @@ def test_histogram_of_one_high_bar_is_logarithmic():
     for chosen, scale in ((scores, "linear"), (heaped, "symlog")):
         display = ReliabilityDisplay.from_predictions(y, chosen, random_state=0, metric=None)
         assert display.histogram_ax_.get_yscale() == scale
+        assert display.histogram_ax_.get_ylabel() == ("Rows (log)" if scale == "symlog" else "Rows")
     plain = ReliabilityDisplay.from_predictions(y, heaped, random_state=0, metric=None, histogram_scale="linear")
     assert plain.histogram_ax_.get_yscale() == "linear"
 

@@ -20,15 +20,11 @@ from skcalib.displays._reliability_panel import (
     n_curves,
     scale_histogram,
 )
-from skcalib.displays._style import canonical_keywords, colors, format_count, mark, matplotlib_text, percent
+from skcalib.displays._reliability_words import AXIS_LABELS, captions, line_label, note, panel_titles
+from skcalib.displays._style import canonical_keywords, colors, mark
 
 __all__ = ["ReliabilityDisplay"]
 
-_AXIS_LABELS = {
-    "binary": ("Predicted probability", "Event frequency"),
-    "top_label": ("Probability of the predicted class", "Frequency correct"),
-    "marginal": ("Predicted probability", "Frequency of the class"),
-}
 _CLASS_NAMES = {
     "binary": ("no event", "event"),
     "top_label": ("wrong", "right"),
@@ -333,7 +329,7 @@ class ReliabilityDisplay(FromEstimator):
                 self.consistency_bands_.append(draw_consistency(place, curve, None if alone else color, keywords))
             self._draw_interval(place, curve, color, alone, canonical_keywords(interval_kw))
             keywords = canonical_keywords(line_kw)
-            self.lines_.append(draw_curve(place, curve, color, look, keywords, self._line_label(curve)))
+            self.lines_.append(draw_curve(place, curve, color, look, keywords, line_label(curve)))
         for curve in self.curves if frame.below else ():
             strips = frame.strips[panels.index(panel_of(curve))]
             strip = strips[models.index(curve.model) % len(strips)]
@@ -374,7 +370,7 @@ class ReliabilityDisplay(FromEstimator):
         size_text(frame)
         for strip in frame.below:
             scale_histogram(strip, scale, size=frame.size)
-        self._name_axes(frame, panels)
+        self._name_axes(frame, panels, scale)
         is_single = panels == [None] and len(self.curves) == 1
         keys = {}
         if legend:
@@ -392,7 +388,10 @@ class ReliabilityDisplay(FromEstimator):
         if not (is_single or frame.is_own or panels == [None]):  # panels in given axes speak for themselves
             keys = {}
         guard = [guard_points(curve) for curve in self.curves] if panels == [None] else []
-        words = {"caption": self._captions(self.curves[0]) if is_single else None, "note": self._note(panels)}
+        words = {
+            "caption": captions(self.curves[0], self.error_name) if is_single else None,
+            "note": note(self, panels),
+        }
         if len(panels) > 1 and len({curve.model for curve in self.curves}) < 2 and not keys and not words["note"]:
             self.legend_ = None
         else:
@@ -409,38 +408,10 @@ class ReliabilityDisplay(FromEstimator):
             if len(below) == 1:
                 self.histogram_ax_ = below[0]
 
-    def _line_label(self, curve):
-        """Return the entry of a curve in the legend."""
-        name = "model" if curve.model is None else matplotlib_text(curve.model)
-        if curve.panel is not None or curve.error is None:
-            return name
-        return f"{name}: {_with_interval(curve.error)}"
-
-    def _captions(self, curve):
-        """Return what is written about the only curve, in words for more and less room."""
-        name = "" if curve.model is None else matplotlib_text(curve.model)
-        size = f"n = {format_count(curve.statistics.total_weight)}"
-        first = ", ".join(filter(None, [name, size]))
-        if curve.error is None:
-            return [first, name or size]
-        error = _with_interval(curve.error)
-        lines = [(first, f"{self.error_name} {error}"), (first, f"error {error}"), (name or size, error)]
-        return ["\n".join(pair) for pair in lines]
-
-    def _note(self, panels):
-        """Return the text of the legend above its entries."""
-        if panels == [None] and len(self.curves) > 1:
-            size = f"n = {format_count(self.curves[0].statistics.total_weight)}"
-            return size if all(curve.error is None for curve in self.curves) else f"{self.error_name}, {size}"
-        if not self.n_panels_left_out:
-            return None
-        parts = "classes" if self.kind == "marginal" else "groups"
-        return f"{len(panels)} of {len(panels) + self.n_panels_left_out} {parts}: those with the largest errors"
-
-    def _name_axes(self, frame, panels):
+    def _name_axes(self, frame, panels, scale):
         """Name the axes, in a grid only those at its border, and the panels where there are several."""
-        x_label, y_label = _AXIS_LABELS[self.kind]
-        titles = self._panel_titles(frame, panels)
+        x_label, y_label = AXIS_LABELS[self.kind]
+        titles = panel_titles(self, frame, panels)
         last_row = (len(panels) - 1) // frame.n_columns
         for i, (upper, panel) in enumerate(zip(frame.axes, panels, strict=True)):
             lowest = frame.strips[i][-1] if frame.strips[i] else upper
@@ -451,42 +422,13 @@ class ReliabilityDisplay(FromEstimator):
             upper.tick_params(labelleft=at_left)
             if len(frame.strips[i]) == 1:
                 named = at_left and len(lowest.get_yticks()) > 0
-                lowest.set_ylabel("Rows" if named else "", size=frame.size)
+                names = ["Rows (log)", "Rows"] if scale == "log" else ["Rows"]
+                height = lowest.get_window_extent().height / frame.figure.figure.dpi
+                lowest.set_ylabel(fitting(names, frame, width=height) if named else "", size=frame.size)
             for strip in frame.strips[i] if len(frame.strips[i]) > 1 else ():
                 strip.set_yticks([])
                 strip.tick_params(labelbottom=strip is lowest)
             lowest.set_xlabel(x_label if at_bottom else "", size=frame.size)
-
-    def _panel_titles(self, frame, panels):
-        """Return the titles of the panels, all in the longest words that fit."""
-        if panels == [None]:
-            return [None]
-        variants = list(zip(*(self._titles(panel) for panel in panels), strict=True))
-        size = 0.9 * frame.size
-        for titles in variants:
-            if all(fitting([title.split("\n")[1]], frame, size=size) in title for title in titles):
-                break
-        return [fitting([title], frame, size=size) for title in titles]
-
-    def _titles(self, panel):
-        """Return the name of a panel with its number of rows and its errors, in words for more and less room."""
-        curves = [curve for curve in self.curves if panel in (curve.panel, curve.model)]
-        statistics = curves[0].statistics
-        n_rows = format_count(statistics.total_weight)
-        sizes = [f"n = {n_rows}"]
-        if self.kind == "marginal":
-            sizes.insert(0, f"{format_count(statistics.weighted_label.sum())} of {n_rows} rows")
-            panel = f"class {panel}"
-        name = matplotlib_text(panel)
-        if len(curves) == 1:
-            if curves[0].error is None:
-                return [f"{name}\n{sizes[0]}", *[f"{name}\n{sizes[-1]}"] * 3]
-            error = _with_interval(curves[0].error)
-            lines = [f"{sizes[0]}, error {error}", f"error {error}", error, f"{percent(curves[0].error[0])} %"]
-        else:
-            errors = ", ".join(percent(curve.error[0]) for curve in curves if curve.error is not None)
-            lines = [f"{size}, error {errors} %" if errors else size for size in (sizes[0], sizes[0], *[sizes[-1]] * 2)]
-        return [f"{name}\n{line}" for line in lines]
 
 
 def _strips(histogram, n_models, n_panels):
@@ -501,9 +443,3 @@ def _styles(models, earlier):
     palette = colors(earlier + len(models))[earlier:]
     marks = [mark(earlier + rank) for rank in range(len(models))]
     return dict(zip(models, zip(palette, marks, strict=True), strict=True))
-
-
-def _with_interval(error):
-    digits = 1 if error[0] == 0 or error[0] >= 0.0095 else 2
-    estimate, low, high = (f"{100 * value:.{digits}f}" for value in error)
-    return f"{estimate} % ({low} to {high})"

@@ -1,0 +1,82 @@
+"""What is written in and around a reliability diagram: names of axes, titles, the entries of the legend."""
+
+from skcalib.displays._frames import fitting
+from skcalib.displays._style import format_count, matplotlib_text, percent
+
+__all__ = ["AXIS_LABELS", "captions", "line_label", "note", "panel_titles"]
+
+AXIS_LABELS = {
+    "binary": ("Predicted probability", "Event frequency"),
+    "top_label": ("Probability of the predicted class", "Frequency correct"),
+    "marginal": ("Predicted probability", "Frequency of the class"),
+}
+
+
+def line_label(curve):
+    """Return the entry of a curve in the legend."""
+    name = "model" if curve.model is None else matplotlib_text(curve.model)
+    if curve.panel is not None or curve.error is None:
+        return name
+    return f"{name}: {_with_interval(curve.error)}"
+
+
+def captions(curve, error_name):
+    """Return what is written about the only curve, in words for more and less room."""
+    name = "" if curve.model is None else matplotlib_text(curve.model)
+    size = f"n = {format_count(curve.statistics.total_weight)}"
+    first = ", ".join(filter(None, [name, size]))
+    if curve.error is None:
+        return [first, name or size]
+    error = _with_interval(curve.error)
+    lines = [(first, f"{error_name} {error}"), (first, f"error {error}"), (name or size, error)]
+    return ["\n".join(pair) for pair in lines]
+
+
+def note(display, panels):
+    """Return the text of the legend above its entries."""
+    if panels == [None] and len(display.curves) > 1:
+        size = f"n = {format_count(display.curves[0].statistics.total_weight)}"
+        return size if all(curve.error is None for curve in display.curves) else f"{display.error_name}, {size}"
+    if not display.n_panels_left_out:
+        return None
+    parts = "classes" if display.kind == "marginal" else "groups"
+    return f"{len(panels)} of {len(panels) + display.n_panels_left_out} {parts}: those with the largest errors"
+
+
+def panel_titles(display, frame, panels):
+    """Return the titles of the panels, all in the longest words that fit."""
+    if panels == [None]:
+        return [None]
+    variants = list(zip(*(_titles(display, panel) for panel in panels), strict=True))
+    size = 0.9 * frame.size
+    for titles in variants:
+        if all(fitting([title.split("\n")[1]], frame, size=size) in title for title in titles):
+            break
+    return [fitting([title], frame, size=size) for title in titles]
+
+
+def _titles(display, panel):
+    """Return the name of a panel with its number of rows and its errors, in words for more and less room."""
+    curves = [curve for curve in display.curves if panel in (curve.panel, curve.model)]
+    statistics = curves[0].statistics
+    n_rows = format_count(statistics.total_weight)
+    sizes = [f"n = {n_rows}"]
+    if display.kind == "marginal":
+        sizes.insert(0, f"{format_count(statistics.weighted_label.sum())} of {n_rows} rows")
+        panel = f"class {panel}"
+    name = matplotlib_text(panel)
+    if len(curves) == 1:
+        if curves[0].error is None:
+            return [f"{name}\n{sizes[0]}", *[f"{name}\n{sizes[-1]}"] * 3]
+        error = _with_interval(curves[0].error)
+        lines = [f"{sizes[0]}, error {error}", f"error {error}", error, f"{percent(curves[0].error[0])} %"]
+    else:
+        errors = ", ".join(percent(curve.error[0]) for curve in curves if curve.error is not None)
+        lines = [f"{size}, error {errors} %" if errors else size for size in (sizes[0], sizes[0], *[sizes[-1]] * 2)]
+    return [f"{name}\n{line}" for line in lines]
+
+
+def _with_interval(error):
+    digits = 1 if error[0] == 0 or error[0] >= 0.0095 else 2
+    estimate, low, high = (f"{100 * value:.{digits}f}" for value in error)
+    return f"{estimate} % ({low} to {high})"
