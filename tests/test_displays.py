@@ -106,6 +106,16 @@ def test_split_histogram_has_events_upwards_and_the_rest_downwards():
     assert tall.histogram_ax_.get_yscale() == "symlog"
 
 
+def test_names_with_a_colon_stay_whole_in_a_small_legend():
+    y, scores = _scores(300)
+    models = {"forest: v1": scores, "forest: v2": scores**1.2}
+    with matplotlib.rc_context({"figure.figsize": (2.2, 2.2)}):
+        for metric in ("auto", None):
+            display = ReliabilityDisplay.from_predictions(y, models, random_state=0, metric=metric)
+            texts = [text.get_text() for text in display.legend_.get_texts()]
+            assert [text[:10] for text in texts[:2]] == list(models)
+
+
 def test_histogram_of_one_high_bar_is_logarithmic():
     y, scores = _scores(1000)
     heaped = np.where(np.arange(1000) < 960, 0.0, scores)  # the bars of the others would be one or two rows high

@@ -49,6 +49,14 @@ def test_without_an_alarm():
     assert display.plot(legend=False).legend_ is None
 
 
+def test_a_small_picture_writes_the_whole_row_of_the_alarm():
+    monitor = _monitor(0.2)
+    with plt.rc_context({"figure.figsize": (2.2, 2.2)}):
+        title = MonitorDisplay.from_monitor(monitor, name="clicks").ax_.get_title(loc="left")
+    assert monitor.alarm_row_ > 1000  # written with a comma
+    assert title == f"clicks, 4,000 rows\nalarm at row {monitor.alarm_row_:,}"
+
+
 def test_a_panel_for_each_segment():
     display = MonitorDisplay.from_monitor({"north": _monitor(0.0), "south": _monitor(0.2)})
     assert [panel.get_title(loc="left") for panel in display.ax_] == ["north", "south"]

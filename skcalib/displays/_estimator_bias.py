@@ -25,6 +25,7 @@ from skcalib.simulation import CalibrationModel, fit_calibration_curve, fit_scor
 
 __all__ = ["EstimatorBiasDisplay"]
 
+_WIDTH_OF_NUMBER = 2.6  # of "-4.8", in units of the font size
 _N_SAMPLES = (200, 400, 800, 1600, 3200, 6400)
 _N_BINS = (2, 4, 8, 16, 32, 64)
 
@@ -243,7 +244,7 @@ class EstimatorBiasDisplay(FromEstimator):
         note = f"true error {100 * self.true_error:.2f} %, {format_count(self.n_simulations)} simulations"
         size_text(frame)
         if kind == "heatmap":
-            self._draw_heatmap(canonical_keywords(mesh_kw), {} if text_kw is None else text_kw)
+            self._draw_heatmap(frame, canonical_keywords(mesh_kw), {} if text_kw is None else text_kw)
             self.ax_.set_title(fitting([note, note.split(",")[0]], frame), fontsize=frame.size)
         else:
             self._draw_lines(canonical_keywords(line_kw), canonical_keywords(band_kw))
@@ -252,16 +253,20 @@ class EstimatorBiasDisplay(FromEstimator):
         keep_inside(frame)
         return self
 
-    def _draw_heatmap(self, mesh_kw, text_kw):
+    def _draw_heatmap(self, frame, mesh_kw, text_kw):
         points = 100 * self.bias
         largest = max(np.abs(points).max(), 1e-9)
         keywords = {"cmap": "PuOr_r", "vmin": -largest, "vmax": largest}
         self.mesh_ = self.ax_.pcolormesh(points, **{**keywords, **mesh_kw})
-        self.colorbar_ = self.figure_.colorbar(self.mesh_, ax=self.ax_, label="Bias (percentage points)")
+        self.colorbar_ = self.figure_.colorbar(self.mesh_, ax=self.ax_)
+        self.colorbar_.set_label("Bias (percentage points)", size=frame.size)
+        self.colorbar_.ax.tick_params(labelsize=0.9 * frame.size)
+        widest = 72 * 0.7 * frame.width / points.shape[1] / _WIDTH_OF_NUMBER
         for (row, column), value in np.ndenumerate(points):
             red, green, blue, _ = self.mesh_.to_rgba(value)
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
             keywords = {"ha": "center", "va": "center", "color": "white" if dark else "black"}
+            keywords["size"] = min(frame.size, widest)
             text = f"{value:.1f}" if round(value, 1) else "0.0"
             self.texts_.append(self.ax_.text(column + 0.5, row + 0.5, text, **{**keywords, **text_kw}))
         self.ax_.set_xticks(np.arange(len(self.n_samples)) + 0.5, [short_count(n) for n in self.n_samples])

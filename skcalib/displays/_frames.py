@@ -318,7 +318,8 @@ def add_words(frame, keys, *, caption=None, note=None, guard=(), with_curves=Tru
         elif caption is not None:  # no longer the only curve
             first.set_title("", loc="left")
         needed = {label: handle for label, handle in labels.items() if label not in keys}
-        names = {label.split(":")[0]: handle for label, handle in needed.items()}
+        names = {label.rsplit(": ", 1)[0]: handle for label, handle in needed.items()}
+        names = names if len(names) == len(needed) else needed
         for shown, share in ((labels, _LEGEND_SHARE + 0.05 * len(needed)), (needed, 0.4), (names, 0.4)):
             if shown or note:
                 legend = _legend_below(figure, shown, note if shown is not names else None, options, share)

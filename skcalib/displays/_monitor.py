@@ -184,7 +184,7 @@ def _captions(name, monitor):
     """Return what is written about a single monitor, in words for more and less room."""
     size = f"{format_count(monitor.n_rows_)} rows"
     first = size if name is None else f"{matplotlib_text(str(name))}, {size}"
-    found = "no alarm"
-    if monitor.alarm_:
-        found = f"alarm at row {format_count(monitor.alarm_row_)}, change at row {format_count(monitor.change_row_)}"
-    return [f"{first}\n{found}", f"{first}\n{found.split(',')[0] if monitor.alarm_ else found}"]
+    if not monitor.alarm_:
+        return [f"{first}\nno alarm"]
+    alarm = f"alarm at row {format_count(monitor.alarm_row_)}"
+    return [f"{first}\n{alarm}, change at row {format_count(monitor.change_row_)}", f"{first}\n{alarm}"]
