@@ -35,7 +35,7 @@ def add_report_command(commands):
         nargs="+",
         metavar="CLASS",
         help="the classes of the score columns in their order, with spaces or commas between them; the columns are one "
-        "model then",
+        "model then. Give it after FILE",
     )
     parser.add_argument("--segment", metavar="COLUMN", help="column by which the rows are divided")
     parser.add_argument("--time", metavar="COLUMN", help="column of periods or dates: calibration over time")

@@ -278,7 +278,7 @@ def _with_periods(file, time):
     column = f"CAST({_quoted(time)} AS VARCHAR)"
     n_missing = file.relation.filter(f"{_quoted(time)} IS NULL").aggregate("count(*)").fetchall()[0][0]
     if n_missing:
-        raise ReportError(f"column {time!r}: {n_missing:,} rows have no time.")
+        raise ReportError(f"column {time!r}: there is no time in {n_missing:,} of the rows.")
     distinct = file.relation.project(f"{column} AS t").distinct().limit(_MOST_DAYS).fetchnumpy()["t"]
     if len(distinct) == _MOST_DAYS:  # times of day
         distinct = file.relation.project(f"left({column}, 10) AS t").distinct().limit(_MOST_DAYS).fetchnumpy()["t"]
