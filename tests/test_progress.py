@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from skcalib import MulticalibratedRecalibrator
 from skcalib._rows import progress as module
 from skcalib._rows.progress import Progress
 from skcalib.metrics import (
@@ -47,3 +48,13 @@ def test_long_work_shows_where_it_is_if_asked_to(run, capsys):
     assert captured.err
     assert captured.out == ""
     assert repr(shown) == repr(silent)
+
+
+def test_multicalibration_shows_its_rounds(capsys):
+    X = np.column_stack((scores, rng.integers(0, 3, 300)))
+    options = {"features": 1, "max_rounds": 2, "cv": 2, "random_state": 0}
+    silent = MulticalibratedRecalibrator(**options).fit(X, labels)
+    assert capsys.readouterr() == ("", "")
+    shown = MulticalibratedRecalibrator(**options, verbose=True).fit(X, labels)
+    assert "[MulticalibratedRecalibrator] round 1 of at most 2" in capsys.readouterr().err
+    np.testing.assert_array_equal(shown.predict_proba(X), silent.predict_proba(X))

@@ -66,7 +66,6 @@ class _SquaredLoss:
     def __init__(self, position, labels, sample_weight):
         self.position, self.labels = position, labels
         self.weight = np.ones(len(position)) if sample_weight is None else sample_weight
-        self.total = self.weight.sum()
 
     def derivatives(self, coef):
         """Return the loss, its gradient, its Hessian and the part of it that is never negative (Gauss and Newton)."""
@@ -97,8 +96,8 @@ def _minimised(loss, coef):
         step = np.linalg.lstsq(scaled, gradient / scale, rcond=_INDISTINCT)[0] / scale
         step /= max(1.0, np.abs(step).max() / (_LONGEST * (1 + np.abs(coef).max())))
         decrement = gradient @ step
-        if decrement <= (_SHOWN * current if convex else _SHOWN * _SHOWN * loss.total):
-            return coef - step
+        if decrement <= _SHOWN * current:
+            return coef - step if convex else coef
         coef, at_coef = line_search(loss.derivatives, coef, step, current, loss_of=lambda found: found[0])
         if at_coef is None:
             return coef

@@ -7,6 +7,7 @@ from scipy.special import hyp0f1
 
 from skcalib._input.scalars import check_number
 from skcalib._rows.blocks import row_blocks
+from skcalib._rows.sorting import in_order
 from skcalib.metrics._bin_free import error_over_tasks
 from skcalib.metrics._errors import check_norm
 
@@ -26,6 +27,7 @@ _CELLS_PER_WIDTH = 32
 _COARSEST_POWER, _FINEST_GRID = 11, 1 << 16
 # The share of the grid on which a fixed point is sought first, and the relative step of a slope.
 _SKETCH, _STEP = 4, 1e-3
+_SERIES_END = 4.0  # of the triweight kernel's characteristic function: its closed form cancels below
 
 
 def kde_calibration_error(
@@ -228,7 +230,12 @@ def kde_kernel(bandwidth, coarsest=1 << 10, cells_per_width=_CELLS_PER_WIDTH):
     half_width = np.clip(3 * bandwidth, 8 / _FINEST_GRID, None)  # the triweight kernel's variance is 1/9
     cells = int(np.clip(2 ** np.ceil(np.log2(cells_per_width / half_width)), coarsest, _FINEST_GRID))
     wave = np.pi * half_width * np.arange(cells + 1)
-    return hyp0f1(4.5, -(wave**2) / 4)  # characteristic function of the density 35/32 (1 - u^2)^3 on [-1, 1]
+    # Characteristic function of the density 35/32 (1 - u^2)^3 on [-1, 1]: 105 j_3(w) / w^3, by its series for small w.
+    factor, large = np.empty_like(wave), wave > _SERIES_END
+    factor[~large] = hyp0f1(4.5, -(wave[~large] ** 2) / 4)
+    w = wave[large]
+    factor[large] = 105 * ((15 - 6 * w**2) * np.sin(w) - (15 - w**2) * w * np.cos(w)) / w**7
+    return factor
 
 
 def kde_error_power(events, density, norm):
@@ -304,11 +311,26 @@ def _rounded_to_grid(scores, masses, cells):
         lower = np.minimum(position.astype(np.intp), cells - 1)
         share = np.subtract(position, lower, out=position)
         parts = list(masses(rows))
-        below = below + np.stack([np.bincount(lower, mass, cells + 1) for mass in parts])
-        above = above + np.stack([np.bincount(lower, mass * share, cells + 1) for mass in parts])
+        sums = _sums_by_cell(lower, cells + 1)
+        below = below + np.stack([sums(mass) for mass in parts])
+        above = above + np.stack([sums(mass * share) for mass in parts])
     below -= above
     below[:, 1:] += above[:, :-1]
     return below
+
+
+def _sums_by_cell(cell, n_cells):
+    """Return what sums values by cell: as runs where cells are in order, of which a count would wait for each sum."""
+    if not in_order(cell):
+        return lambda values: np.bincount(cell, values, n_cells)
+    starts = np.append(0, np.flatnonzero(cell[1:] != cell[:-1]) + 1)
+
+    def sums(values):
+        out = np.zeros(n_cells)
+        out[cell[starts]] = np.add.reduceat(values, starts)
+        return out
+
+    return sums
 
 
 def _coarser(grid, cells):

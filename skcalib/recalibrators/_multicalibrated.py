@@ -13,6 +13,7 @@ from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._rows.links import clip_probability, expit, log_odds, log_probability, row_softmax
+from skcalib._rows.progress import Progress
 from skcalib.recalibrators._feature_columns import FeatureColumns, cells, cuts_between_cells
 from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._groupwise import RecalibratorOfColumns, class_parameters
@@ -52,6 +53,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         Folds that choose the number of rounds, which must predict every row once. None means 5.
     random_state : int, RandomState instance or None, default=None
         Seed of histogram gradient boosting, which draws rows where there are more than 200,000.
+    verbose : bool or int, default=False
+        Whether the number of rounds so far is written to stderr.
 
     Attributes
     ----------
@@ -122,6 +125,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         "regularization": [Interval(Real, 0, None, closed="left")],
         "cv": ["cv_object"],
         "random_state": ["random_state"],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -134,6 +138,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         regularization=20.0,
         cv=5,
         random_state=None,
+        verbose=False,
     ):
         self.recalibrator = recalibrator
         self.features = features
@@ -142,6 +147,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         self.regularization = regularization
         self.cv = cv
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X, y, sample_weight=None):
         """Fit the global map, choose the number of rounds, and fit these.
@@ -304,11 +310,13 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             fold.start(self._logits(recalibrator, fold.train.scores), self._logits(recalibrator, fold.test.scores))
         weight = np.concatenate([fold.test.weights for fold in folds])
         means, errors = [], []
+        progress = Progress("MulticalibratedRecalibrator", self.verbose)
         while len(means) < self.max_rounds and len(means) - 1 - np.argmax([0.0, *means]) < _PATIENCE:
             for fold in folds:
                 models = self._fit_round(fold.train, fold.train_logits)
                 fold.train_logits = self._after_round(models, fold.train.features, fold.train_logits)
                 fold.test_logits = self._after_round(models, fold.test.features, fold.test_logits)
+                progress(f"round {len(means) + 1} of at most {self.max_rounds}, {len(folds)} folds")
             gain = np.concatenate([fold.gain() for fold in folds])
             mean = np.average(gain, weights=weight)
             variance = np.average((gain - mean) ** 2, weights=weight)
