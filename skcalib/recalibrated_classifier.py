@@ -76,7 +76,7 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
         The sorted labels, in the order of the probability columns.
 
     calibrated_classifiers_ : list
-        The fitted pairs, each with its `estimator`, `recalibrator` and `predict_proba`: one a fold, or one alone.
+        The fitted pairs, each with its `estimator`, `recalibrator` and `predict_proba`: one per fold, or one alone.
 
     n_features_in_ : int
         Number of features, where the classifier tells.

@@ -30,7 +30,7 @@ def check_groups(groups, n_samples, *, name="groups", scores_name="y_proba"):
 
 
 def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=False):
-    """Return the sorted classes, one a column, and each label's column index.
+    """Return the sorted classes, one per column, and each label's column index.
 
     One column stands for two classes. Without `classes` every column must occur among the labels: which label a
     column belongs to would be a guess otherwise. For a recalibrator the labels may be `column_numbers`: integers

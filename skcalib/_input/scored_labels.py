@@ -23,7 +23,7 @@ class ScoredLabels(NamedTuple):
     index of each label. Two columns are one score, that of the positive class, where `multiclass` is "auto". Rows of
     weight zero are gone; `sample_weight` is None or float64 (n,). `classes` holds the labels: (negative, positive)
     for one score, else in the order of the columns. `predicted` (n,) is the column of the first of the largest scores
-    and `confidence` (n,) that score: None for one score a row and for `multiclass="marginal"`.
+    and `confidence` (n,) that score: None for one score per row and for `multiclass="marginal"`.
     """
 
     scores: np.ndarray

@@ -133,7 +133,7 @@ def _write_page(output, numbers, table, seed, step):
 
 @contextmanager
 def _progress():
-    """Yield a function that is told what is done next; of long work it writes a line a step to standard error."""
+    """Yield a function that is told what is done next; of long work it writes a line per step to standard error."""
     begun = monotonic()
     steps = []
 

@@ -1,4 +1,4 @@
-"""Which score columns make which model: one column a model, or one column a class of a model."""
+"""Which score columns make which model: one column per model, or one column per class of a model."""
 
 import re
 from os.path import commonprefix
@@ -22,7 +22,7 @@ class ScoreModel(NamedTuple):
     name : str
         What the report calls it.
     columns : tuple of str
-        One column, or one a class.
+        One column, or one per class.
     classes : tuple of str or None
         The class that belongs to each column; None means that the column is the probability of the event.
     """
@@ -55,7 +55,7 @@ def score_models(specs, classes, header, others, path):
     Parameters
     ----------
     specs : sequence of str
-        What ``--score`` was given: names of columns, or patterns such as ``p_*`` with one column a class.
+        What ``--score`` was given: names of columns, or patterns such as ``p_*`` with one column per class.
     classes : tuple of str or None
         What ``--classes`` was given: the classes of the columns, in their order.
     header : list of str

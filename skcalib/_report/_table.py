@@ -144,7 +144,7 @@ def read_table(path, *, label, scores, segment=None, weight=None, positive=None,
     label : str
         Column of the labels.
     scores : sequence of str
-        Columns of scores, probabilities of the event; or patterns with a star, one column a class.
+        Columns of scores, probabilities of the event; or patterns with a star, one column per class.
     segment, weight : str, default=None
         Columns of segments and of weights.
     positive : str, default=None

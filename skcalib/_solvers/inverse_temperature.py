@@ -68,7 +68,7 @@ def _spread(logits):
 def row_derivatives(inverse, logits, codes, dtype=np.float64):
     """Yield, for blocks of rows, the first two derivatives of each row's log-loss: E[z] - z_y and Var[z].
 
-    `inverse` is one inverse temperature, or one a row. `dtype` is what a row is computed in.
+    `inverse` is one inverse temperature, or one per row. `dtype` is what a row is computed in.
     """
     if logits.shape[1] == 2:
         yield from _two_class_derivatives(inverse, logits, codes)

@@ -47,7 +47,7 @@ class EqualMass(BaseBinning):
 
     def _edges(self, scores, y, sample_weight):
         if sample_weight is None:
-            # More bins than rows are one a row, however many are asked for.
+            # More bins than rows are one per row, however many are asked for.
             n_bins = resolve_n_bins(self.n_bins, len(scores), maximum=2**53)
             return edges_above(sorted_scores(scores), _ranks(len(scores), n_bins) - 1)  # repetitions do no harm
         distinct, cumulative = _cumulative_weight(scores, sample_weight)

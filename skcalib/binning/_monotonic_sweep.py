@@ -14,7 +14,7 @@ class MonotonicSweep(BaseBinning):
 
     Starting from two bins, one bin more is tried as long as no bin has a lower event frequency than the one before.
     There are at most as many bins as distinct scores. Empty bins are ignored. Where the frequency rises from each
-    distinct score to the next, equal-mass bins end as one a score. A binned error of few rows is nearly as often too
+    distinct score to the next, equal-mass bins end as one per score. A binned error of few rows is nearly as often too
     small as too large with these bins, whereas a fixed number of them makes it too large.
 
     Parameters

@@ -183,7 +183,7 @@ class BinCountDisplay(FromEstimator):
         recalibrators : recalibrator or dict of them by name, default=None
             Binned recalibrators for two classes; None is `HistogramBinning` and `ScalingBinning`.
         n_bins : sequence of int, default=None
-            Numbers of bins; None is those from 2 to 100 that leave five rows a bin in each test fold.
+            Numbers of bins; None is those from 2 to 100 that leave five rows per bin in each test fold.
         max_error : float, default=None
             Largest l2 calibration error; the sharpest number of bins within it is marked (`sharpest_within`).
         cv : int, cross-validation splitter or iterable, default=5

@@ -34,7 +34,7 @@ _LEAST_SHARE = 0.25  # of given axes that is left where words need the rest
 class Frame(NamedTuple):
     """The axes of a picture.
 
-    `axes` has one entry a panel, and `strips` the list of axes below each panel. `is_own` means that the figure holds
+    `axes` has one entry per panel, and `strips` the list of axes below each panel. `is_own` means that the figure holds
     nothing else, and that its layout makes room for titles and a legend. `size` is the size of text in points and
     `width` the width of a panel in inches.
     """
@@ -61,7 +61,7 @@ def frame_of_panels(ax, n_panels, strips=()):
     """Return the frame of `n_panels` panels with strips below, whose heights are in units of a panel's height.
 
     `ax` is None (a new figure), one axes (its place is used, and divided among several panels), or an array with one
-    axes a panel.
+    axes per panel.
     """
     if ax is None:
         return _new_frame(n_panels, strips)

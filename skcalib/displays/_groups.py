@@ -133,7 +133,7 @@ class GroupDisplay(FromEstimator):
         ax : Axes, default=None
             Where to draw; None makes a figure that is high enough for all groups.
         value : {"bias", "error"}, default="bias"
-            What is drawn. The error needs some rows a group; groups without one are left out.
+            What is drawn. The error needs some rows per group; groups without one are left out.
         significance_level : float, default=0.05
             A group is drawn in colour where its adjusted p-value is below it.
         max_groups : int, default=60

@@ -21,7 +21,7 @@ class MulticalibrationDisplay:
     Parameters
     ----------
     gains, gain_errors : array-like of shape (n_tried,)
-        Gain after each round tried, in nats a row, and its standard error.
+        Gain after each round tried, in nats per row, and its standard error.
     n_rounds : int
         Number of rounds used.
 

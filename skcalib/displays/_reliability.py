@@ -58,11 +58,11 @@ class ReliabilityDisplay(FromEstimator):
     Attributes
     ----------
     ax_ : Axes or ndarray of Axes
-        The axes of the diagram, one a panel.
+        The axes of the diagram, one per panel.
     figure_ : Figure
         The figure.
     histogram_ax_ : Axes or ndarray of Axes or None
-        The axes of the histograms: one a panel, or one a model where several models share the axes.
+        The axes of the histograms: one per panel, or one per model where several models share the axes.
     lines_ : list of Line2D
         The curves, in the order of `curves`.
     intervals_ : list of ErrorbarContainer or PolyCollection

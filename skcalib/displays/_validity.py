@@ -78,9 +78,9 @@ class ValidityDisplay(FromEstimator):
     bands_ : list of PolyCollection
         Mean plus and minus its standard deviation, for curves over repeats.
     guarantee_lines_ : list of Line2D
-        The theorem's curves, one a panel.
+        The theorem's curves, one per panel.
     epsilon_lines_ : list of Line2D
-        The marks of the tolerance, one a panel if there is one.
+        The marks of the tolerance, one per panel if there is one.
     legend_ : Legend or None
         The legend.
 

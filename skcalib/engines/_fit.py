@@ -1,4 +1,4 @@
-"""Recalibrators fitted to a table: from the cells of a histogram, or from one mean a cell and label."""
+"""Recalibrators fitted to a table: from the cells of a histogram, or from one mean per cell and label."""
 
 import numpy as np
 from sklearn.base import clone

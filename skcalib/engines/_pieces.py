@@ -54,7 +54,7 @@ def joined(frame, name, maps, group=None):
     name : str
         Column of the value, without NULL: a join loses it.
     maps : list of Pieces
-        One map, or one a group.
+        One map, or one per group.
     group : str, default=None
         Column of the number of the group, if there are several.
     """

@@ -83,7 +83,7 @@ def _edges(cells, strategy, weighted):
 
 
 def _n_bins(cells, strategy, weighted):
-    # More equal-mass bins than rows are one a row, however many are asked for.
+    # More equal-mass bins than rows are one per row, however many are asked for.
     bound = {"maximum": 2**53} if type(strategy) is EqualMass and not weighted else {}
     return resolve_n_bins(strategy.n_bins, int(cells.count.sum()), cells.weight if weighted else None, **bound)
 

@@ -72,7 +72,7 @@ class PredictionTable:
 
     @classmethod
     def top_label(cls, data, *, label, scores, classes, weight=None, by=None, on_invalid="raise"):
-        """Return the table of the question whether the predicted class is right, from one score column a class.
+        """Return the table of the question whether the predicted class is right, from one score column per class.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class PredictionTable:
         label : str
             Column of the labels.
         scores : list of str
-            Columns of the probabilities, one a class. Rows that do not sum to 1 are invalid.
+            Columns of the probabilities, one per class. Rows that do not sum to 1 are invalid.
         classes : list
             The label that belongs to each column.
         weight, by, on_invalid : object
@@ -95,7 +95,7 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For columns that are not there or of a wrong type, and for `classes` that are not one a column.
+            For columns that are not there or of a wrong type, and for `classes` that are not one per column.
 
         Examples
         --------
@@ -115,7 +115,7 @@ class PredictionTable:
 
     @classmethod
     def marginal(cls, data, *, label, scores, classes, weight=None, by=None, on_invalid="raise"):
-        """Return the tables of each class against the rest, from one score column a class.
+        """Return the tables of each class against the rest, from one score column per class.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class PredictionTable:
         label : str
             Column of the labels.
         scores : list of str
-            Columns of the scores, one a class, each in [0, 1]. Rows need not sum to 1.
+            Columns of the scores, one per class, each in [0, 1]. Rows need not sum to 1.
         classes : list
             The label that belongs to each column.
         weight, by, on_invalid : object
@@ -138,7 +138,7 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For columns that are not there or of a wrong type, and for `classes` that are not one a column.
+            For columns that are not there or of a wrong type, and for `classes` that are not one per column.
         """
         columns = marginal_columns(
             data, label=label, scores=scores, classes=classes, weight=weight, by=by, on_invalid=on_invalid
@@ -206,7 +206,7 @@ class PredictionTable:
         Returns
         -------
         rows : WeightedScores or dict of WeightedScores
-            Named tuples (y_true, y_proba, sample_weight): at most two rows a cell.
+            Named tuples (y_true, y_proba, sample_weight): at most two rows per cell.
 
         Raises
         ------

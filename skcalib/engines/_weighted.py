@@ -1,4 +1,4 @@
-"""A table as few weighted rows: one score a cell, for whatever takes `sample_weight`."""
+"""A table as few weighted rows: one score per cell, for whatever takes `sample_weight`."""
 
 from typing import NamedTuple
 

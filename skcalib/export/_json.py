@@ -93,7 +93,7 @@ def from_dict(mapping):
     recalibrator : recalibrator
         The fitted recalibrator. Its probabilities equal those of the original, bit by bit. A `RecalibratedClassifierCV`
         comes back without its classifiers: its `predict_proba` takes their scores in place of rows, one column for two
-        classes (else one a class) for all of them, or theirs side by side.
+        classes (else one per class) for all of them, or theirs side by side.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class CalibrationMap:
     Attributes
     ----------
     scores : Scores
-        Where the tree starts. Width 1 is the positive class's probability, or its log-odds; else one column a class.
+        Where the tree starts. Width 1 is the positive class's probability, or its log-odds; else one column per class.
     output : node
         Where it ends: the positive class's probability (width 1) for two classes, else the K probabilities.
     input : {"probability", "logit"}

@@ -22,7 +22,7 @@ _NO_OVERFLOW = 700.0
 
 
 def to_sql(recalibrator, *, score="p", dialect="ansi"):
-    """Return a fitted recalibrator as one SQL expression, or one a class.
+    """Return a fitted recalibrator as one SQL expression, or one per class.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def to_sql(recalibrator, *, score="p", dialect="ansi"):
         column or ``"predicted_class"``.
     score : str or list of str, default="p"
         For two classes the column of the positive class's probability (its log-odds with ``input="logit"``). A list
-        names one column a class, in the order of `classes_`.
+        names one column per class, in the order of `classes_`.
     dialect : {"ansi", "duckdb", "spark", "postgres"}, default="ansi"
         Whose SQL. DuckDB's, Spark's and PostgreSQL's are run in the tests of this package; ANSI is parsed, not run.
 

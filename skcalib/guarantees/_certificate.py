@@ -27,12 +27,12 @@ class CalibrationCertificate:
     n_samples : int
         Calibration rows that the promise rests on.
     n_bins : int or tuple of int
-        Number of bins; one entry a problem where there are several.
+        Number of bins; one entry per problem where there are several.
     assumptions : tuple of str
         What must be true for the promise to hold, one sentence each.
     low, high : ndarray of shape (n_bins,) or tuple of such arrays
         Interval of the event frequency of each bin. All hold at once (conditional), or the one of a random row's bin
-        holds (marginal). One entry a problem where there are several.
+        holds (marginal). One entry per problem where there are several.
     bound : str
         Which bound it is, such as ``"Theorem 3"`` or ``"Clopper-Pearson"``.
     n_problems : int, default=1
@@ -129,7 +129,7 @@ def uniform_mass_certificate(
         Probability that the recalibrator predicts in each bin: ``positives / counts``, or with `keep_boundary` the
         mean that includes a boundary row.
     n_samples : int
-        Calibration rows, at least two a bin.
+        Calibration rows, at least two per bin.
     confidence_level : float, default=0.9
         Probability of the promise, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
@@ -150,7 +150,7 @@ def uniform_mass_certificate(
     Raises
     ------
     ValueError
-        If there are fewer than two rows a bin, the counts are not those of the rows strictly inside the bins (weights
+        If there are fewer than two rows per bin, the counts are not those of the rows strictly inside the bins (weights
         and ties do that), or an argument is out of range.
 
     See Also
@@ -262,7 +262,7 @@ def independent_bins_certificate(
     Raises
     ------
     ValueError
-        If there are fewer than two rows a bin on average, the counts are not whole numbers (weights), or an argument
+        If there are fewer than two rows per bin on average, the counts are not whole numbers (weights), or an argument
         is out of range.
 
     See Also

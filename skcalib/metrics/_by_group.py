@@ -28,7 +28,7 @@ _ORDERS = ("sorted", "given", "error")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupCalibration(ResultTable):
-    """Table of `calibration_by_group`: arrays with one entry a group.
+    """Table of `calibration_by_group`: arrays with one entry per group.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def calibration_by_group(
     random_state=None,
     verbose=False,
 ):
-    """Which groups are off, by how much, and whether that is more than noise: one row a group.
+    """Which groups are off, by how much, and whether that is more than noise: one row per group.
 
     The bias (mean score minus event frequency) of each group has an interval and a p-value that hold for few rows and
     for rare events; the p-values are adjusted for the number of groups. The calibration error beside it also sees

@@ -32,7 +32,7 @@ def reliability_curve(
     -------
     curve : BinStatistics or list of BinStatistics
         With `edges`, `mean_score`, `event_frequency`, `weight`, `count` and `interval(confidence_level)`; for
-        "marginal" one a class.
+        "marginal" one per class.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Draws of event frequencies that depend on each other: one label a row for many classes, one sign a cluster."""
+"""Draws of event frequencies that depend on each other: one label per row for many classes, one sign a cluster."""
 
 import numpy as np
 from scipy.sparse import coo_array

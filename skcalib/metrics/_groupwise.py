@@ -72,7 +72,7 @@ def groupwise_calibration_error(
     See Also
     --------
     skcalib.metrics.calibration_by_group : Each group with bias, error and intervals.
-    skcalib.GroupwiseRecalibrator : One map a group.
+    skcalib.GroupwiseRecalibrator : One map per group.
 
     References
     ----------

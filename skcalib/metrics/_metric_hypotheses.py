@@ -216,5 +216,5 @@ def _dependent_draws(tasks, cell_of, n_tasks, resampling, cells, deviation):
 
 
 def _by_row(columns, n_tasks):
-    """Return (n, n_tasks) for one array a task, those of the first group of rows first."""
+    """Return (n, n_tasks) for one array per task, those of the first group of rows first."""
     return np.column_stack([np.concatenate(columns[k::n_tasks]) for k in range(n_tasks)])

@@ -28,7 +28,7 @@ class Metric(NamedTuple):
     function : callable
         The error, ``function(y_true, y_proba, ...)``; smaller is better.
     binned : dict or None, default=None
-        For an error that is a function of the sums of one set of bins a class: its `norm`, `binning` and `method`
+        For an error that is a function of the sums of one set of bins per class: its `norm`, `binning` and `method`
         where the caller names none.
     limits : tuple of float, default=(0.0, 1.0)
         The least and the largest value.

@@ -66,7 +66,7 @@ def calibration_test(
     ----------
     y_true : array-like of shape (n,) or BinStatistics
         Labels; or the sums of bins, in place of `y_true`, `y_proba` and all that describes rows: for
-        "hosmer_lemeshow", for a binned `metric` and, with one distinct score a bin, for the cumulative differences.
+        "hosmer_lemeshow", for a binned `metric` and, with one distinct score per bin, for the cumulative differences.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     method : {"resampling", "kuiper", "kolmogorov_smirnov", "spiegelhalter", "hosmer_lemeshow"}, default="resampling"

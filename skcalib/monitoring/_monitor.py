@@ -108,7 +108,7 @@ class CalibrationMonitor(BaseEstimator):
     with a shift of .3 or .6 in the log-odds at row 5,000 and level .05, the median delay is 1,490 or 460 rows, and
     2,980 or 1,110 without `restarts`. Told the size of the shift the same scheme needs 1,020 or 330 rows.
 
-    A batch of `BinStatistics` is a single bet on its bin means, which is a little weaker than one bet a row; weights
+    A batch of `BinStatistics` is a single bet on its bin means, which is a little weaker than one bet per row; weights
     are refused.
 
     References

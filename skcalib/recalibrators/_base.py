@@ -336,7 +336,7 @@ class BinaryRecalibrator(BaseRecalibrator):
         return self
 
     def _collect_attributes(self):
-        """Set each fitted attribute of the parts on self: a list with one entry a class."""
+        """Set each fitted attribute of the parts on self: a list with one entry per class."""
         for name in [name for name in vars(self.estimators_[0]) if name.endswith("_")]:
             setattr(self, name, [getattr(part, name) for part in self.estimators_])
 

@@ -53,7 +53,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     floor_ : float
         The learned floor, 0 if there is none.
     a_, b_, c_ : float
-        Parameters of the map. For K > 2 classes lists with one entry a class.
+        Parameters of the map. For K > 2 classes lists with one entry per class.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Base of the methods that predict one value a bin."""
+"""Base of the methods that predict one value per bin."""
 
 from numbers import Real
 
@@ -8,7 +8,7 @@ from skcalib.recalibrators._base import BinaryRecalibrator
 
 
 class BinnedRecalibrator(BinaryRecalibrator):
-    """Base of the methods that predict one value a bin."""
+    """Base of the methods that predict one value per bin."""
 
     _default_objects = {"binning": lambda: EqualMass(10)}
     _hints = {

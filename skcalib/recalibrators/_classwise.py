@@ -23,7 +23,7 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
     ----------
     max_deviation : float or "auto", default="auto"
         How far the inverse temperature of a class may be from the shared one (Gamma of [1]_). 0 is
-        `TemperatureScaling`; infinity fits each class alone, which takes a few hundred rows a class: with 20 rows in
+        `TemperatureScaling`; infinity fits each class alone, which takes a few hundred rows per class: with 20 rows in
         each of 150 it doubles the log-loss. "auto" allows what the rows show beyond chance: see the Notes.
     bounds : tuple of two floats, default=(1e-2, 1e2)
         Limits of every inverse temperature. Without limits, a class with only right rows would have an infinite inverse

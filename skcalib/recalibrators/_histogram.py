@@ -41,7 +41,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     bin_edges_ : ndarray of shape (n_bins + 1,)
-        Edges, on the scale of the scores. For K > 2 classes these four are lists with one entry a class.
+        Edges, on the scale of the scores. For K > 2 classes these four are lists with one entry per class.
     bin_values_ : ndarray of shape (n_bins,)
         Probability that each bin predicts; an empty bin predicts its midpoint.
     bin_counts_ : ndarray of int, shape (n_bins,)

@@ -30,7 +30,7 @@ class IsotonicCalibration(BinaryRecalibrator):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     score_knots_, probability_knots_ : ndarray of shape (n_knots,)
-        The map: linear between the knots, constant beyond them. For K > 2 classes lists with one entry a class.
+        The map: linear between the knots, constant beyond them. For K > 2 classes lists with one entry per class.
 
     See Also
     --------

@@ -65,7 +65,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     n_rounds_ : int
         Number of rounds used; 0 is exactly the global map.
     gains_ : ndarray of shape (n_tried,)
-        Cross-validated log-loss of the global map minus the one after each round tried, in nats a row.
+        Cross-validated log-loss of the global map minus the one after each round tried, in nats per row.
     gain_errors_ : ndarray of shape (n_tried,)
         Standard errors of these gains.
     n_features_in_ : int

@@ -56,7 +56,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     floor_ : float
         The learned floor, 0 if there is none.
     intercept_, slope_, curvature_ : float
-        Coefficients of the parabola. For K > 2 classes these and the following are lists with one entry a class.
+        Coefficients of the parabola. For K > 2 classes these and the following are lists with one entry per class.
     log_odds_range_ : tuple of two floats
         Where the parabola holds: the lowest and the highest log-odds of the calibration set, over all classes where
         `class_pooling` holds them together.

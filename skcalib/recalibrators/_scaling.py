@@ -50,7 +50,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
     floor_ : float
         The learned floor, 0 if there is none.
     slope_, intercept_ : float
-        Parameters of the sigmoid. For K > 2 classes lists with one entry a class.
+        Parameters of the sigmoid. For K > 2 classes lists with one entry per class.
 
     See Also
     --------

@@ -70,7 +70,7 @@ class ScalingBinning(BinnedRecalibrator):
         Sorted labels.
     scaler_ : recalibrator
         The fitted smooth map of the positive class. For K > 2 classes this and the following are lists with one
-        entry a class.
+        entry per class.
     bin_edges_ : ndarray of shape (n_bins + 1,)
         Edges of the bins of the scaled scores.
     bin_values_ : ndarray of shape (n_bins,)

@@ -64,7 +64,7 @@ class SplineCalibration(BinaryRecalibrator):
     floor_ : float
         The learned floor, 0 if there is none.
     knots_ : ndarray of shape (`n_knots_`,)
-        Knots on the log-odds of the scores. For K > 2 classes these four are lists with one entry a class.
+        Knots on the log-odds of the scores. For K > 2 classes these four are lists with one entry per class.
     knot_log_odds_ : ndarray of shape (`n_knots_`,)
         Calibrated log-odds at the knots.
     spline_ : CubicSpline

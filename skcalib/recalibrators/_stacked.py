@@ -74,7 +74,7 @@ class StackedRecalibrator(BaseRecalibrator):
         Weights of the members, which sum to 1. For K > 2 classes they are a quarter of the weights above plus three
         quarters of the mixture weights with the greatest cross-validated likelihood.
     cv_log_loss_ : ndarray of shape (n_members,)
-        Cross-validated log-loss of each member, in nats a row.
+        Cross-validated log-loss of each member, in nats per row.
     temperature_ : float
         For K > 2 classes the temperature of the mixture. It is fitted to rows that the members were not fitted to, and
         shrunken toward 1 if they are few. 1 for two classes.

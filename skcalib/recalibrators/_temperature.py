@@ -49,7 +49,7 @@ class TemperatureScaling(LogitRecalibrator):
 
     See Also
     --------
-    skcalib.ClasswiseTemperatureScaling : A temperature a class.
+    skcalib.ClasswiseTemperatureScaling : A temperature per class.
     skcalib.EnsembleTemperatureScaling : A mixture of three maps, of which one has a temperature.
     skcalib.VectorScaling : A slope and an intercept a class.
 

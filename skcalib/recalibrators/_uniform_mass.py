@@ -37,7 +37,7 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
         label, no certificate is issued, and `fit` warns.
     keep_boundary : bool, default=False
         Whether the row at each cut counts as well, in the bin below it: the original of Zadrozny and Elkan [2]_. The
-        promise is then weaker by one row a bin.
+        promise is then weaker by one row per bin.
     random_state : int, RandomState or None, default=None
         Source of the second key. Predictions of a fitted recalibrator repeat themselves.
     input : {"probability", "logit"}, default="probability"
@@ -55,7 +55,7 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
         Sorted labels.
     bin_edges_ : ndarray of shape (n_bins + 1,)
         Edges of the bins, closed on the *left* here: the cuts, between the ends of the scale. For K > 2 classes this
-        and the following are lists with one entry a class.
+        and the following are lists with one entry per class.
     bin_values_ : ndarray of shape (n_bins,)
         Probability that each bin predicts.
     bin_positives_, bin_counts_ : ndarray of shape (n_bins,)

@@ -41,7 +41,7 @@ class VennAbers(BinaryRecalibrator):
         Sorted labels.
     score_knots_ : ndarray of shape (n_knots,)
         Scores at which the map jumps (with `max_groups` upper edges of groups). For K > 2 classes these three are
-        lists with one entry a class.
+        lists with one entry per class.
     lower_probability_ : ndarray of shape (n_knots + 1,)
         p0 of scores below the first knot, then of those from each knot on.
     upper_probability_ : ndarray of shape (n_knots + 1,)
