@@ -352,6 +352,8 @@ def test_markdown_round_trip():
     assert summary(rows) == "2 rows: 1 agree, 0 differ, 1 are not decidable."
     assert verdicts_in(section) == {"Table 1: |a| less b": "not decidable", "Table 1: c": "agrees"}
     assert "(width 2, needs 0.2)" in section
+    large = judge({"Table 1: rows": printed(17_873.0, margin=0.5)}, [("Table 1: rows", (18_194, 18_194, 18_194))])
+    assert "| 18194 | 18194 to 18194 | differs |" in markdown_rows(large, "how")
     page = "before\n<!-- begin x -->\nold\n<!-- end x -->\nafter"
     assert replace_section(page, "x", "new") == "before\n<!-- begin x -->\nnew\n<!-- end x -->\nafter"
     with pytest.raises(ValueError, match="marks"):

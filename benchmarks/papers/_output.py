@@ -16,7 +16,7 @@ def table_text(rows):
     paper_width = max(5, *(len(row.paper) for row in rows))
     lines = [f"{'quantity':<{width}}  {'paper':>{paper_width}}  {'measured':>10}  {'interval':^23}  verdict"]
     for row in rows:
-        numbers = f"{row.measured:10.4g}  {f'{row.low:10.4g} .. {row.high:<9.4g}':^23}"
+        numbers = f"{_number(row.measured):>10}  {f'{_number(row.low):>10} .. {_number(row.high):<9}':^23}"
         lines.append(f"{row.quantity:<{width}}  {row.paper:>{paper_width}}  {numbers}  {_verdict(row)}")
     return "\n".join([*lines, summary(rows)])
 
@@ -37,7 +37,8 @@ def markdown_rows(rows, how):
     lines = [how, "", f"**{summary(rows)}**", "", "| quantity | paper | measured | interval | verdict |"]
     lines.append("|---|---|---|---|---|")
     for row in rows:
-        cells = row.quantity, row.paper, f"{row.measured:.4g}", f"{row.low:.4g} to {row.high:.4g}", _verdict(row)
+        interval = f"{_number(row.low)} to {_number(row.high)}"
+        cells = row.quantity, row.paper, _number(row.measured), interval, _verdict(row)
         lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     return "\n".join(lines)
 
@@ -60,6 +61,11 @@ def verdicts_in(text):
             if verdict in VERDICTS:
                 found[cells[0]] = verdict
     return found
+
+
+def _number(value):
+    """Return four digits, and all of those before the point: 18194 and not 1.819e+04."""
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def _verdict(row):

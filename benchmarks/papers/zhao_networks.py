@@ -74,7 +74,7 @@ ROWS = _rules()
 
 def measure(options):
     """Measure each network over repeats."""
-    repeats = 3 if options.quick else options.repeats or 4
+    repeats = 3 if options.quick else options.repeats or 10
     for network in _NETWORKS:
         pool, labels = _load(options.data, network)
         results = {world: [] for world in _worlds(network, options.quick)}
