@@ -15,8 +15,8 @@ class DistinctScores(NamedTuple):
     """Distinct scores in increasing order, with what lies below each.
 
     `weight` and `positives` are cumulative, of length m + 1 for m distinct scores: entry k belongs to the first k of
-    them. Weights are rounded to a multiple of 2^-52 of their total, so that these sums are exact: their differences
-    compare as fractions do (two pure bins are tied, whatever their weights), and neither the order of the rows nor
+    them. Weights are rounded to a multiple of 2^-52 of their total, so that these sums are exact. Their differences
+    then compare as fractions do: two pure bins are tied, whatever their weights. Neither the order of the rows nor
     their grouping changes a bit. Counts are integers, of 32 bits where that is enough.
     """
 

@@ -89,8 +89,9 @@ def _cells(table, n_cells):
 def _with_one_bin_more(least, cells, mass):
     """Return for each i the least of ``least[j] + entropy(cells j ... i)`` over j <= i, and the j it is found at.
 
-    That j never falls as i grows (the quadrangle inequality of clusters on a line), so it is sought between those of
-    two neighbours already known: the middle i first, then the quarters, and so on, all i of a level at once.
+    This j never falls as i grows (the quadrangle inequality of clusters on a line). So it is sought between the values
+    of two neighbours that are known already. The middle i comes first, then the quarters, and so on, all i of a level
+    at once.
     """
     n_cells = len(cells) - 1
     minimum, last_cut = np.zeros(n_cells + 1), np.zeros(n_cells + 1, dtype=np.intp)

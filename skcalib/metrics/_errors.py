@@ -48,11 +48,11 @@ def calibration_error(
     binning : BaseBinning, int or None, default=None
         Strategy; an int is a number of equal-mass bins, None ``EqualMass(15)``.
     method : {"debiased", "plugin", "unbiased", "label_binned"}, default="debiased"
-        "plugin" takes the frequencies at face value and is too large for few rows. "debiased" subtracts the bias of
-        the label noise (norm 2: Definition 5.2 of [1]_, divided by n_b - 1; other norms: Definition G.3, divided by
-        n_b, with the expectation in closed form, so that norms 2 and 2.0000001 differ slightly). "unbiased" (norm 2)
-        subtracts the residuals' sample variance instead and is unbiased for the binned square also where scores
-        vary within a bin. "label_binned" averages ``|s_i - y_b|^p`` over rows [2]_ and is never below "plugin".
+        "plugin" takes the frequencies at face value and is too large for few rows. "debiased" subtracts the bias of the
+        label noise. Norm 2 follows Definition 5.2 of [1]_, which divides by n_b - 1. Other norms follow Definition G.3,
+        which divides by n_b, with the expectation in closed form. So norms 2 and 2.0000001 differ slightly. "unbiased"
+        (norm 2) subtracts the residuals' sample variance instead and is unbiased for the binned square also where
+        scores vary within a bin. "label_binned" averages ``|s_i - y_b|^p`` over rows [2]_ and is never below "plugin".
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more. "top_label" asks whether the
         predicted class is right as often as its score predicts, "marginal" takes every class against the rest.
@@ -87,8 +87,8 @@ def calibration_error(
 
     Notes
     -----
-    A marginal error is ``(sum_k w_k E_k^p)^(1/p)``: signed powers are summed over the classes and clipped at zero
-    once, at the root; for ``norm=np.inf`` it is the largest over classes of positive weight.
+    A marginal error is ``(sum_k w_k E_k^p)^(1/p)``. Signed powers are summed over the classes, and clipped at zero
+    once, at the root. For ``norm=np.inf`` it is the largest error of a class with a positive weight.
 
     References
     ----------

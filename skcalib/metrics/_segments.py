@@ -153,9 +153,10 @@ def segment_calibration_test(
     Notes
     -----
     The statistic of a segment is the range of the cumulative sums of y - s, in the order of the scores, over
-    ``sqrt(sum(s * (1 - s)) + 1)``: it sees scores that are too high, too low, or too extreme. Labels are drawn from the
-    scores, one vector for all segments, which keeps their overlap. Adjusted p-values come from the step-down method
-    with maxima [1]_: at each level the probability that any calibrated segment is rejected is at most that level.
+    ``sqrt(sum(s * (1 - s)) + 1)``: it is large for scores that are too high, too low, or too extreme. Labels are drawn
+    from the scores, one vector for all segments, which keeps their overlap. Adjusted p-values come from the step-down
+    method with maxima [1]_: at each level the probability that any calibrated segment is rejected is at most that
+    level.
 
     With `clusters` no labels are drawn: each draw keeps or changes the sign of the residuals y - s of whole clusters.
     The level is then approximate. Simulated with 30 to 300 clusters it was .035 to .065 at .05, and without `clusters`

@@ -23,9 +23,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of the coefficients of
-        ``(1, z, z**2 / s)`` from (0, 1, 0) is added to the log-loss summed over the rows. z are the temperature-scaled
-        log-odds and s their root mean square, or .3 if that is larger. 0 is the unpenalised fit.
+        Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of the coefficients of ``(1, z, z**2
+        / s)`` from (0, 1, 0) is added to the log-loss summed over the rows. Here z are the temperature-scaled log-odds,
+        and s is their root mean square or .3, whichever is larger. 0 is the unpenalised fit.
     class_pooling : float, default=1.0
         For K > 2 classes: the ridge, at least 0, that pulls the parabola of each class toward a common parabola, which
         is fitted with the ridge `alpha` to all K one-vs-rest problems at once. ``class_pooling * n_classes / 2`` times
