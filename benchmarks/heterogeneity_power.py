@@ -107,7 +107,13 @@ def change(n_samples):
             covered += result.bias_difference.low <= truth <= result.bias_difference.high
         ours, known = (rejected / n_samples).tolist()
         rows.append(
-            {"rows": n, "shift": shift, "change": ours, "z_test": known, "coverage_of_bias_at_.9": covered / n_samples}
+            {
+                "rows": n,
+                "shift": shift,
+                "change": ours,
+                "z_test": known,
+                "coverage_of_bias_at_.9": float(covered / n_samples),
+            }
         )
     return rows
 

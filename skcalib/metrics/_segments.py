@@ -22,6 +22,7 @@ from skcalib.metrics._segment_columns import split_column
 __all__ = ["SegmentTable", "SegmentTestResult", "segment_calibration_test"]
 
 _MOST_SCORE_CELLS = 64
+_MOST_REPEATED = 10**8  # rows
 _BLOCK_CODES = 1 << 17  # codes of rows in one block of tables
 
 
@@ -249,6 +250,11 @@ def _repeated_rows(sample_weight, n_rows):
             f"sample_weight must be whole numbers, for labels are drawn row by row: row {fractions[0]} has "
             f"{sample_weight[fractions[0]]}. Use calibration_by_group, which takes any weights, for segments that you "
             "name, or leave the weights out."
+        )
+    if sample_weight.sum() > _MOST_REPEATED:
+        raise ValueError(
+            f"sample_weight adds up to {sample_weight.sum():.3g} rows, but the rows are repeated in memory: divide the "
+            f"weights, or draw some of the rows, so that it is at most {_MOST_REPEATED:.0e}."
         )
     return np.repeat(np.arange(n_rows), sample_weight.astype(np.int64))
 

@@ -99,8 +99,9 @@ class CalibrationMonitor(BaseEstimator):
     after 30 days, give each row to the monitor 30 days after its score. In the order in which labels arrive the early
     rows are events only, which raises a false alarm.
 
-    A monitor can be pickled, and continues after it is loaded. Watch segments with a dict of monitors, and give each
-    the confidence level ``1 - (1 - level) / n_segments`` to keep the level of all together.
+    A monitor can be pickled, and continues after it is loaded. Watch segments, or each class by its column of scores,
+    with a dict of monitors, and give each the confidence level ``1 - (1 - level) / n_monitors`` to keep the level of
+    all together.
 
     A bet that lasts from row 0 has lost much by the time of a late change. With `restarts` it has half of the stake; of
     the other half the share ``log(10) / log(10 + n)`` is still kept back after n rows, and what is released at a row
