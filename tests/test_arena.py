@@ -118,15 +118,15 @@ def test_errors_of_a_table_are_roots_of_mean_signed_squares():
 def test_peers_take_part(folder, capsys):
     assert main(["--data", str(folder), "--peers", "--methods", "PlattScaling"]) == 0
     printed = capsys.readouterr().out
-    assert "binary: 4 experiments on 2 data sets" in printed
-    assert "multiclass: 2 experiments on 1 data sets" in printed
+    assert "Two classes, 4 experiments on 2 data sets" in printed
+    assert "K classes, 2 experiments on 1 data sets" in printed
 
 
 @pytest.mark.slow
 def test_command_prints_tables_and_json(folder, capsys):
     assert main(["--data", str(folder), "--kind", "binary", "--markdown"]) == 0
     title, _, header, rule, *rows = capsys.readouterr().out.strip().splitlines()
-    assert title == "### binary: 4 experiments on 2 data sets"
+    assert title == "### Two classes, 4 experiments on 2 data sets"
     assert header.startswith("| method | log-loss | ratio | Brier | top-label | marginal |")
     assert {line.count("|") for line in (header, rule, *rows)} == {header.count("|")}
     assert len(rows) == 1 + len(methods("binary"))

@@ -10,6 +10,7 @@ from benchmarks.arena.experiments import SCORES
 _HARM_SHARE, _HARM_NATS = 0.01, 0.001
 _FEW_ROWS = 250
 _PROPER = SCORES[:2]
+_TITLES = {"binary": "Two classes", "multiclass": "K classes"}
 
 
 def summarize(results):
@@ -68,9 +69,8 @@ def harm(losses, uncalibrated, n_cal):
 
 
 def print_summary(kind, results, summary, out, *, markdown=False):
-    """Print the table of one kind, the best win rate first; as Markdown the one of the guide."""
+    """Print the table of one kind, the best win rate first; as Markdown the one of the guide, without the seconds."""
     names = sorted(summary, key=lambda name: -summary[name]["win_rate_log_loss"])
-    n_sets = len({result["name"].split("/")[0] for result in results})
     columns = {
         "log-loss": ("log_loss", "{:.4f}"),
         "ratio": ("log_loss_ratio", "{:.3f}"),
@@ -82,18 +82,21 @@ def print_summary(kind, results, summary, out, *, markdown=False):
         "harmed": ("harmed", "{:.1%}"),
         "worst below 250": ("worst_harm_below_250_rows", "{:.3f}"),
         "worst from 250": ("worst_harm_from_250_rows", "{:.3f}"),
-        "seconds": ("seconds", "{:.1f}"),
     }
+    if not markdown:
+        columns |= {"seconds": ("seconds", "{:.1f}"), "failed": ("failed", "{:.0f}")}
     wins = [f"{names[0]} wins", f"{names[0]} wins (Brier)"]
-    table = [["method", *columns, *wins, "failed"]]
+    table = [["method", *columns, *wins]]
     for name in names:
         row = summary[name]
         duels = ["", ""]
         if name != names[0]:
             duels = ["{:.2f} ({:.2f} to {:.2f})".format(*row[f"head_to_head_{score}"]) for score in _PROPER]
-        failed = f"{row['failed']:.0f}" if row["failed"] else ""
-        table.append([name, *(text.format(row[key]) for key, text in columns.values()), *duels, failed])
-    print(f"\n{'### ' if markdown else ''}{kind}: {len(results)} experiments on {n_sets} data sets\n", file=out)
+        table.append([name, *(text.format(row[key]) for key, text in columns.values()), *duels])
+    n_sets = len({result["name"].split("/")[0] for result in results})
+    print(
+        f"\n{'### ' if markdown else ''}{_TITLES[kind]}, {len(results)} experiments on {n_sets} data sets\n", file=out
+    )
     if markdown:
         table.insert(1, ["---"] * len(table[0]))
         print(*(f"| {' | '.join(cells)} |" for cells in table), sep="\n", file=out)
