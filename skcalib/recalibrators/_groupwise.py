@@ -164,6 +164,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         self._check_one_source(groups)
         scores, values = self._scores_and_values(X, groups, reset=True)
         codes = self._encoded(y, scores)
+        y = self.classes_[codes]
         weight = check_sample_weight(sample_weight, len(scores))
         if values is None:
             self.groups_, group = self.classes_, decisions(scores, self.input)
