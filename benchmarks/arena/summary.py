@@ -92,7 +92,7 @@ def print_summary(kind, results, summary, out, *, markdown=False):
         duels = ["", ""]
         if name != names[0]:
             duels = ["{:.2f} ({:.2f} to {:.2f})".format(*row[f"head_to_head_{score}"]) for score in _PROPER]
-        table.append([name, *(text.format(row[key]) for key, text in columns.values()), *duels])
+        table.append([name, *(text.format(row[key]).replace("%", " %") for key, text in columns.values()), *duels])
     n_sets = len({result["name"].split("/")[0] for result in results})
     print(
         f"\n{'### ' if markdown else ''}{_TITLES[kind]}, {len(results)} experiments on {n_sets} data sets\n", file=out
