@@ -140,7 +140,7 @@ def test_dates_and_times_are_days(tmp_path, monkeypatch):
     orders = []
     for most in (2_000_000, 100):
         monkeypatch.setattr("skcalib._report._scanned._MOST_ROWS", most)
-        monkeypatch.setattr("skcalib._report._scanned._MOST_DAYS", 300)
+        monkeypatch.setattr("skcalib._report._compressed._MOST_DAYS", 300)
         table = read_table(tmp_path / "x.parquet", label="y", scores=["p"], time="t")
         orders.append(table.period_order)
         assert set(table.by_period("p")[1]) == set(table.period_order)

@@ -8,9 +8,9 @@ import numpy as np
 
 from skcalib._report._reader import ReportError
 
-__all__ = ["EXACT", "ScoreModel", "class_codes", "given_classes", "is_same", "rescaled", "score_models"]
+__all__ = ["ScoreModel", "class_codes", "given_classes", "is_same", "rescaled", "score_models"]
 
-EXACT = 1e-9  # how far a row's sum may be off by the rounding of sums
+_EXACT = 1e-9  # how far a row's sum may be off by the rounding of sums
 _ROUNDED = 0.01  # how far a row's sum may be off where the scores of a file were rounded
 
 
@@ -124,7 +124,7 @@ def rescaled(scores, columns):
             f"columns {_shown(columns)}: row {row} sums to {total[row]:.6g}, but the probabilities of a row must sum "
             "to 1. Rows are counted from 0, the header not included."
         )
-    total[off <= EXACT] = 1
+    total[off <= _EXACT] = 1
     return scores / total[:, None], float(off[row])
 
 

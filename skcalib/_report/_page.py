@@ -75,7 +75,8 @@ def _data_sentences(numbers):
         words = [f"{size}; the event is {event}."]
     else:
         names = numbers["classes"]
-        shown = ", ".join(names[:_MOST_CLASSES_NAMED]) + ", ..." * (len(names) > _MOST_CLASSES_NAMED)
+        more = f" and {len(names) - _MOST_CLASSES_NAMED} more" * (len(names) > _MOST_CLASSES_NAMED)
+        shown = ", ".join(names[:_MOST_CLASSES_NAMED]) + more
         words = [f"{size}; the column {numbers['label']} holds {len(names)} classes: {shown}."]
     return escape(" ".join([*words, *numbers["notes"]]))
 

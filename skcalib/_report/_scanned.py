@@ -1,27 +1,20 @@
-"""Many files, or one of many rows, as a report's table: read by DuckDB, as few weighted rows or as a sample."""
+"""Many files, or one of many rows, read by DuckDB: all of them, or a sample."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
-from skcalib._bins.reductions import BinaryTask
-from skcalib._report._checks import events, refuse_many_segments
-from skcalib._report._periods import named_periods, period_length
 from skcalib._report._reader import ReportError
-from skcalib._report._statistics import interval_of_mean, mean_interval
-from skcalib.metrics._proper_scores import LOSSES
 
-__all__ = ["CompressedTable", "ScannedFile"]
+__all__ = ["ScannedFile", "quoted"]
 
 _PARQUET = (".parquet", ".pq")
 _MOST_ROWS = 2_000_000  # that are held in memory as they are
 _MOST_SCORES = 20_000_000  # of all classes together
 _LARGE_CSV = 2**28  # bytes, from which a CSV file is not read by pandas
 _LARGE_PACKED_CSV = 2**26
-_BITS, _BITS_OF_PARTS = 16, 12  # cells are at most 2^(8 - bits) wide, relative to the score
-_MOST_DAYS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,15 +65,15 @@ class ScannedFile:
         """Return columns as arrays, missing values as NaN or None; of more rows than are held in memory a sample."""
         self.check(names)
         relation, most = self.relation, self.most_rows(models)
-        quoted = ", ".join(_quoted(name) for name in dict.fromkeys(names))
+        wanted = ", ".join(quoted(name) for name in dict.fromkeys(names))
         if self.n_rows > most:
             # The hash of a row's number decides: the same sample each time, whatever the threads do.
             share = int(2**32 * most / self.n_rows)
-            rows = f"SELECT {quoted}, row_number() OVER () AS skcalib_row FROM skcalib_file"
+            rows = f"SELECT {wanted}, row_number() OVER () AS skcalib_row FROM skcalib_file"
             chosen = f"hash(skcalib_row + {int(seed) * 2**32}) % {2**32} < {share}"
-            relation = relation.query("skcalib_file", f"SELECT {quoted} FROM ({rows}) WHERE {chosen}")
+            relation = relation.query("skcalib_file", f"SELECT {wanted} FROM ({rows}) WHERE {chosen}")
         else:
-            relation = relation.project(quoted)
+            relation = relation.project(wanted)
         return {name: _plain(values) for name, values in relation.fetchnumpy().items()}
 
     def check(self, names):
@@ -89,208 +82,6 @@ class ScannedFile:
         if missing:
             shown = ", ".join(self.names[:12]) + ", ..." * (len(self.names) > 12)
             raise ReportError(f"{self.path} has no column {missing[0]!r}; its columns are {shown}.")
-
-
-@dataclass(frozen=True, eq=False)
-class CompressedTable:
-    """A table of many rows as weighted ones, with what `ReportTable` offers: rows of nearly equal scores are one.
-
-    Parameters
-    ----------
-    source, label, event : str
-        Names of the file, the label column and the event.
-    n_rows : int
-        Number of rows of the file.
-    total_weight : float
-        The same, or the total of the weights.
-    is_weighted : bool
-        Whether there is a column of weights.
-    tasks : dict of BinaryTask
-        By model.
-    segments, periods : dict of tuple
-        By model: a task and the segment or period of each of its rows.
-    differences : dict of dict
-        By model: its Brier score minus that of the first model, with its interval.
-    """
-
-    source: str
-    label: str
-    event: str
-    n_rows: int
-    total_weight: float
-    is_weighted: bool
-    tasks: dict
-    segment_name: str | None = None
-    segments: dict = field(default_factory=dict)
-    time_name: str | None = None
-    periods: dict = field(default_factory=dict)
-    period_order: list | None = None
-    differences: dict = field(default_factory=dict)
-    notes: tuple = ()
-    classes = None
-
-    @classmethod
-    def from_file(cls, file, models, names, positive):
-        """Return the sums over cells of the score that DuckDB makes of a file."""
-        label, segment, weight, time = names.values()
-        scores = [model.name for model in models]
-        file.check([name for name in names.values() if name is not None] + scores)
-        event, is_event = _event_of(file, label, positive)
-        relation, period, order = file.relation, None, None
-        if time is not None:
-            relation, period, order = _with_periods(file, time)
-        if segment is not None:
-            n_segments = relation.aggregate(f"count(DISTINCT {_quoted(segment)})").fetchall()[0][0]
-            refuse_many_segments(n_segments, segment)
-        rows = _Cells(file, relation, label, weight, is_event)
-        tasks = {score: rows.task(score) for score in scores}
-        return cls(
-            source=file.path,
-            label=label,
-            event=event,
-            n_rows=file.n_rows,
-            total_weight=float(tasks[scores[0]].sample_weight.sum()),
-            is_weighted=weight is not None,
-            tasks=tasks,
-            segment_name=segment,
-            segments={} if segment is None else {score: rows.parts(score, segment) for score in scores},
-            time_name=time,
-            periods={} if time is None else {score: rows.parts(score, period) for score in scores},
-            period_order=order,
-            differences={score: rows.brier_difference(score, scores[0]) for score in scores[1:]},
-            notes=(
-                f"The table has {file.n_rows:,} rows. Scores that differ by less than 0.4 % count as one, their mean. "
-                "The recalibrators were tried on a random sample of the rows.",
-            ),
-        )
-
-    @property
-    def names(self):
-        """Names of the models."""
-        return list(self.tasks)
-
-    def task(self, name):
-        """Return the binary problem of a model."""
-        return self.tasks[name]
-
-    def by_segment(self, name):
-        """Return a binary problem and the segment of each of its rows, or None."""
-        return self.segments.get(name)
-
-    def by_period(self, name):
-        """Return a binary problem and the period of each of its rows, or None."""
-        return self.periods.get(name)
-
-    def by_class(self, name, seed):
-        """Return None: there are no classes."""
-
-    def losses(self, name):
-        """Return the Brier score and the log-loss with their intervals."""
-        task = self.tasks[name]
-        return {key: mean_interval(loss(task.scores, task.labels), task.sample_weight) for key, loss in LOSSES.items()}
-
-    def brier_difference(self, name, other):
-        """Return the Brier score of a model minus that of the first model, with its interval."""
-        return self.differences[name]
-
-    def rows(self, name, most, seed):
-        """Return scores and labels of a random sample of rows, drawn from the cells in proportion."""
-        task = self.tasks[name]
-        share = task.sample_weight / task.sample_weight.sum()
-        drawn = np.random.default_rng(seed).multinomial(min(most, int(self.total_weight)), share)
-        return np.repeat(task.scores, drawn), np.repeat(task.labels, drawn), None
-
-
-@dataclass(frozen=True, eq=False)
-class _Cells:
-    """Sums over cells of the score."""
-
-    file: ScannedFile
-    relation: object
-    label: str
-    weight: str | None
-    is_event: str
-
-    def task(self, score):
-        """Return all rows."""
-        return self._tasks(score, None, _BITS)[None]
-
-    def parts(self, score, column):
-        """Return the rows of each value of a column, and that value."""
-        parts = self._tasks(score, column, _BITS_OF_PARTS)
-        names = np.array(["(missing)" if key is None or key != key else str(key) for key in parts])
-        scores, labels, weight = (np.concatenate(columns) for columns in zip(*parts.values(), strict=True))
-        return BinaryTask(scores, labels, weight), np.repeat(names, [len(task.labels) for task in parts.values()])
-
-    def _tasks(self, score, by, bits):
-        from skcalib.engines import PredictionTable
-
-        others = [name for name in (score, self.weight, by) if name is not None]
-        kept = ", ".join(map(_quoted, dict.fromkeys(others)))
-        relation = self.relation.project(f"{kept}, {self.is_event} AS skcalib_event")
-        try:
-            table = PredictionTable(relation, label="skcalib_event", score=score, weight=self.weight, by=by)
-            rows = table.weighted_scores(bits)
-        except ValueError as error:
-            raise ReportError(self._named(score, " ".join(str(error).split()))) from error
-        parts = {None: rows} if by is None else rows
-        return {key: BinaryTask(part.y_proba, part.y_true == 1, part.sample_weight) for key, part in parts.items()}
-
-    def _named(self, score, message):
-        """Return a message that names the column and, if there is one, the first row that cannot be used."""
-        conditions = {score: f"{_quoted(score)} BETWEEN 0 AND 1", self.label: f"{self.is_event} IS NOT NULL"}
-        if self.weight is not None:
-            conditions[self.weight] = f"{_quoted(self.weight)} >= 0 AND {_quoted(self.weight)} < 'inf'::DOUBLE"
-        for name, valid in conditions.items():
-            rows = f"SELECT {_quoted(name)} AS value, ({valid}) AS valid, row_number() OVER () AS place"
-            found = f"SELECT min(place), arg_min(value, place) FROM ({rows} FROM skcalib_file) WHERE valid IS NOT TRUE"
-            try:
-                place, value = self.relation.query("skcalib_file", found).fetchall()[0]
-            except Exception:  # a column of words is no score: the error message explains it
-                continue
-            if place is not None:
-                shown = "empty" if value is None else value
-                return f"column {name!r}: row {place - 1} is {shown}. {message} Rows are counted from 0."
-        return f"{self.file.path}: {message}"
-
-    def brier_difference(self, name, other):
-        """Return the Brier score of a score column minus that of another, with its interval."""
-        event, weight = f"CAST({self.is_event} AS DOUBLE)", "1" if self.weight is None else _quoted(self.weight)
-        first, second = (f"power({_quoted(column)} - {event}, 2)" for column in (name, other))
-        rows = self.relation.project(f"{first} - {second} AS d, CAST({weight} AS DOUBLE) AS w")
-        total, mean, square = rows.aggregate("sum(w), sum(w * d) / sum(w), sum(w * d * d) / sum(w)").fetchall()[0]
-        return interval_of_mean(mean, max(square - mean**2, 0.0), total)
-
-
-def _event_of(file, label, positive):
-    """Return the name of the event, and an expression that is true where it happened."""
-    distinct = file.relation.project(_quoted(label)).distinct().limit(1000).fetchall()
-    labels = np.array([value for (value,) in distinct if value is not None], dtype=object)
-    is_event, name = events(labels, label, positive)
-    positives = ", ".join(_literal(value) for value in labels[is_event])
-    if not positives:
-        return name, f"CASE WHEN {_quoted(label)} IS NULL THEN NULL ELSE FALSE END"
-    return name, f"({_quoted(label)} IN ({positives}))"
-
-
-def _with_periods(file, time):
-    """Return the relation with the period of each row, the name of that column, and the periods in their order."""
-    column = f"CAST({_quoted(time)} AS VARCHAR)"
-    n_missing = file.relation.filter(f"{_quoted(time)} IS NULL").aggregate("count(*)").fetchall()[0][0]
-    if n_missing:
-        raise ReportError(f"column {time!r}: there is no time in {n_missing:,} of the rows.")
-    distinct = file.relation.project(f"{column} AS t").distinct().limit(_MOST_DAYS).fetchnumpy()["t"]
-    if len(distinct) == _MOST_DAYS:  # times of day
-        distinct = file.relation.project(f"left({column}, 10) AS t").distinct().limit(_MOST_DAYS).fetchnumpy()["t"]
-    distinct = np.array(distinct, dtype=object)
-    _, order = named_periods(distinct, time)
-    length = period_length(distinct)
-    period = column if length is None else f"left({column}, {length})"
-    return file.relation.project(f"*, {period} AS skcalib_period"), "skcalib_period", order
-
-
-def _literal(value):
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 
 def _opened(path):
@@ -306,7 +97,8 @@ def _n_rows(relation):
     return relation.aggregate("count(*)").fetchall()[0][0]
 
 
-def _quoted(name):
+def quoted(name):
+    """Return the name of a column as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
 
 

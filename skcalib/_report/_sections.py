@@ -51,6 +51,10 @@ _EXPLAINED_CLASSES = {
     "and sharpness together",
     "log-loss": "minus the mean log-probability of the true class, in nats",
 }
+_BIAS_NOTE = (
+    "The bias is the mean score minus the event frequency: above 0 the scores are too high. The {} whose bias is least "
+    "likely to be chance come first. The adjusted p-value takes their number into account."
+)
 _PLAIN_NUMBERS = {"calibration slope", "calibration in the large", "Brier score", "log-loss"}
 
 
@@ -103,12 +107,6 @@ def class_section(numbers, pictures):
         return words + _group_table(model, "class") + (captions + f'<div class="grid">{grid}</div>' if shown else "")
 
     return f'<section id="classes">\n<h2>By class</h2>\n{note}{_per_model(numbers, section)}\n</section>'
-
-
-_BIAS_NOTE = (
-    "The bias is the mean score minus the event frequency: above 0 the scores are too high. The {} whose bias is least "
-    "likely to be chance come first. The adjusted p-value takes their number into account."
-)
 
 
 def segment_section(numbers):

@@ -8,15 +8,17 @@ from skcalib._bins.reductions import BinaryTask, top_label
 from skcalib._input.scores import check_scores
 from skcalib._input.weights import check_sample_weight
 from skcalib._report._checks import checked_column, events, refuse_few_rows, refuse_missing, segment_names
-from skcalib._report._models import EXACT, class_codes, rescaled, score_models
+from skcalib._report._compressed import CompressedTable
+from skcalib._report._models import class_codes, rescaled, score_models
 from skcalib._report._periods import named_periods
 from skcalib._report._reader import ReportError, column_names, on_disk, read_columns
-from skcalib._report._scanned import CompressedTable, ScannedFile
+from skcalib._report._scanned import ScannedFile
 from skcalib._report._statistics import mean_interval
 from skcalib.metrics._proper_scores import LOSSES
 
 __all__ = ["ReportTable", "read_table"]
 
+_WORTH_A_NOTE = 1e-5  # of single precision no reader needs to know
 _MOST_CLASS_SCORES = 20_000_000  # that all classes together are judged from
 
 
@@ -203,7 +205,7 @@ def _table_of_columns(source, columns, models, names, positive, notes):
         checked = [checked_column(name, check_scores, columns[name], name="scores")[:, 0] for name in model.columns]
         scores[model.name], off = (checked[0], 0.0) if classes is None else _matrix(checked, model.columns)
         worst = max(worst, off)
-    if worst > EXACT:
+    if worst > _WORTH_A_NOTE:
         notes.append(f"The scores of a row were divided by their sum, which was off by {worst:.1g} at most.")
     weights = None if weight is None else checked_column(weight, check_sample_weight, columns[weight], n_rows)
     segments = None if segment is None else segment_names(columns[segment], segment)
