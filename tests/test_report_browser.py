@@ -106,6 +106,33 @@ def test_report_in_a_browser(browser, page, width):
     assert all(name.startswith("data:") for name in loaded)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [380, 1280])
+def test_report_of_classes_in_a_browser(browser, tmp_path, width):
+    rng = np.random.default_rng(0)
+    names = ["bird", "a class with a long name", "cat", "dog"]
+    scores = rng.dirichlet(np.ones(4), 300).round(4)
+    labels = [names[rng.choice(4, p=row / row.sum())] for row in scores]
+    month = rng.integers(1, 4, 300)
+    lines = [",".join(map(str, [label, *row, m])) for label, row, m in zip(labels, scores, month, strict=True)]
+    header = ",".join(["y", *(f"p_{name}" for name in names), "month"])
+    (tmp_path / "data.csv").write_text("\n".join([header, *lines]), encoding="utf-8")
+    output = tmp_path / "report.html"
+    command = ["report", str(tmp_path / "data.csv"), "--label", "y", "--score", "p_*", "--time", "month"]
+    assert main([*command, "-o", str(output)]) == 0
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(Path(output).as_uri())
+    scrolled, visible = browser.execute_script(
+        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
+    assert scrolled <= visible
+    assert len(browser.find_elements("css selector", ".grid img")) == 4
+    for box in browser.find_elements("class name", "scroll"):  # a table that is cut says how to see the rest
+        whole, shown = browser.execute_script("return [arguments[0].scrollWidth, arguments[0].clientWidth]", box)
+        assert whole <= shown or (width == 380 and "wide" in box.get_attribute("class"))
+
+
 def test_report_prints_on_a_few_pages(browser, page):
     from base64 import b64decode
 
