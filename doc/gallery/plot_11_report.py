@@ -10,7 +10,7 @@ The page loads nothing from elsewhere. With ``--json`` the command prints the nu
 """
 
 # %%
-# A table of 4,000 rows. In one country the scores are too high.
+# A table of 2,500 rows. In one country the scores are too high.
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 rng = np.random.default_rng(0)
-n = 4000
+n = 2500
 table = pd.DataFrame(
     {"p": rng.beta(1, 3, n).round(4), "country": rng.choice(["FR", "IT", "PL"], n), "month": rng.integers(1, 7, n)}
 )
