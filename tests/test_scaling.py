@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from skcalib import BetaCalibration, PlattScaling
+from skcalib import BetaCalibration, PlattScaling, QuadraticScaling, SplineCalibration
 
 
 def _sample(n=400, slope=0.6, intercept=0.4):
@@ -157,3 +157,15 @@ def test_squared_loss_is_the_other_minimum():
     logarithm = {loss: log_loss(y, model.predict_proba(z)) for loss, model in by_loss.items()}
     assert square["squared"] < square["log"]
     assert logarithm["log"] < logarithm["squared"]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_two_columns_know_how_far_a_probability_is_from_1(dtype):
+    # 1 - 1e-20 is 1 in floating point, and 1 - 1e-9 in single precision: the other column still knows.
+    rng = np.random.default_rng(0)
+    z = np.concatenate((rng.normal(0, 6, 200), [20.0, 25.0, 30.0, -20.0, -30.0]))
+    y = (rng.random(205) < expit(0.5 * z)).astype(int)
+    both = np.column_stack((expit(-z), expit(z))).astype(dtype)
+    for method in (PlattScaling, BetaCalibration, QuadraticScaling, SplineCalibration):
+        expected = method(input="logit").fit(z, y).predict_proba(z)
+        np.testing.assert_allclose(method().fit(both, y).predict_proba(both), expected, atol=1e-5)

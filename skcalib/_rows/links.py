@@ -35,14 +35,20 @@ def row_softmax(logits):
     return np.clip(probability, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP, out=probability)
 
 
-def log_odds(probability):
-    """Return log(p / (1 - p)) of clipped probabilities (n,)."""
+def log_odds(probability, complement=None):
+    """Return log(p / (1 - p)) of clipped probabilities (n,).
+
+    Next to p = 1 much is lost to rounding. `complement` is 1 - p, if it is known by itself.
+    """
     out = np.empty(np.shape(probability))
     for rows in row_blocks(len(out)):
         clipped = clip_probability(probability[rows])
         block = np.log(clipped, out=out[rows])
-        np.negative(clipped, out=clipped)
-        block -= np.log1p(clipped, out=clipped)
+        if complement is None:
+            np.negative(clipped, out=clipped)
+            block -= np.log1p(clipped, out=clipped)
+        else:
+            block -= np.log(clip_probability(complement[rows]))
     return out
 
 

@@ -303,6 +303,8 @@ class BinaryRecalibrator(BaseRecalibrator):
     def _binary_scores(self, scores):
         """Return the scores of the positive class (n,) on the method's scale."""
         if self.input == "probability":
+            if self._scale == "log_odds" and scores.shape[1] == 2:
+                return log_odds(scores[:, 1], scores[:, 0])
             return _on_scale(scores[:, -1], self._scale)
         if scores.shape[1] == 1:
             logit = scores[:, 0].astype(np.float64)

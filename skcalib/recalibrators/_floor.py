@@ -123,7 +123,7 @@ def _margins(scores, codes, sample_weight, input):
 
 def _log_odds(scores, input):
     if input == "probability":
-        return log_odds(scores[:, -1])
+        return log_odds(scores[:, -1], scores[:, 0] if scores.shape[1] == 2 else None)
     return np.subtract(scores[:, -1], scores[:, 0] if scores.shape[1] == 2 else 0, dtype=np.float64)
 
 
