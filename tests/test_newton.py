@@ -69,3 +69,15 @@ def test_a_settled_function_waits_for_the_others():
         return x - np.array([1.0, 500.0]), np.array([1.0, 1e-3])
 
     np.testing.assert_allclose(minimise_convex(derivatives, np.ones(2), BOUNDS), [1, 500], rtol=1e-10)
+
+
+def test_a_start_at_the_minimum_takes_one_evaluation():
+    # The slope is below the rounding of the point, but not 0.
+    points = []
+
+    def derivatives(at):
+        points.append(at.copy())
+        return (at - 1) - 1e-18, np.ones(1)
+
+    assert minimise_convex(derivatives, np.array([1.0]), (0.1, 10.0)).tolist() == [1.0]
+    assert len(points) == 1

@@ -84,3 +84,48 @@ def test_floors_do_the_work():
     np.testing.assert_allclose(floors.top_label(many), expected_calibration_error(many.labels, many.scores), rtol=1e-5)
     marginal = expected_calibration_error(many.labels, many.scores, multiclass="marginal")
     np.testing.assert_allclose(floors.marginal_equal_width(many), marginal, rtol=1e-5)
+
+
+def test_shapes_are_a_second_axis():
+    done = _shapes("--json")
+    rows = {row["job"]: row for row in json.loads(done.stdout)}
+    assert set(rows) == {"equal-width ECE", "slope and intercept", "top-label ECE"}
+    for row in rows.values():
+        ratios = {shape: seconds / row["seconds"]["uniform"] for shape, seconds in row["seconds"].items()}
+        assert row["ratio"] == pytest.approx(max(ratios.values())) == pytest.approx(ratios[row["worst"]])
+        assert row["bytes_a_row"] > 0
+    assert "constant" not in rows["slope and intercept"]["seconds"]  # one score has no slope
+    assert rows["slope and intercept"]["in_fits"] > 0
+
+
+def test_shapes_as_a_table_of_a_page():
+    header, rule, *body = _shapes("--markdown").stdout.splitlines()
+    assert header.startswith("| job | size | s, uniform | extreme")
+    assert set(rule) <= set("| -")
+    assert [line.split(" | ")[0] for line in body] == ["| equal-width ECE", "| slope and intercept", "| top-label ECE"]
+
+
+def _shapes(*arguments):
+    """Run three small jobs; the exit status says whether a limit was missed, which is not tested."""
+    jobs = ["--job", "equal-width ECE", "--job", "slope and intercept", "--job", "top-label ECE"]
+    command = [sys.executable, "-m", "benchmarks.speed", "--shapes", "--quick", *jobs, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=300)
+
+
+def test_scores_have_the_shapes_that_they_are_named_for():
+    from benchmarks.speed.shapes import SHAPES, binary, many_classes
+
+    scores = {shape: binary(shape, 20_000).scores for shape in SHAPES}
+    assert np.mean(np.abs(scores["extreme"] - 0.5) > 0.49) > 0.7
+    assert np.mean(scores["sure"] > 0.99) > 0.7
+    assert np.mean(scores["rare"] < 0.01) > 0.9
+    assert len(np.unique(scores["hundredths"])) == 101
+    assert scores["votes"].dtype == np.float32
+    assert {0.0, 1.0} <= set(scores["saturated"].tolist())
+    assert np.all(np.diff(scores["sorted"]) >= 0)
+    assert len(np.unique(scores["constant"])) == 1
+    for shape in SHAPES:
+        table = many_classes(shape, 500, 4)
+        assert table.scores.dtype == np.float32
+        np.testing.assert_allclose(table.scores.sum(axis=1), 1, atol=1e-5)
+        assert set(table.labels.tolist()) == {0, 1, 2, 3}

@@ -279,3 +279,15 @@ def test_a_known_start_changes_nothing_but_the_steps():
         assert fit_inverse_temperature(logits, y, near=near) == pytest.approx(alone, rel=1e-9)
     separable = np.eye(4)[y]
     assert fit_inverse_temperature(separable, y, near=700.0) == fit_inverse_temperature(separable, y)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_rows_of_two_classes_have_the_brier_score_that_none_are_condensed_for(weighted, monkeypatch):
+    rng = np.random.default_rng(0)
+    z = rng.normal(-3, 2, 40_000)
+    y = rng.random(40_000) < expit(0.6 * z)
+    weight = rng.integers(1, 4, 40_000).astype(float) if weighted else None
+    found = TemperatureScaling(loss="brier", input="logit").fit(z, y, sample_weight=weight).temperature_
+    monkeypatch.setattr("skcalib._solvers.brier_temperature.condensed", lambda *rows: rows)
+    plain = TemperatureScaling(loss="brier", input="logit").fit(z, y, sample_weight=weight).temperature_
+    assert found == pytest.approx(plain, rel=1e-9)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from skcalib._rows.blocks import row_blocks
+from skcalib._rows.condensed import condensed
 from skcalib._solvers.inverse_temperature import RELATIVE_BOUNDS, largest_spread
 from skcalib._solvers.newton import minimise_convex
 
@@ -15,11 +16,26 @@ def fit_brier_temperature(logits, codes, sample_weight=None):
     """Return the inverse temperature of least Brier score, which may have several minima.
 
     A sample of the rows gives the score at every half octave; from each good minimum there Newton's steps follow the
-    derivative over all rows to 0, and the least of what they find is taken.
+    derivative over all rows to 0, and the least of what they find is taken. For many rows of two classes that is done
+    on condensed rows, and all rows have the last steps.
     """
-    spread = largest_spread(logits)
-    if spread == 0:
+    if largest_spread(logits) == 0:
         return 1.0
+    if logits.shape[1] == 2:
+        few, is_second, weight = condensed(
+            np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64), codes == 1, sample_weight
+        )
+        if len(few) < len(logits):
+            pairs = np.column_stack((np.zeros_like(few), few))
+            start, bounds = _least_minimum(pairs, is_second.astype(np.intp), weight)
+            score = _BrierScore(logits, codes, sample_weight)
+            return float(minimise_convex(score.derivatives, np.array([start]), bounds)[0])
+    return _least_minimum(logits, codes, sample_weight)[0]
+
+
+def _least_minimum(logits, codes, sample_weight):
+    """Return the inverse temperature of least Brier score, and a lower and an upper bound of that minimum."""
+    spread = largest_spread(logits)
     every = slice(None, None, max(logits.size // _SAMPLE_LOGITS, 1))
     sample = _BrierScore(logits[every], codes[every], None if sample_weight is None else sample_weight[every])
     grid = 2.0 ** (np.arange(2 * np.subtract(*_OCTAVES[::-1]) + 1) / 2 + _OCTAVES[0]) / spread
@@ -34,7 +50,8 @@ def fit_brier_temperature(logits, codes, sample_weight=None):
         float(minimise_convex(score.derivatives, grid[[k]], bounds)[0])
         for k, *bounds in zip(candidates, lower, upper, strict=True)
     ]
-    return min(found, key=score) if len(found) > 1 else found[0]
+    best = min(range(len(found)), key=lambda k: score(found[k])) if len(found) > 1 else 0
+    return found[best], (lower[best], upper[best])
 
 
 class _BrierScore:

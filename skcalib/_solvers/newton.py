@@ -41,7 +41,8 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
         inside = (below < newton) & (newton < above)
         inside |= (newton == below) & (below == low) | (newton == above) & (above == high)
         proposal = np.where(inside, newton, np.sqrt(below) * np.sqrt(above))
-        proposal = np.where(settled | (slope == 0), at, proposal)
+        # A step that rounding swallows is none, though it is not inside the bracket, which begins or ends here.
+        proposal = np.where(settled | (slope == 0) | (newton == at), at, proposal)
         settled |= np.abs(proposal - at) <= np.where(inside, tolerance, _NARROW) * at
         at = proposal
         if settled.all():
