@@ -7,7 +7,7 @@ from skcalib.engines._weighted import rows_of_cells
 
 __all__ = ["exact_cumulative_error"]
 
-_FEW_ROWS = 2**20  # of cells that may hold an extreme: to fetch them takes about as long as to split them
+_FEW_ROWS = 2**19  # of cells that may hold an extreme: to fetch them takes about as long as to split them
 _SLACK = 1e-12  # of the total weight: sums that decide what need not be looked at are rounded
 
 

@@ -22,7 +22,7 @@ from skcalib.recalibrators import (
 __all__ = ["fitted"]
 
 _BITS = 20
-_FEW_ROWS = 2**20  # of cells that may hold a jump: to fetch them takes about as long as to split them
+_FEW_ROWS = 2**19  # of cells that may hold a jump: to fetch them takes about as long as to split them
 
 
 def fitted(columns, recalibrator):
