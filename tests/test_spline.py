@@ -228,3 +228,17 @@ def test_many_rows_have_the_fit_that_none_are_condensed_for(weighted, monkeypatc
     plain = SplineCalibration(input="logit").fit(z, y, sample_weight=weight)
     assert condensed.roughness_penalty_ == plain.roughness_penalty_
     np.testing.assert_allclose(condensed.knot_log_odds_, plain.knot_log_odds_, rtol=1e-9)
+
+
+def test_scores_that_differ_by_rounding_are_one_knot():
+    scores = np.array([0.05, 0.2, 0.3, 0.45, 0.6, 0.8, 1 - 2.0**-53, 1.0])
+    labels, weights = np.array([0, 0, 1, 0, 1, 1, 0, 1]), np.array([3, 2, 1, 3, 1, 3, 1, 3])
+    rows = np.repeat(np.arange(8), weights)
+    for fraction in (0.03, 0.3):
+        fits = {"weighted": (scores, labels, weights), "repeated": (scores[rows], labels[rows], None)}
+        fits = [SplineCalibration(clip=fraction).fit(*given) for given in fits.values()]
+        assert np.diff(fits[0].knots_).min() > 1e-6
+        curves = [fit.predict_proba(np.linspace(0, 1, 99)) for fit in fits]
+        np.testing.assert_allclose(*curves, atol=1e-9)
+    nearly_equal = SplineCalibration(input="logit", roughness_penalty=1.0).fit([1.0, 1 + 1e-15, 1 + 2e-15], [0, 1, 1])
+    assert 0.3 < nearly_equal.predict_proba([1.1])[0, 1] < 0.95

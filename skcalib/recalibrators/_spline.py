@@ -25,6 +25,8 @@ _PENALTIES = (1e4, 100.0, 10.0, 1.0, 0.1)
 _IDENTITY_RIDGE = 0.1
 # The curvature is measured over at least this range of log-odds.
 _SMALLEST_WIDTH = 1.0
+# Knots that are nearer to each other are one: between them a slope would be a ratio of rounding errors.
+_SMALLEST_GAP = 1e-6  # in units of their range, or of the smallest width
 
 
 class SplineCalibration(BinaryRecalibrator):
@@ -232,7 +234,7 @@ class _NaturalSplines:
 
 
 def _quantile_knots(log_odds, labels, sample_weight, n_knots):
-    """Return the distinct ones of `n_knots` quantiles, at least two: the cuts of equal-mass bins and both ends."""
+    """Return those of `n_knots` quantiles that are apart, at least two: the cuts of equal-mass bins and both ends."""
     if sample_weight is None:
         ranks = -(-np.arange(n_knots) * len(log_odds) // (n_knots - 1))
         knots = np.unique(sorted_scores(log_odds)[np.maximum(ranks - 1, 0)])
@@ -240,6 +242,8 @@ def _quantile_knots(log_odds, labels, sample_weight, n_knots):
         table = DistinctScores.from_rows(log_odds, labels, sample_weight)
         below = EqualMassCuts(table).below(n_knots - 1, np.arange(n_knots))
         knots = np.unique(table.scores[np.maximum(below - 1, 0)])
+    gap = _SMALLEST_GAP * max(knots[-1] - knots[0], _SMALLEST_WIDTH)
+    knots = knots[np.append(np.diff(knots) > gap, True)]
     return knots if len(knots) > 1 else knots + [0.0, 1.0]
 
 
