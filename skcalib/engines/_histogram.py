@@ -14,6 +14,7 @@ __all__ = ["Cells", "ScoreHistogram", "distinct_keys"]
 _MOST_FETCHED = 2**21
 # Cells of one finer histogram, over all that are split, and of one cell; rows that a cell should hold.
 _MOST_CELLS, _MOST_PARTS, _ROWS_OF_PART = 2**20, 2**10, 16
+_ROWS_OF_SMALL = 64  # of cells whose scores are fetched rather than split
 _LARGEST_EXPONENT = 1000.0
 
 
@@ -64,9 +65,13 @@ class Cells:
         return cells
 
     def joined(self, other):
-        """Return the cells of both, in order."""
-        both = (np.concatenate((getattr(self, field.name), getattr(other, field.name))) for field in fields(self))
-        return Cells(*both).ordered()
+        """Return the cells of both, in order; field by field, because there may be millions."""
+
+        def both(name):
+            return np.concatenate((getattr(self, name), getattr(other, name)))
+
+        order = np.lexsort((both("low"), both("segment")))
+        return Cells(**{field.name: both(field.name)[order] for field in fields(self)})
 
 
 class ScoreHistogram:
@@ -114,15 +119,20 @@ class ScoreHistogram:
             split = np.concatenate([np.zeros(0, dtype=bool), *masks]) & (self.cells.low < self.cells.high)
             if not split.any():
                 return
-            parents, kept = self.cells.at(split), self.cells.at(~split)
+            parents, kept, self.cells = self.cells.at(split), self.cells.at(~split), None
             self.cells = kept.joined(self._parts(parents, most_fetched))
 
     def _parts(self, parents, most_fetched):
         """Return what the given cells hold: their distinct scores, or a finer histogram where these are too many."""
         scale = _scale(parents)
         frame = self._joined(parents, scale)
-        # Where a cell is so narrow that it cannot be divided its scores are fetched, however many.
-        if parents.count.sum() <= most_fetched or np.any((parents.high - parents.low) * scale < 1):
+        n_rows = parents.count.sum()
+        # Splitting small cells leaves about as many rows; one too narrow to be divided is fetched, however many it has.
+        if (
+            n_rows <= most_fetched
+            or n_rows <= min(_MOST_FETCHED, _ROWS_OF_SMALL * len(scale))
+            or np.any((parents.high - parents.low) * scale < 1)
+        ):
             columns = self._sums(frame, ["parent", "score"])
             of = columns["parent"]
             number = np.arange(len(of))
