@@ -242,3 +242,11 @@ def test_scores_that_differ_by_rounding_are_one_knot():
         np.testing.assert_allclose(*curves, atol=1e-9)
     nearly_equal = SplineCalibration(input="logit", roughness_penalty=1.0).fit([1.0, 1 + 1e-15, 1 + 2e-15], [0, 1, 1])
     assert 0.3 < nearly_equal.predict_proba([1.1])[0, 1] < 0.95
+
+
+@pytest.mark.parametrize(("wiggles", "chosen"), [(12, 0.1), (0, 1e4)])
+def test_the_documented_candidates_reach_from_wiggles_to_lines(wiggles, chosen):
+    rng = np.random.default_rng(0)
+    scores = rng.random(4000)
+    truth = 0.5 + 0.45 * np.sin(wiggles * scores) if wiggles else scores
+    assert SplineCalibration().fit(scores, rng.random(4000) < truth).roughness_penalty_ == chosen
