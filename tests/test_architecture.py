@@ -18,6 +18,7 @@ HOUSE = [
     "_input",
     "_solvers",
     "_defaults",
+    "_progress",
     "_intervals",
     "binning",
     "_bins",

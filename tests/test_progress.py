@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from skcalib import MulticalibratedRecalibrator
-from skcalib._rows import progress as module
-from skcalib._rows.progress import Progress
+from skcalib import _progress as module
+from skcalib._progress import Progress
 from skcalib.metrics import (
     calibration_by_group,
     calibration_error_interval,

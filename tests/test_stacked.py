@@ -141,12 +141,12 @@ def test_seconds_and_progress(capsys):
     stack = StackedRecalibrator(verbose=True, cv=3).fit(scores, y)
     assert stack.seconds_.shape == stack.weights_.shape
     assert (stack.seconds_ > 0).all()
-    lines = capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 5 * 4
     assert lines[0].startswith("[StackedRecalibrator] all rows: Uncalibrated(), ")
     assert "[StackedRecalibrator] fold 3 of 3: DirichletCalibration(alpha=0.03), " in lines[-1]
     StackedRecalibrator().fit(scores, y)
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().err == ""
 
 
 def test_a_verbose_fit_that_takes_long_is_not_silent(capsys, monkeypatch):
@@ -157,7 +157,7 @@ def test_a_verbose_fit_that_takes_long_is_not_silent(capsys, monkeypatch):
 
     monkeypatch.setattr(_member_fits, "_LONGEST_SILENCE", 0.01)
     stack = StackedRecalibrator([Slow()], verbose=True, cv=2).fit(*sample(60))
-    lines = [line for line in capsys.readouterr().out.splitlines() if "Slow" in line]
+    lines = [line for line in capsys.readouterr().err.splitlines() if "Slow" in line]
     assert "all rows: Slow() is still being fitted, 0.0 s" in lines[0]
     assert sum("still" not in line for line in lines) == 3
     assert stack.seconds_[1] >= 0.15

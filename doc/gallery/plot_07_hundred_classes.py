@@ -51,7 +51,7 @@ for name, method in methods.items():
     losses[name] = log_loss(y_test, method.predict_proba(logits_test), labels=labels)
 
 # %%
-# How far the log-loss of the 10,000 rows is above that of the true probabilities. Lower is better.
+# The bars show the log-loss of the 10,000 test rows minus the log-loss of the true probabilities. Short bars are good.
 import matplotlib.pyplot as plt
 
 figure, ax = plt.subplots(figsize=(8, 3.5), layout="constrained")

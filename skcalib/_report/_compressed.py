@@ -37,7 +37,7 @@ class CompressedTable:
     segments, periods : dict of tuple
         By model: a task and the segment or period of each of its rows.
     differences : dict of dict
-        By model: its Brier score minus that of the first model, with its interval.
+        For each model: how much larger its Brier score is than the first model's, with an interval.
     """
 
     source: str
@@ -117,7 +117,7 @@ class CompressedTable:
         return {key: mean_interval(loss(task.scores, task.labels), task.sample_weight) for key, loss in LOSSES.items()}
 
     def brier_difference(self, name, other):
-        """Return the Brier score of a model minus that of the first model, with its interval."""
+        """Return how much larger the Brier score of a model is than the first model's, with an interval."""
         return self.differences[name]
 
     def rows(self, name, most, seed):

@@ -43,11 +43,11 @@ def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
 
 
 def inverse_curvature(affine_map, features, n_rows, sample_weight, parameters, penalty):
-    """Return about the inverse Hessian of the penalised log-loss a row, to be multiplied with vectors by ``@``.
+    """Return an approximate inverse of the Hessian of the penalised mean log-loss, which multiplies vectors by ``@``.
 
-    Up to 1000 parameters it is the inverse. Beyond it is that of the blocks of a matrix's rows, one for each class,
-    from the rows in which that class is in doubt: classes then move as if the others stood still. None where that is
-    too large, too.
+    With up to 1000 parameters the inverse is exact. With more parameters each class has a block of its own, and the
+    links between classes are left out. The block uses only the rows in which the class is in doubt. The result is None
+    if the blocks are too large as well.
 
     Parameters
     ----------

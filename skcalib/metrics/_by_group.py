@@ -12,7 +12,7 @@ from skcalib._bins.tables import ResultTable
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib._rows.progress import Progress
+from skcalib._progress import Progress
 from skcalib.binning import BaseBinning, EqualMass, check_binning
 from skcalib.metrics._adjustment import adjusted_pvalues, holm, pvalue_distribution
 from skcalib.metrics._bias import bias_test, cells_of_statistics

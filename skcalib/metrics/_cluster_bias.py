@@ -9,7 +9,7 @@ from skcalib.metrics._bias import BiasTest
 __all__ = ["cluster_bias_test", "sign_pvalue"]
 
 _FEW_CLUSTERS = 12  # up to here all signs are counted
-_NEAR = 1e-4  # below this root the tail is that of the centre
+_NEAR = 1e-4  # for a smaller root the p-value is 1: the formula of the tail would divide by 0
 
 
 def cluster_bias_test(residual, cluster, confidence_level, weight=None):

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from skcalib._bins.reductions import check_rows_or_bins
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
-from skcalib._rows.progress import Progress
+from skcalib._progress import Progress
 from skcalib.metrics._bootstrap import BootstrapOptions, IntervalEstimate, bootstrap_interval
 from skcalib.metrics._errors import calibration_error
 from skcalib.metrics._inversion import inverted_limits

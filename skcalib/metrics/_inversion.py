@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from skcalib._rows.progress import Progress
+from skcalib._progress import Progress
 
 __all__ = ["Cells", "Hypotheses", "inverted_limits", "resampling_pvalue"]
 

@@ -15,7 +15,7 @@ from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.sklearn_private import safe_indexing
-from skcalib._rows.progress import Progress
+from skcalib._progress import Progress
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib.metrics._segment_columns import split_column
 

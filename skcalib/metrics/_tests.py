@@ -13,7 +13,7 @@ from skcalib._bins.tables import record_html, record_text
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_int
 from skcalib._input.scores import check_scores
-from skcalib._rows.progress import Progress
+from skcalib._progress import Progress
 from skcalib.binning import EqualMass, check_binning
 from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
 from skcalib.metrics._closed_form_tests import hosmer_lemeshow, kolmogorov_smirnov, kuiper, spiegelhalter

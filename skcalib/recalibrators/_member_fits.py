@@ -1,5 +1,6 @@
 """The fits of a stack's members: to all rows, and to each fold from what those have shown."""
 
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -115,7 +116,11 @@ class MemberFits:
         member.set_params(**{key: shared[key] for key in shared.keys() & vars(member).keys()})
 
         def tell(state=""):
-            print(f"[StackedRecalibrator] {name}: {member}{state}, {time.perf_counter() - began:.1f} s", flush=True)
+            print(
+                f"[StackedRecalibrator] {name}: {member}{state}, {time.perf_counter() - began:.1f} s",
+                file=sys.stderr,
+                flush=True,
+            )
 
         def keep_telling():
             while not done.wait(_LONGEST_SILENCE):

@@ -12,8 +12,8 @@ from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
+from skcalib._progress import Progress
 from skcalib._rows.links import clip_probability, expit, log_odds, log_probability, row_softmax
-from skcalib._rows.progress import Progress
 from skcalib.recalibrators._feature_columns import FeatureColumns, cells, cuts_between_cells
 from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._groupwise import RecalibratorOfColumns, class_parameters

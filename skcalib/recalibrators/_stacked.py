@@ -57,7 +57,7 @@ class StackedRecalibrator(BaseRecalibrator):
     n_jobs : int, default=None
         Threads that fit the members to the folds; None means 1.
     verbose : bool, default=False
-        Whether a line is printed for each fit of a member to all rows or to a fold, with the seconds that it took. A
+        Whether a line is written to stderr for each fit of a member to all rows or to a fold, with its seconds. A
         fit that takes longer prints one every nine seconds.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
