@@ -21,27 +21,24 @@ def images(scores, reach):
         yield -scores + 2 * k
 
 
-def integral(values):
-    return np.trapezoid(values, GRID)
-
-
-def kde_twin(scores, labels, weights, norm, bandwidth):
-    density, events = np.zeros_like(GRID), np.zeros_like(GRID)
+def kde_twin(scores, labels, weights, norm, bandwidth, grid=GRID):
+    density, events = np.zeros_like(grid), np.zeros_like(grid)
     for mirrored in images(scores, 1):
-        u = (GRID[:, None] - mirrored) / (3 * bandwidth)  # the triweight kernel has variance 1/9
+        u = (grid[:, None] - mirrored) / (3 * bandwidth)  # the triweight kernel has variance 1/9
         kernel = np.where(np.abs(u) < 1, (1 - u**2) ** 3, 0)
         density += kernel @ weights
         events += kernel @ (weights * labels)
-    frequency = np.divide(events, density, out=GRID.copy(), where=density > 0)
-    return (integral(np.abs(frequency - GRID) ** norm * density) / integral(density)) ** (1 / norm)
+    frequency = np.divide(events, density, out=grid.copy(), where=density > 0)
+    power = np.trapezoid(np.abs(frequency - grid) ** norm * density, grid) / np.trapezoid(density, grid)
+    return power ** (1 / norm)
 
 
-def smooth_twin(scores, labels, weights, sigma):
-    smoothed = np.zeros_like(GRID)
+def smooth_twin(scores, labels, weights, sigma, grid=GRID):
+    smoothed = np.zeros_like(grid)
     for mirrored in images(scores, 2):
-        kernel = np.exp(-((GRID[:, None] - mirrored) ** 2) / (2 * sigma**2)) / (sigma * math.sqrt(2 * math.pi))
+        kernel = np.exp(-((grid[:, None] - mirrored) ** 2) / (2 * sigma**2)) / (sigma * math.sqrt(2 * math.pi))
         smoothed += kernel @ (weights * (labels - scores))
-    return integral(np.abs(smoothed)) / weights.sum()
+    return np.trapezoid(np.abs(smoothed), grid) / weights.sum()
 
 
 def sample(seed, n=150, ties=False):
@@ -141,6 +138,23 @@ def test_many_classes(metric):
     assert metric(labels, proba) == pytest.approx(top, rel=1e-9)
     mean = np.mean([metric(labels == k, proba[:, k]) for k in range(3)])
     assert metric(labels, proba, multiclass="marginal") == pytest.approx(mean, rel=1e-9)
+
+
+@pytest.mark.parametrize("low", [0.0, 0.002, 0.41, 0.97, 0.98])
+def test_scores_in_a_narrow_range_are_smoothed_as_on_the_whole_interval(low):
+    # They are smoothed on a part of the grid, which reflects at 0 and at 1 alone.
+    rng = np.random.default_rng(8)
+    scores = low + 0.02 * np.sort(rng.random(300))
+    expected = np.cumsum(np.clip(scores + np.where(scores > low + 0.01, -0.02, 0.02), 0, 1))
+    labels, weights = np.diff(np.floor(expected), prepend=0), rng.integers(1, 4, 300).astype(float)
+    labels, grid = labels > 0, np.linspace(max(low - 0.1, 0), min(low + 0.12, 1), 1201)
+    twin = kde_twin(scores, labels, weights, 2, 0.002, grid)
+    assert kde_calibration_error(labels, scores, norm=2, bandwidth=0.002, sample_weight=weights) == pytest.approx(
+        twin, rel=1e-3
+    )
+    fixed = brentq(lambda sigma: smooth_twin(scores, labels, weights, sigma, grid) - sigma, 1e-3, 0.02, xtol=1e-5)
+    assert fixed < 0.0156  # on a finer grid than the first one
+    assert smooth_calibration_error(labels, scores, sample_weight=weights) == pytest.approx(fixed, rel=2e-3)
 
 
 def test_concentrated_scores_are_resolved():

@@ -9,7 +9,7 @@ import numpy as np
 from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.newton import line_search
 
-_SAMPLE_ROWS = 5000  # the least number of rows that a start is worth being fitted on
+_SAMPLE_ROWS = 2000  # the least number of rows that a start is worth being fitted on
 _SAMPLE_STEP = 16  # a start is fitted to every 16th row, from a start of its own, and so on
 _SETTLED_SAMPLE = 1e-2  # decrement of a start: far less than the log-likelihood that its rows are off by chance
 _LARGEST_LOG_ODDS = 700.0  # beyond it the exponential leaves the range of float64

@@ -9,7 +9,8 @@ from scipy.fft import dct
 from scipy.sparse import csr_array
 
 from skcalib.metrics._bin_free import check_n_neighbors, nearest
-from skcalib.metrics._smoothing import kde_bandwidth, kde_error_power, kde_kernel, smooth_fixed_point, trapezoid
+from skcalib.metrics._score_grid import ScoreGrid, cosine_coefficients, trapezoid
+from skcalib.metrics._smoothing import kde_bandwidth, kde_error_power, kde_kernel, smooth_fixed_point
 
 __all__ = ["CumulativePower", "KernelPower", "NeighborhoodPower", "SmoothPower"]
 
@@ -78,18 +79,18 @@ class KernelPower(_BinFreePower):
         self.norm = norm
         self.one_score = len(scores) == 1
         bandwidth = kde_bandwidth(scores, weight) if bandwidth is None else bandwidth
-        self.kernel = kde_kernel(bandwidth, _COARSEST_GRID, 2 * _CELLS_PER_WIDTH)
-        self.grid = _on_grid(self.share, scores, len(self.kernel) - 1)
+        grid, self.kernel = kde_kernel(bandwidth, scores[0], scores[-1], _COARSEST_GRID, 2 * _CELLS_PER_WIDTH)
+        self.points, self.rounded = grid.points, _rounding(self.share, scores, grid)
         self.density = self._smoothed(np.ones((1, len(scores))))
 
     def _smoothed(self, frequency):
-        return np.maximum(dct(_coefficients(frequency @ self.grid) * self.kernel, type=1), 0)
+        return np.maximum(dct(cosine_coefficients(frequency @ self.rounded) * self.kernel, type=1), 0)
 
     def power(self, frequency):
         """See the module."""
         if self.one_score:
             return np.abs(frequency[:, 0] - self.scores[0]) ** self.norm
-        return kde_error_power(self._smoothed(frequency), self.density, self.norm)
+        return kde_error_power(self._smoothed(frequency), self.density, self.norm, self.points)
 
 
 class SmoothPower(_BinFreePower):
@@ -99,12 +100,13 @@ class SmoothPower(_BinFreePower):
         super().__init__(weight, scores)
         self.width = width
         finest = _FINEST_GRID if width is None else _CELLS_PER_WIDTH / width
-        self.n_cells = int(np.clip(2 ** np.ceil(np.log2(finest)), _COARSEST_GRID, _FINEST_GRID // 8))
-        self.grid = _on_grid(self.share, scores, self.n_cells)
+        n_cells = int(np.clip(2 ** np.ceil(np.log2(finest)), _COARSEST_GRID, _FINEST_GRID // 8))
+        self.grid = ScoreGrid(n_cells, 0, n_cells)
+        self.rounded = _rounding(self.share, scores, self.grid)
 
     def power(self, frequency):
         """See the module."""
-        coefficients = _coefficients((frequency - self.scores) @ self.grid)
+        coefficients = cosine_coefficients((frequency - self.scores) @ self.rounded)
         if self.width is not None:
             return self._smoothed(coefficients, self.width)
         low, high = np.zeros(len(frequency)), np.ones(len(frequency))
@@ -115,7 +117,7 @@ class SmoothPower(_BinFreePower):
         return (low + high) / 2
 
     def _smoothed(self, coefficients, width):
-        wave = np.pi * width * np.arange(self.n_cells + 1)
+        wave = self.grid.waves(width)
         return trapezoid(np.abs(dct(coefficients * np.exp(-(wave**2) / 2), type=1)))
 
     def error_power(self, frequency):
@@ -128,17 +130,9 @@ class SmoothPower(_BinFreePower):
         return SmoothPower(self.weight, self.scores, width) if width > 0 else self
 
 
-def _on_grid(share, scores, n_cells):
-    """Return the matrix (m, n_cells + 1) that rounds the masses of frequencies linearly to a grid."""
-    position = scores * n_cells
-    lower = np.minimum(position.astype(np.intp), n_cells - 1)
-    upper_share = position - lower
+def _rounding(share, scores, grid):
+    """Return the matrix (m, points) that rounds the masses of frequencies linearly to a grid."""
+    lower, upper_share = grid.shares(scores)
     data = np.column_stack((share * (1 - upper_share), share * upper_share)).ravel()
     columns = np.column_stack((lower, lower + 1)).ravel()
-    return csr_array((data, columns, 2 * np.arange(len(scores) + 1)), shape=(len(scores), n_cells + 1))
-
-
-def _coefficients(grid):
-    """Return the coefficients of the cosine series of masses on a grid; the ends are their own mirror images."""
-    grid[:, [0, -1]] *= 2
-    return dct(grid, type=1) / 2
+    return csr_array((data, columns, 2 * np.arange(len(scores) + 1)), shape=(len(scores), grid.n_cells + 1))

@@ -108,13 +108,14 @@ def _inverted_counts(uniform, n, f, ratio):
     rare = np.where(flipped, 1 - f, f)
     rate = 1 - (1 - rare) * (1 - ratio)
     trials = n * np.divide(rare, rate, out=np.zeros_like(rare), where=rate > 0)
-    uniform = np.where(flipped, 1 - uniform, uniform)
-    counts, k = np.zeros(uniform.shape), 0
+    uniform = np.array(uniform.T, order="C")  # the draws of a cell lie side by side
+    uniform[flipped] = 1 - uniform[flipped]
+    highest = uniform.max(axis=1)
+    counts, k = np.zeros(uniform.shape, dtype=np.int16), 0
     while True:
         left = trials - k
         below = np.where(left > 0, betainc(np.where(left > 0, left, 1), k + 1, 1 - rate), 1)  # P(count <= k)
-        above = uniform > below
-        if not above.any():
-            return np.where(flipped, n - counts, counts)
-        counts += above
+        if np.all(highest <= below):
+            return np.where(flipped, n - counts.T, counts.T)
+        counts += uniform > below[:, None]
         k += 1

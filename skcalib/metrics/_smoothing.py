@@ -1,15 +1,16 @@
 """Calibration errors by kernel smoothing, on a grid with a cosine transform."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.fft import dct
 from scipy.optimize import brentq
 from scipy.special import hyp0f1
 
 from skcalib._input.scalars import check_number
-from skcalib._rows.blocks import row_blocks
-from skcalib._rows.sorting import in_order
 from skcalib.metrics._bin_free import error_over_tasks
 from skcalib.metrics._errors import check_norm
+from skcalib.metrics._score_grid import SKETCH, ScoreGrid, cosine_coefficients, trapezoid
 
 __all__ = [
     "kde_bandwidth",
@@ -18,15 +19,13 @@ __all__ = [
     "kde_kernel",
     "smooth_calibration_error",
     "smooth_fixed_point",
-    "trapezoid",
 ]
 
 # Grid cells per unit of kernel width (half-width or standard deviation) that keep the rounding of scores to the grid
 # below 1e-3 of the width, and the finest grid.
 _CELLS_PER_WIDTH = 32
-_COARSEST_POWER, _FINEST_GRID = 11, 1 << 16
-# The share of the grid on which a fixed point is sought first, and the relative step of a slope.
-_SKETCH, _STEP = 4, 1e-3
+_COARSEST_GRID, _FINEST_GRID = 1 << 11, 1 << 16
+_REACH, _STEP = 6, 1e-3  # standard deviations that a Gaussian reaches, and the relative step of a slope
 _SERIES_END = 4.0  # of the triweight kernel's characteristic function: its closed form cancels below
 
 
@@ -206,13 +205,14 @@ def smooth_calibration_error(
 def _kde_power(scores, labels, sample_weight, norm, bandwidth):
     """Return the integral of |E[Y | s] - s|^p over the estimated density of the scores (Zhang et al., Eq. 8)."""
     total, weight = _shares(scores, sample_weight)
-    mean = weight @ scores
-    if np.ptp(scores) == 0:
+    mean, low, high = weight @ scores, float(scores.min()), float(scores.max())
+    if low == high:
         return abs(weight @ labels - mean) ** norm
-    kernel = kde_kernel(_reference_bandwidth(scores, weight, mean, total) if bandwidth is None else bandwidth)
-    coefficients = _cosine_transform(scores, lambda rows: (weight[rows], weight[rows] * labels[rows]), len(kernel) - 1)
-    density, events = np.maximum(dct(coefficients * kernel, type=1), 0)
-    return kde_error_power(events, density, norm)
+    width = _reference_bandwidth(scores, weight, mean, total) if bandwidth is None else bandwidth
+    grid, kernel = kde_kernel(width, low, high)
+    masses = grid.rounded(scores, lambda rows: (weight[rows], weight[rows] * labels[rows]))
+    density, events = np.maximum(dct(cosine_coefficients(masses) * kernel, type=1), 0)
+    return kde_error_power(events, density, norm, grid.points)
 
 
 def kde_bandwidth(scores, sample_weight):
@@ -225,66 +225,92 @@ def _reference_bandwidth(scores, weight, mean, total):
     return 1.06 * np.sqrt(weight @ (scores - mean) ** 2) * total ** (-1 / 5)
 
 
-def kde_kernel(bandwidth, coarsest=1 << 10, cells_per_width=_CELLS_PER_WIDTH):
-    """Return the factors of the cosine coefficients, one more than the grid has cells."""
+def kde_kernel(bandwidth, low, high, coarsest=1 << 10, cells_per_width=_CELLS_PER_WIDTH):
+    """Return the grid for scores between two numbers, and the factors of its cosine coefficients."""
     half_width = np.clip(3 * bandwidth, 8 / _FINEST_GRID, None)  # the triweight kernel's variance is 1/9
-    cells = int(np.clip(2 ** np.ceil(np.log2(cells_per_width / half_width)), coarsest, _FINEST_GRID))
-    wave = np.pi * half_width * np.arange(cells + 1)
+    fineness = int(np.clip(2 ** np.ceil(np.log2(cells_per_width / half_width)), coarsest, _FINEST_GRID))
+    grid = ScoreGrid.around(low, high, fineness, reach=int(min(half_width, 1) * fineness) + 1)
+    wave = grid.waves(half_width)
     # Characteristic function of the density 35/32 (1 - u^2)^3 on [-1, 1]: 105 j_3(w) / w^3, by its series for small w.
     factor, large = np.empty_like(wave), wave > _SERIES_END
     factor[~large] = hyp0f1(4.5, -(wave[~large] ** 2) / 4)
     w = wave[large]
     factor[large] = 105 * ((15 - 6 * w**2) * np.sin(w) - (15 - w**2) * w * np.cos(w)) / w**7
-    return factor
+    return grid, factor
 
 
-def kde_error_power(events, density, norm):
-    """Return the power of the error of smoothed events, on a grid (..., cells + 1), and their density."""
+def kde_error_power(events, density, norm, points):
+    """Return the power of the error of smoothed events, on the points of a grid, and their density."""
     frequency = np.divide(events, density, out=np.zeros_like(events), where=density > 0)
-    gap = np.minimum(np.abs(frequency - np.linspace(0, 1, density.shape[-1])), 1)
+    gap = np.minimum(np.abs(frequency - points), 1)
     return trapezoid(gap**norm * density) / trapezoid(density)
 
 
 def smooth_fixed_point(scores, labels, sample_weight):
-    """Return the sigma at which smECE_sigma = sigma (Blasiok and Nakkiran, Definition 2); labels may be fractions."""
+    """Return the sigma at which smECE_sigma = sigma (Blasiok and Nakkiran, Definition 2); labels may be fractions.
+
+    Grids become finer while the error is below the narrowest width that they can show. It is then near that width, so
+    that the next grid need only reach a little beyond the scores.
+    """
     total = len(scores) if sample_weight is None else sample_weight.sum()
 
     def residual(rows):
         share = (1 if sample_weight is None else sample_weight[rows]) / total
         return (share * np.subtract(labels[rows], scores[rows], dtype=np.float64),)
 
-    finest = _rounded_to_grid(scores, residual, _FINEST_GRID)[0]
-    for cells in (1 << power for power in range(_COARSEST_POWER, _FINEST_GRID.bit_length())):
-        coefficients = _cosine_coefficients(_coarser(finest, cells))
-        narrowest = _CELLS_PER_WIDTH / cells
-        if _smoothed_residual(narrowest, coefficients[: cells // _SKETCH + 1]) > narrowest:
-            return _fixed_point(coefficients, narrowest)
-    return _smoothed_residual(narrowest, coefficients)
+    finest = ScoreGrid(_FINEST_GRID, 0, _FINEST_GRID).rounded(scores, residual)[0]
+    held = np.flatnonzero(finest != 0) / _FINEST_GRID
+    if not len(held):
+        return 0.0
+    fineness, widest = _COARSEST_GRID, 1.0
+    while True:
+        reach = fineness if widest == 1 else int(_REACH * widest * fineness)
+        grid = ScoreGrid.around(held[0], held[-1], fineness, reach)
+        smoothed = _SmoothedResidual(grid, cosine_coefficients(grid.coarsened(finest)))
+        narrowest = _CELLS_PER_WIDTH / fineness
+        at_narrowest = smoothed.sketch(narrowest)
+        if at_narrowest > narrowest:
+            return _fixed_point(smoothed, narrowest, widest)
+        if fineness == _FINEST_GRID:
+            return smoothed(narrowest)
+        widest = 2 * narrowest
+        fineness *= 4 if at_narrowest < narrowest / 2 and 4 * fineness <= _FINEST_GRID else 2
 
 
-def _fixed_point(coefficients, narrowest):
-    """Return the sigma at which smECE_sigma = sigma, which is above `narrowest`.
+class _SmoothedResidual(NamedTuple):
+    """smECE_sigma: the integral over [0, 1] of the absolute residual smoothed by a reflected Gaussian."""
 
-    smECE_sigma never rises in sigma, so that there is one. It is solved for on a coarser grid, which leaves out
-    coefficients that the smoothing makes 0, and one secant step on the whole grid makes it exact.
+    grid: ScoreGrid
+    coefficients: np.ndarray
+
+    def __call__(self, sigma):
+        return self._of(sigma, self.coefficients)
+
+    def sketch(self, sigma):
+        """Return it on a coarser grid, which leaves out coefficients that the smoothing makes 0."""
+        return self._of(sigma, self.coefficients[: self.grid.n_cells // SKETCH + 1])
+
+    def _of(self, sigma, coefficients):
+        wave = self.grid.waves(sigma, len(coefficients))
+        return trapezoid(np.abs(dct(coefficients * np.exp(-(wave**2) / 2), type=1)))
+
+
+def _fixed_point(smoothed, narrowest, widest):
+    """Return the sigma at which smECE_sigma = sigma, which is above `narrowest` and hardly above `widest`.
+
+    smECE_sigma never rises in sigma, so that there is one. It is solved for on a coarser grid, and one secant step on
+    the whole grid makes it exact.
     """
-    sketch = coefficients[: len(coefficients) // _SKETCH + 1]
 
     def excess(sigma):
-        return _smoothed_residual(sigma, sketch) - sigma
+        return smoothed.sketch(sigma) - sigma
 
-    if excess(1.0) >= 0:
-        return 1.0
-    above = 2 * narrowest
-    sigma = brentq(excess, narrowest, above if excess(above) < 0 else 1.0, xtol=1e-9)
+    if excess(widest) >= 0:
+        return widest
+    above = min(2 * narrowest, widest)
+    sigma = brentq(excess, narrowest, above if excess(above) < 0 else widest, xtol=1e-9)
     slope = (excess(sigma * (1 + _STEP)) - excess(sigma)) / (sigma * _STEP)
-    return min(sigma - (_smoothed_residual(sigma, coefficients) - sigma) / slope, 1.0)
-
-
-def _smoothed_residual(sigma, coefficients):
-    """Return smECE_sigma: the integral over [0, 1] of the absolute residual smoothed by a reflected Gaussian."""
-    wave = np.pi * sigma * np.arange(len(coefficients))
-    return trapezoid(np.abs(dct(coefficients * np.exp(-(wave**2) / 2), type=1)))
+    return min(sigma - (smoothed(sigma) - sigma) / slope, 1.0)
 
 
 def _shares(scores, sample_weight):
@@ -293,67 +319,3 @@ def _shares(scores, sample_weight):
         return len(scores), np.full(len(scores), 1 / len(scores))
     total = sample_weight.sum()
     return total, sample_weight / total
-
-
-def _cosine_transform(scores, masses, cells):
-    """Return sum_i mass_i cos(pi k s_i), k = 0 .. cells, with scores rounded linearly to the grid.
-
-    `masses` gives, for a slice of the rows, one or more arrays of their masses: each has a row of the result.
-    """
-    return _cosine_coefficients(_rounded_to_grid(scores, masses, cells))
-
-
-def _rounded_to_grid(scores, masses, cells):
-    """Return the masses (., cells + 1) of the points of a grid, each row's shared between its two neighbours."""
-    below, above = 0.0, 0.0
-    for rows in row_blocks(len(scores), at_least=2 * cells):
-        position = np.multiply(scores[rows], cells, dtype=np.float64)
-        lower = np.minimum(position.astype(np.intp), cells - 1)
-        share = np.subtract(position, lower, out=position)
-        parts = list(masses(rows))
-        sums = _sums_by_cell(lower, cells + 1)
-        below = below + np.stack([sums(mass) for mass in parts])
-        above = above + np.stack([sums(mass * share) for mass in parts])
-    below -= above
-    below[:, 1:] += above[:, :-1]
-    return below
-
-
-def _sums_by_cell(cell, n_cells):
-    """Return what sums values by cell: as runs where cells are in order, of which a count would wait for each sum."""
-    if not in_order(cell):
-        return lambda values: np.bincount(cell, values, n_cells)
-    starts = np.append(0, np.flatnonzero(cell[1:] != cell[:-1]) + 1)
-
-    def sums(values):
-        out = np.zeros(n_cells)
-        out[cell[starts]] = np.add.reduceat(values, starts)
-        return out
-
-    return sums
-
-
-def _coarser(grid, cells):
-    """Return masses on a grid with fewer cells, as if the rows had been rounded to that: linear parts are nested."""
-    within = np.linspace(0, 1, (len(grid) - 1) // cells, endpoint=False)
-    fine = grid[:-1].reshape(cells, len(within))
-    above = fine @ within
-    coarse = np.append(fine.sum(axis=1) - above, grid[-1])
-    coarse[1:] += above
-    return coarse
-
-
-def _cosine_coefficients(grid):
-    """Return the coefficients of the cosine series of masses on a grid (..., cells + 1).
-
-    The series continues a function on [0, 1] by reflection at 0 and at 1. Multiplied by a kernel's characteristic
-    function it is the convolution with that kernel, with all that would leak out reflected back.
-    """
-    grid = grid.copy()
-    grid[..., [0, -1]] *= 2  # the ends are their own mirror images
-    return dct(grid, type=1) / 2
-
-
-def trapezoid(values):
-    """Return the integral over [0, 1] of values on an even grid (..., points)."""
-    return (values.sum(axis=-1) - (values[..., 0] + values[..., -1]) / 2) / (values.shape[-1] - 1)
