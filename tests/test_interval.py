@@ -332,6 +332,16 @@ def test_counts_have_the_moments_of_rows():
     assert share == pytest.approx(binom.pmf(np.arange(6), 40, 0.02), abs=0.012)
 
 
+def test_few_draws_are_the_first_of_many():
+    # Many draws of a cell are put in order, few are not.
+    rng = np.random.default_rng(7)
+    n, score = np.full(30, 400.0), np.concatenate((rng.random(10) / 50, 1 - rng.random(10) / 50, rng.random(10)))
+    n[:3], score[[5, 15]] = (1, 2, 3), (0, 1)
+    cells = Cells(n, score, score, rng.random(30) / 2)
+    few, many = (next(CountDraws(cells, size, np.random.RandomState(0))(score)) for size in (100, 1000))
+    np.testing.assert_array_equal(few, many[:100])
+
+
 def test_unique_scores_with_many_rows_keep_their_memory():
     labels, scores = sample(5000)
     found = calibration_error_interval(

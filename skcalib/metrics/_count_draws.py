@@ -10,6 +10,8 @@ __all__ = ["CountDraws", "block_sizes"]
 _BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
 _FEWEST_DRAWS, _LARGEST_BLOCK = 64, 1 << 22  # draws at a time where the cells are many, and their counts
 _KEPT = 1 << 23  # counts whose random numbers are kept in memory
+_RANKED = 256  # draws from which on those of a cell are put in order, once for all frequencies
+_FEWEST_STEPS = 4  # of a distribution function that are computed at once
 _MANY = 12  # expected events and non-events from which on a count is a rounded normal deviate
 
 
@@ -67,7 +69,11 @@ class CountDraws:
         few = ~many & ~single
         counts[:, single] = block.uniform[:, single] > 1 - frequency[single]
         counts[:, many] = _normal_counts(block.normal[:, many], self.trials[many], frequency[many], self.ratio[many])
-        counts[:, few] = _inverted_counts(block.uniform[:, few], self.trials[few], frequency[few], self.ratio[few])
+        law = self.trials[few], frequency[few], self.ratio[few]
+        if len(counts) < _RANKED:
+            counts[:, few] = _inverted_counts(block.uniform[:, few], *law)
+        else:
+            counts[:, few] = _ranked_counts(*block.ranked, np.flatnonzero(few), *law)
         return counts
 
 
@@ -80,6 +86,13 @@ class _Block:
     @cached_property
     def normal(self):
         return ndtri(self.uniform)
+
+    @cached_property
+    def ranked(self):
+        """The order of the draws of each cell (m, draws), and their numbers in that order."""
+        columns = np.ascontiguousarray(self.uniform.T)
+        order = np.argsort(columns, axis=1)
+        return order, np.take_along_axis(columns, order, axis=1)
 
 
 def _uniform(seed, k, shape):
@@ -103,19 +116,46 @@ def _normal_counts(normal, n, f, ratio):
 
 
 def _inverted_counts(uniform, n, f, ratio):
-    """Invert the distribution of counts: a binomial of real n' and f' with the wanted mean and variance."""
+    """Invert the distribution of counts, draw by draw."""
     flipped = f > 0.5
-    rare = np.where(flipped, 1 - f, f)
+    uniform = np.where(flipped, 1 - uniform, uniform)
+    counts = np.zeros(uniform.shape)
+    for below in _cumulative_probabilities(n, np.where(flipped, 1 - f, f), ratio, uniform.max(axis=0)):
+        counts += uniform > below
+    return np.where(flipped, n - counts, counts)
+
+
+def _ranked_counts(order, ranked, cells, n, f, ratio):
+    """Invert it for draws in order, which have one count from one of its steps to the next."""
+    flipped, n_draws = f > 0.5, order.shape[1]
+    highest = np.where(flipped, 1 - ranked[cells, 0], ranked[cells, -1])
+    steps = _cumulative_probabilities(n, np.where(flipped, 1 - f, f), ratio, highest)
+    numbers, counts = np.arange(len(steps) + 1.0), np.empty((n_draws, len(cells)))
+    ends = np.zeros((len(steps) + 2, len(cells)), dtype=np.intp)
+    ends[-1] = n_draws
+    ordered = [(order[cell], ranked[cell]) for cell in cells]
+    for j in np.flatnonzero(flipped):
+        ordered[j] = ordered[j][0][::-1], 1 - ordered[j][1][::-1]
+    for j, (_, uniform) in enumerate(ordered):
+        ends[1:-1, j] = np.searchsorted(uniform, steps[:, j], side="right")
+    lengths = np.diff(ends, axis=0)
+    for j, (draws, _) in enumerate(ordered):
+        counts[draws, j] = np.repeat(numbers, lengths[:, j])
+    return np.where(flipped, n - counts, counts)
+
+
+def _cumulative_probabilities(n, rare, ratio, highest):
+    """Return P(count <= k), k = 0, 1, ..., as far as it is below `highest`, of cells with rare events (k, m).
+
+    The law is a binomial of real n' and f' with the wanted mean and variance.
+    """
     rate = 1 - (1 - rare) * (1 - ratio)
     trials = n * np.divide(rare, rate, out=np.zeros_like(rare), where=rate > 0)
-    uniform = np.array(uniform.T, order="C")  # the draws of a cell lie side by side
-    uniform[flipped] = 1 - uniform[flipped]
-    highest = uniform.max(axis=1)
-    counts, k = np.zeros(uniform.shape, dtype=np.int16), 0
+    steps, k = [], np.arange(_FEWEST_STEPS)[:, None]
     while True:
         left = trials - k
-        below = np.where(left > 0, betainc(np.where(left > 0, left, 1), k + 1, 1 - rate), 1)  # P(count <= k)
-        if np.all(highest <= below):
-            return np.where(flipped, n - counts.T, counts.T)
-        counts += uniform > below[:, None]
-        k += 1
+        below = np.where(left > 0, betainc(np.where(left > 0, left, 1), k + 1, 1 - rate), 1)
+        steps.append(below[np.any(highest > below, axis=1)])
+        if len(steps[-1]) < len(k):
+            return np.concatenate(steps)
+        k = k[-1] + 1 + np.arange(2 * len(k))[:, None]
