@@ -37,6 +37,10 @@ def _value(node, scores, groups):
         case nodes.LogOdds(of):
             p = np.clip(value(of), CLIP, 1 - CLIP)
             return np.log(p) - np.log1p(-p)
+        case nodes.LogOddsAgainstRest(of):
+            p = np.clip(value(of), CLIP, 1 - CLIP)
+            others = p @ (1 - np.eye(p.shape[1]))
+            return np.log(p) - np.log(np.clip(others, CLIP, 1 - CLIP))
         case nodes.LogSides(of):
             z = value(of)
             softplus = np.log1p(np.exp(-np.abs(z)))

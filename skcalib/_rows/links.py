@@ -9,6 +9,7 @@ __all__ = [
     "PROBABILITY_CLIP",
     "clip_probability",
     "log_odds",
+    "log_odds_against_rest",
     "log_probability",
     "row_softmax",
 ]
@@ -50,6 +51,25 @@ def log_odds(probability, complement=None):
         else:
             block -= np.log(clip_probability(complement[rows]))
     return out
+
+
+def log_odds_against_rest(probabilities):
+    """Return the function that gives the log-odds of a column of probabilities (n, K), or of one value from each row.
+
+    What a probability is compared with is the sum of the others in its row. 1 - p would lose what a large one leaves to
+    them, and would differ between logits and their probabilities. All are clipped first.
+    """
+    total, small = np.empty(len(probabilities)), np.empty(len(probabilities))
+    for rows in row_blocks(*probabilities.shape):
+        block = clip_probability(probabilities[rows])
+        block.sum(axis=1, out=total[rows])
+        block[block > 0.5] = 0
+        block.sum(axis=1, out=small[rows])
+
+    def of_column(column):
+        return log_odds(column, np.where(column > 0.5, small, total - column))
+
+    return of_column
 
 
 def log_probability(probability):

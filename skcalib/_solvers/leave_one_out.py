@@ -1,8 +1,8 @@
-"""Leave-one-out log-loss of a penalised softmax regression, from one Newton step a row."""
+"""Leave-one-out log-losses of penalised softmax and logistic regressions, from one Newton step a row."""
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import logsumexp, softmax
+from scipy.special import expit, logsumexp, softmax
 
 from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.softmax_curvature import log_loss_hessian
@@ -61,6 +61,69 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
         logits += move * (left_out / (1 - np.clip(leverage, 0, _LARGEST_LEVERAGE)))
         loss += weight[rows] @ (logsumexp(logits, axis=0) - logits[label])
     return float(loss)
+
+
+def left_out_log_odds(features, targets, sample_weight, coef, inverse):
+    """Return the log-odds of rows by penalised logistic regressions on the other rows.
+
+    The Hessian without a row is the one with it less a matrix of rank 1, so that Newton's first step has a closed form.
+
+    Parameters
+    ----------
+    features : ndarray of shape (d, n)
+        Features, one row in each column.
+    targets : ndarray of shape (n,)
+        Event indicators or probabilities.
+    sample_weight : ndarray of shape (n,) or None
+        Positive weights. A row with a weight above 1 stands for this number of rows; one of them is left out.
+    coef : ndarray of shape (d,)
+        The minimum of the penalised loss.
+    inverse : ndarray of shape (d, d)
+        The inverse of its Hessian there.
+
+    Returns
+    -------
+    log_odds : ndarray of shape (n,)
+    """
+    log_odds = coef @ features
+    probability = expit(log_odds)
+    leverage = np.einsum("in,in->n", inverse @ features, features)
+    if sample_weight is not None:
+        leverage *= np.minimum(sample_weight, 1)
+    log_odds += leverage * (probability - targets) / (1 - probability * (1 - probability) * leverage)
+    return log_odds
+
+
+def inverse_hessian(features, n_rows, sample_weight, coef, penalty):
+    """Return the inverse of the Hessian of a penalised logistic regression.
+
+    Parameters
+    ----------
+    features : callable
+        ``features(rows)`` returns those of a slice of the rows, (d, n_rows).
+    n_rows : int
+        Number of rows.
+    sample_weight : ndarray of shape (n,) or None
+        Positive weights.
+    coef : ndarray of shape (d,)
+        Where.
+    penalty : ndarray of shape (d, d)
+        The ridge's part of the Hessian.
+
+    Returns
+    -------
+    inverse : ndarray of shape (d, d)
+        The pseudo-inverse where nothing determines a coefficient.
+    """
+    hessian = penalty
+    for rows in row_blocks(n_rows, len(coef)):
+        block = features(rows)
+        probability = expit(coef @ block)
+        curvature = probability * (1 - probability)
+        if sample_weight is not None:
+            curvature *= sample_weight[rows]
+        hessian = hessian + (block * curvature) @ block.T
+    return np.linalg.pinv(hessian, hermitian=True)
 
 
 def _inverse(hessian):

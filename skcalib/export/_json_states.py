@@ -288,11 +288,12 @@ COMMON = {
 
 _BINS = {"bin_edges_": edges, "bin_values_": share_array, "bin_counts_": count_array, "n_bins_": count}
 _AFFINE = {"alpha_": number, "inverse_temperature_": positive, "intercept_": number_array}
+_POOLED = {"class_pooling_": number}
 _TEMPERATURE = {"inverse_temperature_": positive, "temperature_": positive}
 _ONE_A_CLASS = _one_a_class("coef_", "intercept_")
 
 STATES = {
-    "BetaCalibration": State({"a_": number, "b_": number, "c_": number}),
+    "BetaCalibration": State({"a_": number, "b_": number, "c_": number}, _POOLED),
     "ClasswiseTemperatureScaling": State(
         {
             "inverse_temperature_": positive_array,
@@ -333,10 +334,10 @@ STATES = {
         check=_global_map,
         derived={"_columns": _no_columns, "_rounds": _no_rounds},
     ),
-    "PlattScaling": State({"slope_": number, "intercept_": number}),
+    "PlattScaling": State({"slope_": number, "intercept_": number}, _POOLED),
     "PriorShift": State({"train_prior_": share_array, "target_prior_": share_array}, check=_priors),
     "QuadraticScaling": State(
-        {"intercept_": number, "slope_": number, "curvature_": number, "log_odds_range_": log_odds_range}
+        {"intercept_": number, "slope_": number, "curvature_": number, "log_odds_range_": log_odds_range}, _POOLED
     ),
     "ScalingBinning": State({**_BINS, "scaler_": fitted}, check=_bins),
     "SplineCalibration": State(

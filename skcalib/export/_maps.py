@@ -24,6 +24,7 @@ from skcalib.export._nodes import (
     Log,
     LogNormalized,
     LogOdds,
+    LogOddsAgainstRest,
     LogSides,
     Mixture,
     Normalized,
@@ -185,16 +186,11 @@ def _binary_score(recalibrator, scores):
 def _many_class_output(recalibrator, scores):
     probabilities = _class_probabilities(recalibrator, scores)
     write, on_log_odds = _BINARY[type(recalibrator)], recalibrator._scale == "log_odds"
-
-    def part_output(part, probability):
-        return write(part, LogOdds(probability) if on_log_odds else probability)
-
+    on_scale = LogOddsAgainstRest(probabilities) if on_log_odds else probabilities
     if recalibrator.multiclass == "top_label":
-        confidence = part_output(recalibrator.estimators_[0], RowMax(probabilities))
+        confidence = write(recalibrator.estimators_[0], RowMax(on_scale))
         return Spread(_inside(probabilities) if on_log_odds else probabilities, confidence)
-    parts = Columns(
-        tuple(part_output(part, OneColumn(probabilities, k)) for k, part in enumerate(recalibrator.estimators_))
-    )
+    parts = Columns(tuple(write(part, OneColumn(on_scale, k)) for k, part in enumerate(recalibrator.estimators_)))
     return Normalized(parts) if recalibrator.normalize else parts
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "Log",
     "LogNormalized",
     "LogOdds",
+    "LogOddsAgainstRest",
     "LogSides",
     "Mixture",
     "Normalized",
@@ -118,6 +119,13 @@ class Log(_SameWidth):
 @dataclass(frozen=True, eq=False)
 class LogOdds(_SameWidth):
     """``log(p / (1 - p))`` of probabilities, clipped to [2^-52, 1 - 2^-52] first."""
+
+    of: object
+
+
+@dataclass(frozen=True, eq=False)
+class LogOddsAgainstRest(_SameWidth):
+    """The log-odds of each of a row's probabilities against the sum of the others, all clipped to the same interval."""
 
     of: object
 

@@ -218,6 +218,15 @@ class Graph:
         return self.add("Sub", self.add("Log", inside), self.add("Log", rest))
 
     @_write.register
+    def _(self, node: nodes.LogOddsAgainstRest):
+        inside = self.clip(self.write(node.of), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+        is_large = self.add("Greater", inside, self.constant(0.5))
+        small = self.row_sum(self.add("Where", is_large, self.constant(0.0), inside))
+        rest = self.add("Where", is_large, small, self.add("Sub", self.row_sum(inside), inside))
+        rest = self.clip(rest, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+        return self.add("Sub", self.add("Log", inside), self.add("Log", rest))
+
+    @_write.register
     def _(self, node: nodes.LogSides):
         z, zero = self.write(node.of), self.constant(0.0)
         decay = self.add("Exp", self.add("Neg", self.add("Abs", z)))

@@ -14,6 +14,7 @@ from skcalib.export._sql_text import case, clamped, dialect_named, exponential, 
 __all__ = ["to_sql"]
 
 _LONGEST = 1_000_000  # characters: engines refuse or choke on more
+_LONGEST_REST = 1000  # characters: of the sum of all other classes. For more classes it is 1 - p
 _ROUNDING = 1e-6  # of a row's sum
 # expit of this is 1 - 2^-52: beyond it probabilities are clipped.
 _CLIPPED_LOG_ODDS = float(np.log1p(-PROBABILITY_CLIP) - np.log(PROBABILITY_CLIP))
@@ -180,6 +181,14 @@ class _Writer:
         return [f"LN({text}/(1e0-{text}))" for text in self._inside(node.of)]
 
     @_write.register
+    def _(self, node: nodes.LogOddsAgainstRest):
+        texts = self._inside(node.of)
+        rests = ["+".join(texts[:k] + texts[k + 1 :]) for k in range(len(texts))]
+        if max(map(len, rests)) > _LONGEST_REST:
+            rests = [f"1e0-{text}" for text in texts]
+        return [f"LN({text}/({rest}))" for text, rest in zip(texts, rests, strict=True)]
+
+    @_write.register
     def _(self, node: nodes.LogSides):
         if isinstance(node.of, nodes.LogOdds):
             (text,) = self._inside(node.of.of)
@@ -198,8 +207,9 @@ class _Writer:
     @_write.register
     def _(self, node: nodes.Pieces):
         (x,), score, cuts = self(node.of), self(node.of)[0], node.cuts
-        if node.continuous and isinstance(node.of, nodes.LogOdds):  # shorter, and as good: cuts of the probability
-            score, cuts = self(node.of.of)[0], expit(cuts)
+        probability = self._probability(node.of) if node.continuous else None
+        if probability is not None:  # shorter, and as good: cuts of the probability
+            score, cuts = probability, expit(cuts)
         pieces = zip(node.origins, node.coefficients, strict=True)
         text = piece_tree(score, cuts, [_polynomial(x, *piece) for piece in pieces])
         constant = not node.coefficients[:, 1:].any()
@@ -218,6 +228,14 @@ class _Writer:
             f"(1e0/({total}))" for total in self._sums_of_odds(node.of, _SURE_DIFFERENCE if node.clip else _NO_OVERFLOW)
         ]
         return [clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) for text in texts] if node.clip else texts
+
+    def _probability(self, node):
+        """Return the probability whose log-odds a node is, None for other nodes."""
+        if isinstance(node, nodes.LogOdds):
+            return self(node.of)[0]
+        if isinstance(node, nodes.OneColumn) and isinstance(node.of, nodes.LogOddsAgainstRest):
+            return self(node.of.of)[node.index]
+        return None
 
     def _shares_of_exponentials(self, form):
         """Return the softmax of a form of logarithms by its definition, None where EXP could overflow."""

@@ -1,4 +1,4 @@
-"""The ridge of an affine map that predicts best: a path of alphas, judged on rows that are left out."""
+"""The ridge that predicts best: a path of them, judged on rows that are left out; here those of an affine map."""
 
 from typing import NamedTuple
 
@@ -98,18 +98,34 @@ def _path(problem, penalties, loss_of, curvature_from):
 
     The curvature makes weaker ridges cheap. With many classes it is dear, too, and found for the weakest ones alone.
     """
-    path, losses, best, start, preconditioner = [], [], 0, None, None
-    for index, penalty in enumerate(penalties):
-        start = problem.fit(penalty, start, preconditioner)
-        path.append(start)
-        losses.append(loss_of(start, penalty))
-        if losses[index] < losses[best] - _LEAST_GAIN:
-            best = index
-        if index > 0 and losses[index] > losses[index - 1]:
+    path, preconditioners = [], [None]
+
+    def losses():
+        start = None
+        for index, penalty in enumerate(penalties):
+            if index == curvature_from + 1:
+                preconditioners.append(problem.inverse_curvature(start, penalty))
+            start = problem.fit(penalty, start, preconditioners[-1])
+            path.append(start)
+            yield loss_of(start, penalty)
+
+    best = best_on_path(losses())
+    return path, best, preconditioners[-1]
+
+
+def best_on_path(losses):
+    """Return the number of the ridge that predicts best, from losses summed over the rows, the strongest ridge first.
+
+    A weaker one is taken only for more than 1 nat. The losses are an iterator, which is asked until they rise.
+    """
+    best, before, least = 0, np.inf, np.inf
+    for index, loss in enumerate(losses):
+        if loss < least - _LEAST_GAIN:
+            best, least = index, loss
+        if loss > before:
             break
-        if index == curvature_from and index + 1 < len(penalties):
-            preconditioner = problem.inverse_curvature(start, penalties[index + 1])
-    return path, best, preconditioner
+        before = loss
+    return best
 
 
 def _total(problem):

@@ -16,7 +16,13 @@ from skcalib._input.scores import MAX_MAGNITUDE, check_estimator_scores
 from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.links import clip_probability, log_odds, log_probability, row_softmax
+from skcalib._rows.links import (
+    clip_probability,
+    log_odds,
+    log_odds_against_rest,
+    log_probability,
+    row_softmax,
+)
 from skcalib._solvers.inverse_temperature import fit_inverse_temperature
 from skcalib.recalibrators._clipping import fit_inside, inside
 from skcalib.recalibrators._head_start import HeadStart
@@ -272,8 +278,9 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     def _fit_parts(self, probabilities, codes, sample_weight):
         """Return a recalibrator fitted to each binary problem."""
+        on_scale = self._scale_of_classes(probabilities)
         return [
-            self._part()._fit_part(_on_scale(column, self._scale), labels, sample_weight)
+            self._part()._fit_part(on_scale(column), labels, sample_weight)
             for column, labels in self._class_tasks(probabilities, codes)
         ]
 
@@ -286,14 +293,15 @@ class BinaryRecalibrator(BaseRecalibrator):
                 both[rows, 1] = probability
             return both
         scores = self._class_probabilities(scores)
+        on_scale = self._scale_of_classes(scores)
         if self.multiclass == "top_label":
             _, confidence = top_label(scores)
-            confidence = self.estimators_[0]._predict_binary(_on_scale(confidence, self._scale))
+            confidence = self.estimators_[0]._predict_binary(on_scale(confidence))
             # Scaling methods never return 0, also not for a class whose score is 0.
             return spread_top_label(clip_probability(scores) if self._scale == "log_odds" else scores, confidence)
         probabilities = np.empty(scores.shape)
         for k, part in enumerate(self.estimators_):
-            probabilities[:, k] = part._predict_binary(_on_scale(scores[:, k], self._scale))
+            probabilities[:, k] = part._predict_binary(on_scale(scores[:, k]))
         return _normalized(probabilities) if self.normalize else probabilities
 
     def _prediction_blocks(self, n_rows):
@@ -305,7 +313,7 @@ class BinaryRecalibrator(BaseRecalibrator):
         if self.input == "probability":
             if self._scale == "log_odds" and scores.shape[1] == 2:
                 return log_odds(scores[:, 1], scores[:, 0])
-            return _on_scale(scores[:, -1], self._scale)
+            return log_odds(scores[:, -1]) if self._scale == "log_odds" else scores[:, -1]
         if scores.shape[1] == 1:
             logit = scores[:, 0].astype(np.float64)
         else:
@@ -316,6 +324,10 @@ class BinaryRecalibrator(BaseRecalibrator):
         if self.input == "logit":
             scores = softmax(scores.astype(np.float64), axis=1)
         return scores
+
+    def _scale_of_classes(self, probabilities):
+        """Return the function that brings columns of the probabilities, or one of each row, to the method's scale."""
+        return log_odds_against_rest(probabilities) if self._scale == "log_odds" else np.asarray
 
     def _class_tasks(self, scores, codes):
         if self.multiclass == "top_label":
@@ -426,10 +438,6 @@ def check_recalibrator(recalibrator, name="recalibrator"):
             f"{name} must be a recalibrator of scores, such as PlattScaling(), found the classifier {recalibrator!r}."
         )
     return recalibrator
-
-
-def _on_scale(probability, scale):
-    return log_odds(probability) if scale == "log_odds" else probability
 
 
 def _normalized(probabilities):

@@ -21,7 +21,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     parameters : {"abm", "am", "ab"}, default="abm"
         What is fitted: all three, ``a = b`` and the midpoint (`PlattScaling`'s family), or a and b with the midpoint
         held at 1/2, that is ``c = (a - b) log(2)``.
-    class_pooling : float, default=1.0
+    class_pooling : float or "auto", default="auto"
         For K > 2 classes: the ridge, at least 0, that pulls the map of each class toward a common map, which is fitted
         to all K one-vs-rest problems at once. ``class_pooling * n_classes / 2 * ((a - a_all)**2 / s**2 + (b -
         b_all)**2 / s**2 + (m - m_all)**2)`` is added to the log-loss of the class, summed over the rows. m is the
@@ -46,6 +46,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
 
     Attributes
     ----------
+    class_pooling_ : float
+        The ridge that held the classes together, 0 where nothing did: for two classes, and with top labels.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     clip_ : float
@@ -91,7 +93,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         self,
         parameters="abm",
         *,
-        class_pooling=1.0,
+        class_pooling="auto",
         smooth_targets=False,
         input="probability",
         classes=None,

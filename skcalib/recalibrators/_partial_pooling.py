@@ -4,15 +4,23 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import log_expit, logsumexp
 
-from skcalib._rows.links import log_odds
+from skcalib._input.sklearn_private import StrOptions
+from skcalib._rows.blocks import row_blocks
+from skcalib._rows.links import log_odds_against_rest
+from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib.recalibrators._alpha_path import best_on_path
 from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 
 # Slopes are measured against those of the pooled map. For a model that ranks the wrong way round this is their lower
 # limit, relative to 1 / (typical log-odds).
 _SMALLEST_RELATIVE = 1e-3
+# What ``class_pooling="auto"`` tries, the strongest first.
+_AUTO_POOLINGS = (1.0, 0.3, 0.1, 0.03)
+_LEAST_BLOCK = 500  # rows of all classes that are left out at a time
 
 
 class ClassProblems(NamedTuple):
@@ -25,9 +33,9 @@ class ClassProblems(NamedTuple):
     @classmethod
     def of_classes(cls, probabilities, codes, sample_weight):
         """Return the problems of probabilities (n, K)."""
-        of_classes = np.empty(probabilities.shape[::-1])
+        of_classes, log_odds_of = np.empty(probabilities.shape[::-1]), log_odds_against_rest(probabilities)
         for row, column in zip(of_classes, probabilities.T, strict=True):
-            row[:] = log_odds(column)
+            row[:] = log_odds_of(column)
         return cls(of_classes, np.arange(len(of_classes))[:, None] == codes, sample_weight)
 
     @property
@@ -43,16 +51,59 @@ class ClassProblems(NamedTuple):
         targets = self._targets(self.labels.ravel(), smooth)
         return fit_logistic(lambda rows: features(flat[rows]), targets, weight, **options)
 
-    def fit_near(self, pooled, class_pooling):
-        """Yield the coefficients of each class's map, held near the pooled one.
+    def fit_near(self, pooled, class_pooling, near=None):
+        """Return the coefficients of each class's map, held near the pooled one.
 
-        The ridge on the summed log-loss is ``class_pooling * K * |distance @ (coef - pooled coef)|^2 / 2``.
+        The ridge on the summed log-loss is ``class_pooling * K * |distance @ (coef - pooled coef)|^2 / 2``. The fits
+        start from `near`, those with another ridge, if they are given.
         """
-        penalty = class_pooling * len(self.log_odds) * pooled.distance.T @ pooled.distance
-        options = {"start": pooled.coef, "penalty": penalty, "lower": pooled.lower}
+        options = {"start": pooled.coef, "penalty": self._penalty(pooled, class_pooling), "lower": pooled.lower}
+        near = [None] * len(self.log_odds) if near is None else near
+        return [
+            fit_logistic(features, targets, self.sample_weight, near=start, **options)
+            for (features, targets), start in zip(self._of_each(pooled), near, strict=True)
+        ]
+
+    def fit_path(self, pooled):
+        """Return the class pooling that predicts best, and the coefficients of each class's map with it."""
+        path = []
+
+        def losses():
+            for class_pooling in _AUTO_POOLINGS:
+                path.append(self.fit_near(pooled, class_pooling, path[-1] if path else None))
+                yield self.leave_one_out_loss(pooled, class_pooling, path[-1])
+
+        best = best_on_path(losses())
+        return _AUTO_POOLINGS[best], path[best]
+
+    def leave_one_out_loss(self, pooled, class_pooling, coefs):
+        """Return the log-loss, summed over the rows, of normalised forecasts by the fits to the other rows.
+
+        The pooled map stays what it is: one row of K problems hardly moves it.
+        """
+        n_classes, n_rows = self.log_odds.shape
+        penalty, loss = self._penalty(pooled, class_pooling), 0.0
+        parts = [
+            (features, targets, coef, inverse_hessian(features, n_rows, self.sample_weight, coef, penalty))
+            for (features, targets), coef in zip(self._of_each(pooled), coefs, strict=True)
+        ]
+        for rows in row_blocks(n_rows, n_classes, at_least=_LEAST_BLOCK):
+            labels = self.labels[:, rows]
+            weight = None if self.sample_weight is None else self.sample_weight[rows]
+            log_proba = np.empty(labels.shape)
+            for out, (features, targets, coef, inverse) in zip(log_proba, parts, strict=True):
+                log_expit(left_out_log_odds(features(rows), targets[rows], weight, coef, inverse), out=out)
+            losses = logsumexp(log_proba, axis=0) - log_proba.T[labels.T]
+            loss += losses.sum() if weight is None else weight @ losses
+        return float(loss)
+
+    def _of_each(self, pooled):
+        """Yield the features of slices of the rows and the targets of each problem."""
         for column, labels in zip(self.log_odds, self.labels, strict=True):
-            targets = self._targets(labels, pooled.smooth_targets)
-            yield fit_logistic(_features_of(column, pooled), targets, self.sample_weight, **options)
+            yield _features_of(column, pooled), self._targets(labels, pooled.smooth_targets)
+
+    def _penalty(self, pooled, class_pooling):
+        return class_pooling * len(self.log_odds) * pooled.distance.T @ pooled.distance
 
     def _targets(self, labels, smooth):
         """Return labels as targets, or Platt's with the counts of all problems together."""
@@ -88,27 +139,35 @@ class PartiallyPooledRecalibrator(BinaryRecalibrator):
     _parameter_constraints = {
         **BinaryRecalibrator._parameter_constraints,
         **CLIP_CONSTRAINT,
-        "class_pooling": [RIDGE],
+        "class_pooling": [RIDGE, StrOptions({"auto"})],
     }
     _scale = "log_odds"
     _works_on_log_odds = True
 
     @property
     def _pools_classes(self):
-        return self.class_pooling > 0 and self.multiclass == "ovr" and len(self.classes_) > 2
+        held = self.class_pooling == "auto" or self.class_pooling > 0
+        return held and self.multiclass == "ovr" and len(self.classes_) > 2
 
     @property
     def _needs_classes(self):
         # A class without rows uses the common map. A fit to rows of one class alone would predict only 0 and 1.
         return "two" if self._pools_classes else "all"
 
+    def _fit_scores(self, scores, codes, sample_weight):
+        self.class_pooling_ = 0.0
+        super()._fit_scores(scores, codes, sample_weight)
+
     def _fit_parts(self, probabilities, codes, sample_weight):
         if not self._pools_classes:
             return super()._fit_parts(probabilities, codes, sample_weight)
         problems = ClassProblems.of_classes(probabilities, codes, sample_weight)
-        pooled = self._fit_pooled(problems)
-        parts = [self._part() for _ in self.classes_]
-        for part, coef in zip(parts, problems.fit_near(pooled, self.class_pooling), strict=True):
+        pooled, parts = self._fit_pooled(problems), [self._part() for _ in self.classes_]
+        if self.class_pooling == "auto":
+            self.class_pooling_, coefs = problems.fit_path(pooled)
+        else:
+            self.class_pooling_, coefs = float(self.class_pooling), problems.fit_near(pooled, self.class_pooling)
+        for part, coef in zip(parts, coefs, strict=True):
             part._set_map(coef, pooled)
         return parts
 

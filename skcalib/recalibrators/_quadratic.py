@@ -26,7 +26,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of the coefficients of ``(1, z, z**2
         / s)`` from (0, 1, 0) is added to the log-loss summed over the rows. Here z are the temperature-scaled log-odds,
         and s is their root mean square or .3, whichever is larger. 0 is the unpenalised fit.
-    class_pooling : float, default=1.0
+    class_pooling : float or "auto", default="auto"
         For K > 2 classes: the ridge, at least 0, that pulls the parabola of each class toward a common parabola, which
         is fitted with the ridge `alpha` to all K one-vs-rest problems at once. ``class_pooling * n_classes / 2`` times
         the squared distance of the coefficients, in the coordinates of `alpha`, is added to the log-loss of the class,
@@ -49,6 +49,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     Attributes
     ----------
+    class_pooling_ : float
+        The ridge that held the classes together, 0 where nothing did: for two classes, and with top labels.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     clip_ : float
@@ -99,7 +101,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         self,
         alpha=1.0,
         *,
-        class_pooling=1.0,
+        class_pooling="auto",
         monotone=False,
         input="probability",
         classes=None,

@@ -21,7 +21,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
     smooth_targets : bool, default=True
         Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0.
         They keep the slope finite for separable classes. The squared loss takes the labels as they are.
-    class_pooling : float, default=0.0
+    class_pooling : float or "auto", default=0.0
         For K > 2 classes: the ridge, at least 0, that pulls the sigmoid of each class toward a common sigmoid, which is
         fitted to all K one-vs-rest problems at once. The term
         ``class_pooling * n_classes / 2 * ((slope / slope_all - 1)**2 + (intercept - intercept_all)**2)`` is added to
@@ -43,6 +43,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     Attributes
     ----------
+    class_pooling_ : float
+        The ridge that held the classes together, 0 where nothing did: for two classes, and with top labels.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     clip_ : float

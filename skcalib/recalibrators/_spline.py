@@ -12,6 +12,7 @@ from skcalib._input.sklearn_private import Interval
 from skcalib._rows.condensed import condensed
 from skcalib._rows.links import clip_probability
 from skcalib._rows.sorting import sorted_scores
+from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
 from skcalib._solvers.logistic import fit_logistic
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.binning._sweep import EqualMassCuts
@@ -253,11 +254,6 @@ def _leave_one_out_loss(features, targets, sample_weight, coef, penalty):
     The features are those of a row in each column (d, n).
     """
     weight = np.ones(len(targets)) if sample_weight is None else sample_weight
-    log_odds = coef @ features
-    probability = expit(log_odds)
-    curvature = probability * (1 - probability)
-    hessian = (features * (weight * curvature)) @ features.T + penalty
-    leverage = np.einsum("in,in->n", np.linalg.pinv(hessian, hermitian=True) @ features, features)
-    left_out = np.minimum(weight, 1)  # a row of weight w is w rows, and one of them is left out
-    log_odds += left_out * leverage * (probability - targets) / (1 - left_out * curvature * leverage)
+    inverse = inverse_hessian(lambda rows: features[:, rows], len(targets), sample_weight, coef, penalty)
+    log_odds = left_out_log_odds(features, targets, sample_weight, coef, inverse)
     return weight @ (np.logaddexp(0, log_odds) - targets * log_odds)
