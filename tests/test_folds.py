@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from _catalog import refused
+from scipy.special import softmax
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 
 from skcalib.recalibrators._folds import cross_validation_folds
@@ -59,6 +60,26 @@ def test_integer_weights_are_repeated_rows():
         for found, expected in zip(contents(one, scores, codes), contents(other, *again), strict=True):
             assert found.keys() == expected.keys()
             np.testing.assert_allclose([found[key] for key in expected], list(expected.values()))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_logits_and_their_probabilities_make_the_same_folds(n_classes):
+    # Scores with many ties in a column, which rounding breaks one way or the other.
+    rng = np.random.default_rng(4)
+    proba = rng.multinomial(20, np.full(n_classes, 1 / n_classes), 400) / 20
+    codes = rng.integers(0, n_classes, 400)
+    logits = np.log(np.clip(proba, 2**-52, 1)) + rng.normal(size=(400, 1))
+    of = {
+        "probability": proba,
+        "logit": logits,
+        "softmax": softmax(logits, axis=1),
+        "float32": proba.astype(np.float32),
+    }
+    for name, scores in of.items():
+        folds = cross_validation_folds(5, scores, codes, None, "logit" if name == "logit" else "probability")
+        expected = cross_validation_folds(5, proba, codes, None, "probability")
+        for one, other in zip(folds, expected, strict=True):
+            assert contents(one, proba, codes) == contents(other, proba, codes)
 
 
 def test_rows_of_fractional_weight_stay_whole():

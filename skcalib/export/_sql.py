@@ -58,6 +58,10 @@ def to_sql(recalibrator, *, score="p", dialect="ansi"):
     probability outside [0, 1], a logit beyond 1e100 in size, a row of probabilities whose sum is off by more than
     1e-6, or a missing group. Rows of probabilities are not normalised again. No score makes EXP overflow or LN fail.
 
+    One-vs-rest methods on log-odds compare a class with the sum of the others. With more than about fifteen classes
+    (five with logits) that text would be too long, and 1 - p stands for the sum. The result is the same unless a
+    probability is so near to 1, within about 1e-9, that 1 - p is mostly rounding.
+
     Examples
     --------
     >>> from skcalib import HistogramBinning

@@ -82,7 +82,7 @@ def fit_path(problem, penalties):
     if n_classes <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW:
         path, best, _ = _path(problem, penalties, problem.leave_one_out_loss, curvature_from=0)
         return best, path[best]
-    fold = cross_validation_folds(5, problem.logits, problem.codes, problem.sample_weight)[0]
+    fold = cross_validation_folds(5, problem.logits, problem.codes, problem.sample_weight, "logit")[0]
     rest, held_out = problem.taken(fold.train, fold.train_weight), problem.taken(fold.test, fold.test_weight)
     share = _total(held_out) / _total(problem)
 

@@ -25,8 +25,9 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         For K > 2 classes: the ridge, at least 0, that pulls the map of each class toward a common map, which is fitted
         to all K one-vs-rest problems at once. ``class_pooling * n_classes / 2 * ((a - a_all)**2 / s**2 + (b -
         b_all)**2 / s**2 + (m - m_all)**2)`` is added to the log-loss of the class, summed over the rows. m is the
-        log-odds at a score of 1/2, s the mean of a_all and b_all. The ridge matters less with more rows. 0 fits each
-        class alone, which needs some hundred rows for each class.
+        log-odds at a score of 1/2, s the mean of a_all and b_all. The ridge matters less with more rows. "auto" goes
+        from 1 over .3 and .1 to .03 while rows that are left out are predicted better: see `QuadraticScaling`. 0 fits
+        each class alone, which needs some hundred rows for each class.
     smooth_targets : bool, default=False
         Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0.
         It keeps the map moderate where few rows separate the classes, and is what a missing class needs. Where

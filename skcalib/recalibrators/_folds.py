@@ -4,12 +4,17 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import log_softmax
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
+
+from skcalib._rows.links import PROBABILITY_CLIP, log_odds, log_probability
 
 _SEED = 0
 # Integer weights are dealt out copy by copy up to this total; rows stay whole beyond it.
 _MOST_COPIES = 10_000_000
+# Log-probabilities are told apart by cells of this width, which have no edge at 0.
+_CELL, _EDGE = 2.0**-20, 0.2718
 
 
 class Fold(NamedTuple):
@@ -21,7 +26,7 @@ class Fold(NamedTuple):
     test_weight: np.ndarray | None
 
 
-def cross_validation_folds(cv, scores, codes, sample_weight=None):
+def cross_validation_folds(cv, scores, codes, sample_weight=None, input=None):
     """Return the folds that `cv` stands for, which predict every row once.
 
     An int stands for stratified random folds, the same for the same rows in any order. Integer weights are copies of a
@@ -37,6 +42,8 @@ def cross_validation_folds(cv, scores, codes, sample_weight=None):
         Class of each row.
     sample_weight : ndarray of shape (n,), default=None
         Positive weights.
+    input : {"probability", "logit"}, default=None
+        What the scores are. If it is given, logits and their probabilities make the same folds.
 
     Returns
     -------
@@ -49,7 +56,7 @@ def cross_validation_folds(cv, scores, codes, sample_weight=None):
         If a splitter does not predict every row exactly once, or names rows that are not there.
     """
     if cv is None or isinstance(cv, Integral):
-        return _dealt_folds(cv or 5, scores, codes, sample_weight)
+        return _dealt_folds(cv or 5, scores, codes, sample_weight, input)
     splits = [[row_indices(rows, len(codes)) for rows in split] for split in check_cv(cv).split(scores, codes)]
     folds = [Fold(train, _taken(sample_weight, train), test, _taken(sample_weight, test)) for train, test in splits]
     times = np.bincount(np.concatenate([fold.test for fold in folds]), minlength=len(codes))
@@ -72,11 +79,12 @@ def row_indices(rows, n_samples):
         ) from None
 
 
-def _dealt_folds(n_folds, scores, codes, sample_weight):
+def _dealt_folds(n_folds, scores, codes, sample_weight, input):
     weight = np.ones(len(codes)) if sample_weight is None else sample_weight
     whole = sample_weight is None or (weight % 1 != 0).any() or weight.sum() > _MOST_COPIES
     copies = np.ones(len(codes), dtype=np.intp) if whole else weight.astype(np.intp)
-    order = np.lexsort((weight, *scores.T, codes))  # by content: rows that tie are the same
+    cells = () if input is None else _cells(scores, input).T
+    order = np.lexsort((weight, *scores.T, *cells, codes))  # by content: rows that tie are the same
     dealt = np.repeat(order, copies[order])
     shuffle = check_random_state(_SEED).uniform(size=len(dealt))
     dealt = dealt[np.lexsort((shuffle, codes[dealt]))]
@@ -87,6 +95,21 @@ def _dealt_folds(n_folds, scores, codes, sample_weight):
         weights = [None, None] if sample_weight is None else [(weight * (1 - share))[train], (weight * share)[test]]
         folds.append(Fold(train, weights[0], test, weights[1]))
     return folds
+
+
+def _cells(scores, input):
+    """Return the cells of the rows' log-probabilities (n, K), of two classes of their log-odds (n, 1).
+
+    Rounding hardly ever changes them.
+    """
+    limit = -np.log(PROBABILITY_CLIP)
+    if scores.shape[1] > 2:
+        values = log_softmax(scores.astype(np.float64), axis=1) if input == "logit" else log_probability(scores)
+    elif input == "logit":
+        values = np.subtract(scores[:, -1:], scores[:, :1] if scores.shape[1] == 2 else 0, dtype=np.float64)
+    else:
+        values = log_odds(scores[:, -1], scores[:, 0] if scores.shape[1] == 2 else None)[:, None]
+    return np.floor(np.clip(values, -limit, limit) / _CELL + _EDGE)
 
 
 def _taken(sample_weight, rows):

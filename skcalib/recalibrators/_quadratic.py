@@ -30,8 +30,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         For K > 2 classes: the ridge, at least 0, that pulls the parabola of each class toward a common parabola, which
         is fitted with the ridge `alpha` to all K one-vs-rest problems at once. ``class_pooling * n_classes / 2`` times
         the squared distance of the coefficients, in the coordinates of `alpha`, is added to the log-loss of the class,
-        summed over the rows. The ridge matters less with more rows. 0 fits each class alone with the ridge `alpha`,
-        which needs some hundred rows for each class.
+        summed over the rows. The ridge matters less with more rows. "auto" goes from 1 over .3 and .1 to .03 while
+        rows that are left out are predicted better. 0 fits each class alone with the ridge `alpha`, which needs some
+        hundred rows for each class.
     monotone : bool, default=False
         Whether the slope is kept from being negative anywhere, so that the ranking stays.
     input : {"probability", "logit"}, default="probability"
@@ -72,6 +73,10 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     Notes
     -----
     The temperature is fitted to Platt's targets, so that it is finite for separable classes.
+
+    ``class_pooling="auto"`` takes a weaker ridge only if the log-loss of the K-class forecasts, summed over left-out
+    rows, falls by more than 1 nat, and stops when it rises. Each row is left out by one Newton step of each class's
+    fit. It costs two to four fits.
 
     References
     ----------

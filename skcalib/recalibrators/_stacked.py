@@ -166,7 +166,7 @@ class StackedRecalibrator(BaseRecalibrator):
             verbose=self.verbose,
         )
         self.recalibrators_ = fits.fitted
-        folds = cross_validation_folds(self.cv, scores, codes, sample_weight)
+        folds = cross_validation_folds(self.cv, scores, codes, sample_weight, self.input)
         names = [f"fold {k + 1} of {len(folds)}" for k in range(len(folds))]
         by_fold = Parallel(n_jobs=self.n_jobs, prefer="threads")(map(delayed(fits.to_fold), folds, names))
         predicted, seconds = zip(*by_fold, strict=True)
