@@ -37,7 +37,7 @@ class BinaryTask(NamedTuple):
     def statistics(self, strategy, *, squares=True):
         """Return the bin statistics under a binning strategy; see `bin_statistics` for `squares`."""
         scores, labels = self.scores, self.labels
-        if self.sample_weight is None and strategy._sorts(len(scores)) and not in_order(scores):
+        if self.sample_weight is None and not in_order(scores) and strategy._sorts(scores):
             scores, labels = sorted_rows(scores, labels)
         edges = strategy._edges_of(scores, labels, self.sample_weight)
         return bin_statistics(scores, labels, edges, self.sample_weight, squares=squares)

@@ -93,8 +93,8 @@ class BaseBinning(DefaultObjects, BaseEstimator):
     def _edges(self, scores, y, sample_weight):
         raise NotImplementedError(f"{type(self).__name__} must define _edges(scores, y, sample_weight).")
 
-    def _sorts(self, n_rows):
-        """Return whether edges for this many rows need a sort. Rows that are also binned are then sorted beforehand."""
+    def _sorts(self, scores):
+        """Return whether edges for these scores take a sort. Rows that are also binned are then sorted beforehand."""
         return False
 
 

@@ -1,8 +1,11 @@
 """Bins that hold equal shares of the rows."""
 
+from functools import partial
+
 import numpy as np
 
-from skcalib._rows.sorting import sorted_scores
+from skcalib._rows.ranks import counting_pays, scores_near
+from skcalib._rows.sorting import in_order
 from skcalib.binning._base import WEIGHT_TOLERANCE, BaseBinning, edges_above, resolve_n_bins
 
 
@@ -42,35 +45,42 @@ class EqualMass(BaseBinning):
     def __init__(self, n_bins=15):
         self.n_bins = n_bins
 
-    def _sorts(self, n_rows):
-        return True
+    def _sorts(self, scores):
+        return not counting_pays(scores, self._cuts(scores, None))
 
     def _edges(self, scores, y, sample_weight):
-        if sample_weight is None:
-            # More bins than rows are one per row, however many are asked for.
-            n_bins = resolve_n_bins(self.n_bins, len(scores), maximum=2**53)
-            return edges_above(sorted_scores(scores), _ranks(len(scores), n_bins) - 1)  # repetitions do no harm
-        distinct, cumulative = _cumulative_weight(scores, sample_weight)
-        return edges_above(
-            distinct, equal_mass_cuts(cumulative, resolve_n_bins(self.n_bins, len(scores), sample_weight))
-        )
+        cuts = self._cuts(scores, sample_weight)
+        if sample_weight is None and in_order(scores):
+            ordered, cumulative = scores, None
+        elif counting_pays(scores, cuts):
+            ordered, cumulative = scores_near(scores, sample_weight, cuts)
+        elif sample_weight is None:
+            ordered, cumulative = np.sort(scores), None
+        else:
+            order = np.argsort(scores)
+            ordered, cumulative = scores[order], sample_weight[order]
+            np.cumsum(cumulative, out=cumulative)
+        # Without cumulative weights the scores are those of all rows. Repeated positions do no harm.
+        at = _ranks(len(scores), cuts.keywords["n_bins"]) - 1 if cumulative is None else cuts(cumulative)
+        return edges_above(ordered, at)
+
+    def _cuts(self, scores, sample_weight):
+        """Return the function that finds the cuts in cumulative weights."""
+        # More bins than rows are one per row, however many are asked for.
+        options = {"maximum": 2**53} if sample_weight is None else {}
+        n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight, **options)
+        return partial(equal_mass_cuts, n_bins=n_bins)
 
 
 def equal_mass_cuts(cumulative, n_bins):
     """Return the positions of the cuts in cumulative weights: integers are numbers of rows, and compared exactly."""
     if cumulative.dtype.kind == "i":
         return np.searchsorted(cumulative, _ranks(int(cumulative[-1]), n_bins), side="left")
-    reached = np.arange(1, n_bins) * (cumulative[-1] * (1 - WEIGHT_TOLERANCE))
-    return np.searchsorted(cumulative * n_bins, reached, side="left")
+    reached = np.arange(1, n_bins) * (cumulative[-1] * (1 - WEIGHT_TOLERANCE)) / n_bins
+    return np.searchsorted(cumulative, reached, side="left")
 
 
 def _ranks(n_rows, n_bins):
     """Return the rank of the last row of each bin but the last."""
     n_bins = min(n_bins, n_rows)
     return -(-np.arange(1, n_bins) * n_rows // n_bins)
-
-
-def _cumulative_weight(scores, sample_weight):
-    """Return the distinct scores and the cumulative weight at each."""
-    distinct, inverse = np.unique(scores, return_inverse=True)
-    return distinct, np.cumsum(np.bincount(inverse, weights=sample_weight))

@@ -9,6 +9,8 @@ __all__ = ["BinLookup"]
 # Number of cells: a power of two, so that the product with a score is exact. Many cells a bin, and few enough for the
 # cache.
 _LEAST_CELLS, _MOST_CELLS, _CELLS_PER_BIN = 1 << 12, 1 << 16, 32
+# Up to so many cuts are compared with all scores rather than searched for each.
+_FEW_CUTS = 64
 
 
 class BinLookup:
@@ -36,15 +38,28 @@ class BinLookup:
     def __call__(self, scores):
         """Return the bin of each score (n,)."""
         if self.table is None:
-            return np.searchsorted(self.cuts, scores, side="left")
+            return _search(self.cuts, scores)
         cells = np.multiply(scores, self.n_cells, dtype=np.float64)
         # Scores beyond the outer edges may be too large for integers.
         if scores.min(initial=0) < 0 or scores.max(initial=1) > 1:
             np.clip(cells, 0, self.n_cells, out=cells)
         bins = self.table.take(cells.astype(np.intp), mode="clip")
         unsure = np.flatnonzero(bins < 0)
-        bins[unsure] = np.searchsorted(self.cuts, scores[unsure], side="left")
+        if len(self.cuts) <= _FEW_CUTS and len(unsure) > len(scores) // 8:  # the scores crowd where the edges are
+            self.table = None
+            return _search(self.cuts, scores)
+        bins[unsure] = _search(self.cuts, scores[unsure])
         return bins
+
+
+def _search(cuts, scores):
+    """Return how many cuts lie below each score. For many scores a few cuts are compared one by one."""
+    if not len(cuts) <= _FEW_CUTS < len(scores) // 64:
+        return np.searchsorted(cuts, scores, side="left")
+    scores, bins = scores.astype(np.float64, copy=False), np.zeros(len(scores), dtype=np.uint8)
+    for cut in cuts:
+        bins += (scores > cut).view(np.uint8)
+    return bins.astype(np.intp)
 
 
 @lru_cache(maxsize=8)  # the classes of a marginal error share their edges

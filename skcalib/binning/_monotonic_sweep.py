@@ -53,7 +53,7 @@ class MonotonicSweep(BaseBinning):
         """Whether the base strategy needs scores on [0, 1]."""
         return cuts_of(self.base) is EqualWidthCuts
 
-    def _sorts(self, n_rows):
+    def _sorts(self, scores):
         return True
 
     def _edges(self, scores, y, sample_weight):

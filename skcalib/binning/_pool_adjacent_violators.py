@@ -33,7 +33,7 @@ class PoolAdjacentViolators(BaseBinning):
     needs_unit_interval = False
     needs_labels = True
 
-    def _sorts(self, n_rows):
+    def _sorts(self, scores):
         return True
 
     def _edges(self, scores, y, sample_weight):

@@ -25,7 +25,7 @@ class UniqueScores(BaseBinning):
 
     needs_unit_interval = False
 
-    def _sorts(self, n_rows):
+    def _sorts(self, scores):
         return True
 
     def _edges(self, scores, y, sample_weight):
