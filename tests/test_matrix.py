@@ -276,16 +276,20 @@ def test_loss_and_derivatives_by_loops_and_differences(affine_map, penalty, monk
     assert len(loss.blocks) == 3
     hessian = sum(block.hessian() for block in loss.blocks)
     np.testing.assert_allclose(hessian, expected, atol=1e-8)
-    slope, intercept = affine_map.unpacked(np.arange(len(point)))
-    slope = np.diag(slope) if slope.ndim == 2 else slope
-    diagonal, with_intercept = (sum(parts) for parts in zip(*(block.curvature() for block in loss.blocks), strict=True))
-    np.testing.assert_allclose(diagonal, np.diag(expected), atol=1e-8)
-    np.testing.assert_allclose(with_intercept, expected[slope, intercept], atol=1e-8)
+    index, intercept = affine_map.unpacked(np.arange(len(point)))
+    second, first = (sum(parts) for parts in zip(*(block.moments() for block in loss.blocks), strict=True))
+    np.testing.assert_allclose(second, np.diag(expected), atol=1e-8)
+    with_intercept = affine_map.packed(expected[index.T, intercept].T, expected[intercept, intercept])
+    np.testing.assert_allclose(first, with_intercept, atol=1e-8)
     direction = rng.normal(size=len(point))
     product = sum(block.hessian_product(direction) for block in loss.blocks)
     np.testing.assert_allclose(product, expected @ direction, atol=1e-8)
-    kept = np.diag(np.diag(expected + np.diag(loss.penalty)))
-    kept[slope, intercept] = kept[intercept, slope] = 0.99 * expected[slope, intercept]
+    kept = np.zeros_like(expected)  # in the block of a class the diagonal, and the mean features times themselves
+    for k in range(3):
+        block = np.append(index[k], intercept[k])
+        mean = expected[block, intercept[k]] / expected[intercept[k], intercept[k]] ** 0.5
+        spread = np.maximum(expected[block, block] - mean**2, 1e-3 * expected[block, block]) + loss.penalty[block]
+        kept[np.ix_(block, block)] = np.diag(spread) + np.outer(mean, mean)
     np.testing.assert_allclose(loss._diagonal()[1](kept @ direction), direction, atol=1e-6)
     moved = affine_map.apply(direction, features)
     assert loss.reach(direction) == pytest.approx(np.abs(moved).max(), rel=1e-12)

@@ -5,11 +5,12 @@ import pytest
 from _catalog import refused
 from _twins import minimum, repeated, temperature_loss
 from scipy.optimize import brentq
-from scipy.special import expit, softmax
+from scipy.special import expit, logit, softmax
 from sklearn.metrics import log_loss
 
 from skcalib import TemperatureScaling
 from skcalib._rows.links import row_softmax
+from skcalib._solvers import inverse_temperature
 from skcalib._solvers.brier_temperature import fit_brier_temperature
 from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
 from skcalib.metrics import expected_calibration_error
@@ -291,3 +292,19 @@ def test_many_rows_of_two_classes_have_the_brier_score_that_none_are_condensed_f
     monkeypatch.setattr("skcalib._solvers.brier_temperature.condensed", lambda *rows: rows)
     plain = TemperatureScaling(loss="brier", input="logit").fit(z, y, sample_weight=weight).temperature_
     assert found == pytest.approx(plain, rel=1e-9)
+
+
+def test_few_events_need_no_more_passes_over_the_rows(monkeypatch):
+    # Every 20th row is looked at for a start, and none of them is an event.
+    scores = np.full(40_000, 0.001)
+    labels = (np.arange(40_000) % 400 == 7).astype(int)
+    passes, derivatives = [], inverse_temperature._log_loss_derivatives
+
+    def counted(inverse, logits, *rest):
+        passes.append(len(logits) / 40_000)
+        return derivatives(inverse, logits, *rest)
+
+    monkeypatch.setattr(inverse_temperature, "_log_loss_derivatives", counted)
+    temperature = TemperatureScaling(clip=None).fit(scores, labels).temperature_
+    assert temperature == pytest.approx(logit(0.001) / logit(0.0025), rel=1e-6)
+    assert sum(passes) < 10

@@ -6,7 +6,8 @@ from scipy.special import expit
 from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.newton import minimise_convex
 
-_WARM_START_ROWS = 2000
+# The least rows of a sample that gives the start, the least of them that are misclassified, and how many rows tell.
+_WARM_START_ROWS, _WARM_START_ERRORS, _LOOKED_AT = 2000, 20, 16_000
 # Inverse temperatures are sought within these multiples of 1 / (largest spread of a row of logits).
 RELATIVE_BOUNDS = (1e-6, 1e6)
 # Spreads of a row of logits for which single precision does: squares lose nothing of weight, and the inverse
@@ -34,7 +35,7 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None, near
             if 1 / _NEAR < inverse / near < _NEAR:
                 return inverse
     inverse = 1.0
-    step = len(logits) // _WARM_START_ROWS
+    step = _warm_start_step(logits, codes)
     if step > 1:
         weight = None if sample_weight is None else sample_weight[::step]
         warm = _minimum(inverse, bounds, logits[::step], codes[::step], weight, 1e-2, rough)
@@ -42,6 +43,16 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None, near
     if rough == np.float32:
         inverse = _minimum(inverse, bounds, logits, codes, sample_weight, 1e-3, rough)
     return _minimum(inverse, bounds, logits, codes, sample_weight)
+
+
+def _warm_start_step(logits, codes):
+    """Return which share of the rows is a sample for a start, as a step; 0 where hardly any row is misclassified.
+
+    The temperature of a sample in which all rows are classified right has no limit.
+    """
+    looked_at = slice(None, None, max(len(codes) // _LOOKED_AT, 1))
+    errors = np.mean(logits[looked_at].argmax(axis=1) != codes[looked_at])
+    return int(len(codes) / max(_WARM_START_ROWS, _WARM_START_ERRORS / errors)) if errors > 0 else 0
 
 
 def _minimum(start, bounds, logits, codes, sample_weight, tolerance=1e-6, dtype=np.float64):

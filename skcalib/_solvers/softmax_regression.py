@@ -18,6 +18,7 @@ _TOLERANCE = 1e-16  # of twice the loss still to be gained, in nats a row
 _WARM_TOLERANCE = 1e-7  # of the fit in single precision that gives the start
 _WORTH_A_WARNING = 1e-9
 _DAMPING = 1e-8
+_LEAST_SPREAD = 1e-3  # of a feature about its mean, relative to its square
 _LEAST_WEIGHT = 1e-30  # relative to the sum: single precision has little below
 _LARGEST_DENSE_HESSIAN = 500  # parameters, or twice as many where rows are no fewer
 _RIDGE_FOR_SINGLE_PRECISION = 1e-6  # of the curvature
@@ -303,28 +304,28 @@ class _PenalisedLogLoss:
         return _conjugate_gradients(hessian_product, solve, self.gradient, residual)
 
     def _diagonal(self):
-        """Return the diagonal of the Hessian, and a function that solves for it and a class's slope with its intercept.
+        """Return the diagonal of the Hessian, and a function that solves for it and the mean features of each class.
 
-        Where a class is likely its feature is large: its slope and its intercept do much the same.
+        The block of a class is the covariance of its features, of which the diagonal is kept, plus their mean times
+        itself, which is kept whole: where rows are alike the mean is nearly all, and it also tells the slope of a class
+        from its intercept.
         """
-        curvature, covariance = self.penalty.copy(), 0.0
-        for block in self.blocks:
-            block_curvature, block_covariance = block.curvature()
-            curvature += block_curvature
-            covariance += block_covariance
+        second, first = (sum(sums) for sums in zip(*(block.moments() for block in self.blocks), strict=True))
+        curvature = second + self.penalty
         curvature[curvature == 0] = 1
-        covariance = 0.99 * covariance  # so that the determinant is above 0
-        index, intercept = self.affine_map.unpacked(np.arange(len(curvature)))
-        slope = index.diagonal() if index.ndim == 2 else index
-        determinant = curvature[slope] * curvature[intercept] - covariance**2
+        coef, total = self.affine_map.unpacked(second)  # the feature of the intercept is 1
+        owner = np.arange(len(total))
+        owner = self.affine_map.packed((np.zeros_like(coef, dtype=np.intp).T + owner).T, owner)
+        total = np.where(total > 0, total, 1)[owner]
+        spread = np.maximum(second - first**2 / total, _LEAST_SPREAD * second) + self.penalty
+        spread[spread == 0] = 1
+        mean = first / np.sqrt(total)
+        scaled = mean / spread
+        size = 1 + np.bincount(owner, mean * scaled)
 
         def solve(direction):
-            solved = direction / curvature
-            solved[slope] = curvature[intercept] * direction[slope] - covariance * direction[intercept]
-            solved[intercept] = curvature[slope] * direction[intercept] - covariance * direction[slope]
-            solved[slope] /= determinant
-            solved[intercept] /= determinant
-            return solved
+            along = np.bincount(owner, scaled * direction) / size  # Sherman and Morrison (1950)
+            return direction / spread - scaled * along[owner]
 
         return curvature, solve
 
@@ -395,11 +396,12 @@ class _BlockLoss:
         self.weighted, self.others = likelihood.astype(self.dtype, copy=False), others / (true + others)
         return value, gradient
 
-    def curvature(self):
-        """Return the diagonal of the Hessian at the last parameters, and its entries of slopes with intercepts."""
+    def moments(self):
+        """Return the diagonal of the Hessian at the last parameters, and its part for the features themselves."""
         features, variance = self._features(self.dtype), self._variance()
-        diagonal = self.affine_map.adjoint(variance, features * features)
-        return diagonal, np.vecdot(variance, features[:-1])
+        return [
+            self.affine_map.adjoint(variance, power).astype(np.float64) for power in (features * features, features)
+        ]
 
     def hessian(self):
         """Return the Hessian, at the parameters of the last `evaluate`."""
