@@ -3,7 +3,7 @@
 from functools import cached_property
 
 import numpy as np
-from scipy.special import betainc, ndtri
+from scipy.special import ndtri
 
 __all__ = ["CountDraws", "block_sizes"]
 
@@ -11,7 +11,7 @@ _BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
 _FEWEST_DRAWS, _LARGEST_BLOCK = 64, 1 << 22  # draws at a time where the cells are many, and their counts
 _KEPT = 1 << 23  # counts whose random numbers are kept in memory
 _RANKED = 256  # draws from which on those of a cell are put in order, once for all frequencies
-_FEWEST_STEPS = 4  # of a distribution function that are computed at once
+_HIGHEST_RATE = 1 - 1e-12  # of an event: the probability of none of up to 24 of them is then above 0
 _MANY = 12  # expected events and non-events from which on a count is a rounded normal deviate
 
 
@@ -66,14 +66,17 @@ class CountDraws:
         if many.all():
             return _normal_counts(block.normal, self.trials, frequency, self.ratio)
         counts = np.empty(block.uniform.shape)
-        few = ~many & ~single
-        counts[:, single] = block.uniform[:, single] > 1 - frequency[single]
-        counts[:, many] = _normal_counts(block.normal[:, many], self.trials[many], frequency[many], self.ratio[many])
+        single, many, few = (np.flatnonzero(cells) for cells in (single & ~many, many, ~many & ~single))
+        if len(single):
+            counts[:, single] = block.uniform[:, single] > 1 - frequency[single]
+        if len(many):
+            law = self.trials[many], frequency[many], self.ratio[many]
+            counts[:, many] = _normal_counts(block.normal[:, many], *law)
         law = self.trials[few], frequency[few], self.ratio[few]
-        if len(counts) < _RANKED:
+        if len(counts) >= _RANKED:
+            counts[:, few] = _ranked_counts(*block.ranked, few, *law)
+        elif len(few):
             counts[:, few] = _inverted_counts(block.uniform[:, few], *law)
-        else:
-            counts[:, few] = _ranked_counts(*block.ranked, np.flatnonzero(few), *law)
         return counts
 
 
@@ -118,10 +121,10 @@ def _normal_counts(normal, n, f, ratio):
 def _inverted_counts(uniform, n, f, ratio):
     """Invert the distribution of counts, draw by draw."""
     flipped = f > 0.5
-    uniform = np.where(flipped, 1 - uniform, uniform)
-    counts = np.zeros(uniform.shape)
+    uniform = np.where(flipped, 1 - uniform, uniform) if flipped.any() else uniform
+    counts = np.zeros(uniform.shape, dtype=np.uint8)  # of fewer than 12 expected ones
     for below in _cumulative_probabilities(n, np.where(flipped, 1 - f, f), ratio, uniform.max(axis=0)):
-        counts += uniform > below
+        counts += (uniform > below).view(np.uint8)
     return np.where(flipped, n - counts, counts)
 
 
@@ -129,7 +132,7 @@ def _ranked_counts(order, ranked, cells, n, f, ratio):
     """Invert it for draws in order, which have one count from one of its steps to the next."""
     flipped, n_draws = f > 0.5, order.shape[1]
     highest = np.where(flipped, 1 - ranked[cells, 0], ranked[cells, -1])
-    steps = _cumulative_probabilities(n, np.where(flipped, 1 - f, f), ratio, highest)
+    steps = np.array([*_cumulative_probabilities(n, np.where(flipped, 1 - f, f), ratio, highest)])
     numbers, counts = np.arange(len(steps) + 1.0), np.empty((n_draws, len(cells)))
     ends = np.zeros((len(steps) + 2, len(cells)), dtype=np.intp)
     ends[-1] = n_draws
@@ -137,7 +140,7 @@ def _ranked_counts(order, ranked, cells, n, f, ratio):
     for j in np.flatnonzero(flipped):
         ordered[j] = ordered[j][0][::-1], 1 - ordered[j][1][::-1]
     for j, (_, uniform) in enumerate(ordered):
-        ends[1:-1, j] = np.searchsorted(uniform, steps[:, j], side="right")
+        ends[1:-1, j] = np.searchsorted(uniform, steps[:, j] if len(steps) else [], side="right")
     lengths = np.diff(ends, axis=0)
     for j, (draws, _) in enumerate(ordered):
         counts[draws, j] = np.repeat(numbers, lengths[:, j])
@@ -145,17 +148,19 @@ def _ranked_counts(order, ranked, cells, n, f, ratio):
 
 
 def _cumulative_probabilities(n, rare, ratio, highest):
-    """Return P(count <= k), k = 0, 1, ..., as far as it is below `highest`, of cells with rare events (k, m).
+    """Yield P(count <= k), k = 0, 1, ..., as far as it is below `highest`, of cells with rare events.
 
     The law is a binomial of real n' and f' with the wanted mean and variance.
     """
-    rate = 1 - (1 - rare) * (1 - ratio)
+    rate = np.minimum(1 - (1 - rare) * (1 - ratio), _HIGHEST_RATE)
     trials = n * np.divide(rare, rate, out=np.zeros_like(rare), where=rate > 0)
-    steps, k = [], np.arange(_FEWEST_STEPS)[:, None]
+    probability = np.exp(trials * np.log1p(-rate))
+    below, odds, k = probability.copy(), rate / (1 - rate), 0
     while True:
-        left = trials - k
-        below = np.where(left > 0, betainc(np.where(left > 0, left, 1), k + 1, 1 - rate), 1)
-        steps.append(below[np.any(highest > below, axis=1)])
-        if len(steps[-1]) < len(k):
-            return np.concatenate(steps)
-        k = k[-1] + 1 + np.arange(2 * len(k))[:, None]
+        below[trials <= k] = 1
+        if np.all(highest <= below):
+            return
+        yield below
+        probability *= np.maximum(trials - k, 0) / (k + 1) * odds
+        below = below + probability
+        k += 1
