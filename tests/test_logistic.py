@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from skcalib._solvers.logistic import fit_logistic
 
@@ -73,3 +74,22 @@ def test_an_offset_is_a_feature_whose_coefficient_is_one():
 
     expected = minimize(loss, [0, 0], options={"gtol": 1e-9}).x
     np.testing.assert_allclose(fit_logistic(features, targets, weights, offset=offset), expected, atol=1e-6)
+
+
+def test_a_bound_that_holds_takes_no_more_steps():
+    # The slope at the upper end of a parabola, which is not negative, is 0 at the best point. It starts far from it.
+    rng = np.random.default_rng(4)
+    z = np.concatenate((np.repeat([-36.0, 36.0], 300), rng.uniform(-3, 3, 1400)))
+    position = (z + 36) / 72
+    features = np.column_stack((np.ones(2000), position - position**2 / 2, position**2 / 2))
+    labels = rng.random(2000) < expit(np.minimum(1.5 * z, 1))
+    passes = []
+
+    def counted(rows):
+        passes.append(rows)
+        return features[rows].T.copy()
+
+    coef = fit_logistic(counted, labels, start=np.array([-36.0, 72, 72]), lower=np.array([-np.inf, 0, 0]))
+    assert coef[2] == 0
+    np.testing.assert_allclose(coef[:2], fit_logistic(features[:, :2], labels), rtol=1e-6)
+    assert len(passes) < 15

@@ -178,15 +178,29 @@ def _minimised(loss, coef, at_coef, lower, settled=0.0):
 
 
 def _newton_step(hessian, gradient, room):
-    """Return Newton's step in the free coefficients; those that have no `room` above their bound and fall go onto it.
+    """Return Newton's step in the free coefficients, which ends where the first ones reach their bounds.
 
-    A hair above the bound is no room: no step of the others would be short enough for the line search. Directions that
-    the rows do not tell from each other beyond rounding, as for equal scores, are shared alike.
+    Coefficients that have no `room` above their bound and fall go onto it. A hair above the bound is no room: no step
+    of the others would be short enough for the line search. One that reaches its bound on the way to the lowest point
+    of the parabola stays there, and the others go on to the lowest point that is left.
     """
     free = (room > _NO_ROOM) | (gradient < 0)
     step = np.where(free, 0, room)
-    curvature = hessian.diagonal()[free]
-    scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1))
-    scaled = hessian[np.ix_(free, free)] * scale * scale[:, None]
-    step[free] = scale * np.linalg.lstsq(scaled, scale * gradient[free], rcond=_INDISTINCT)[0]
+    while free.any():
+        lowest = np.where(free, 0, step)
+        lowest[free] = _solved(hessian[np.ix_(free, free)], (gradient - hessian @ lowest)[free])
+        beyond = np.flatnonzero(free & (lowest > room))
+        if not len(beyond):
+            return lowest
+        share = (room - step)[beyond] / (lowest - step)[beyond]
+        first = beyond[np.argmin(share)]
+        step += share.min() * (lowest - step)
+        step[first], free[first] = room[first], False
     return step
+
+
+def _solved(hessian, gradient):
+    """Return Newton's step. Directions that rows do not tell from each other, as for equal scores, are shared alike."""
+    curvature = hessian.diagonal()
+    scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1))
+    return scale * np.linalg.lstsq(hessian * scale * scale[:, None], scale * gradient, rcond=_INDISTINCT)[0]
