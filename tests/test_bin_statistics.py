@@ -54,16 +54,30 @@ def test_sums_are_those_of_a_loop(dtype, weighted):
 
 
 @pytest.mark.parametrize("edges", [EDGES, EDGES[[0, -1]], np.array([0.0, 0.0, 0.3, 1.0])], ids=["5", "1", "a point"])
-@pytest.mark.parametrize("squares", [False, True])
-def test_rows_mostly_in_the_first_bin_are_summed_together(edges, squares, monkeypatch):
+@pytest.mark.parametrize("moments", [0, 1, 2])
+def test_rows_mostly_in_the_first_bin_are_summed_together(edges, moments, monkeypatch):
     rng = np.random.default_rng(1)
     scores = np.concatenate((np.zeros(50), rng.permutation(np.append(rng.random(400) ** 9, np.full(20, 0.3)))))
     labels = rng.random(len(scores)) < 0.1
-    together = bin_statistics(scores, labels, edges, squares=squares)
+    together = bin_statistics(scores, labels, edges, moments=moments)
     monkeypatch.setattr(statistics, "_mostly_lowest", lambda scores, edges: False)
-    apart = bin_statistics(scores, labels, edges, squares=squares)
+    apart = bin_statistics(scores, labels, edges, moments=moments)
     for name in SUMS:
         np.testing.assert_allclose(getattr(together, name), getattr(apart, name), rtol=1e-13)
+
+
+@pytest.mark.parametrize("moments", [0, 1])
+@pytest.mark.parametrize("order", ["given", "sorted", "weighted"])
+def test_only_the_moments_that_are_asked_for(order, moments):
+    rng = np.random.default_rng(6)
+    scores = np.sort(rng.random(300)) if order == "sorted" else rng.random(300)
+    labels, weight = rng.random(300) < scores, rng.random(300) if order == "weighted" else None
+    every = bin_statistics(scores, labels, EDGES, weight)
+    some = bin_statistics(scores, labels, EDGES, weight, moments=moments)
+    powers = dict.fromkeys(SUMS, 0) | {"weighted_score": 1, "weighted_score_label": 1, "weighted_score_squared": 2}
+    for name, power in powers.items():
+        expected = getattr(every, name) if power <= moments else np.full(len(EDGES) - 1, np.nan)
+        np.testing.assert_array_equal(getattr(some, name), expected)
 
 
 @pytest.mark.parametrize("n_bins", [1, 15])

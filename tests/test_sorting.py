@@ -76,7 +76,18 @@ def test_lookup_is_searchsorted(edges, dtype):
     expected = np.searchsorted(edges[1:-1], scores, side="left")
     for n_rows in (len(scores), 10, 10**6):  # with a table, without, and with the largest
         np.testing.assert_array_equal(BinLookup(edges, n_rows)(scores), expected)
+        values = np.random.default_rng(1).random(len(edges) - 1)
+        np.testing.assert_array_equal(BinLookup(edges, n_rows).values(scores, values), values[expected])
         assert BinLookup(edges, n_rows)(scores[:0]).tolist() == []
+
+
+def test_lookup_of_scores_that_crowd_at_the_edges():
+    edges = np.array([0.0, 0.3, 0.3 + 1e-9, 0.3 + 2e-9, 1.0])
+    lookup, rng = BinLookup(edges, 50_000), np.random.default_rng(5)
+    for scores in (0.3 + 3e-9 * rng.random(10_000) - 1e-9, rng.random(10_000), np.full(9, 0.3)):
+        expected = np.searchsorted(edges[1:-1], scores, side="left")
+        np.testing.assert_array_equal(lookup(scores), expected)
+        np.testing.assert_array_equal(lookup.values(scores, np.arange(4) / 7), expected / 7)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -34,13 +34,13 @@ class BinaryTask(NamedTuple):
     labels: np.ndarray
     sample_weight: np.ndarray | None
 
-    def statistics(self, strategy, *, squares=True):
-        """Return the bin statistics under a binning strategy; see `bin_statistics` for `squares`."""
+    def statistics(self, strategy, *, moments=2):
+        """Return the bin statistics under a binning strategy; see `bin_statistics` for `moments`."""
         scores, labels = self.scores, self.labels
         if self.sample_weight is None and not in_order(scores) and strategy._sorts(scores):
             scores, labels = sorted_rows(scores, labels)
         edges = strategy._edges_of(scores, labels, self.sample_weight)
-        return bin_statistics(scores, labels, edges, self.sample_weight, squares=squares)
+        return bin_statistics(scores, labels, edges, self.sample_weight, moments=moments)
 
     def distinct_scores(self):
         """Return the distinct scores with their weights and positives."""
@@ -55,7 +55,7 @@ class BinnedTask:
     def __init__(self, bins):
         self.bins = bins
 
-    def statistics(self, strategy=None, *, squares=True):
+    def statistics(self, strategy=None, *, moments=2):
         """Return the sums; the gate has seen to it that no other strategy was asked for."""
         return self.bins
 

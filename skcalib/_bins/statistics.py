@@ -13,6 +13,7 @@ from skcalib.binning._lookup import BinLookup
 __all__ = ["BinStatistics", "bin_statistics", "unchecked_statistics"]
 
 _FIRST_FEW = 256
+_POWERS = np.array([0, 0, 1, 0, 2, 1])  # of the score in each sum, from `count` on
 _ROUNDING = 1e-6  # by which a mean may miss its limits: scores may have come in single precision
 
 
@@ -218,24 +219,23 @@ class BinStatistics:
         return np.divide(total, self.weight, out=out, where=self.weight > 0)
 
 
-def bin_statistics(scores, labels, edges, sample_weight=None, *, squares=True):
+def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
     """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,) or None, by valid edges.
 
-    The sums of w s^2 are NaN without `squares`: few need them, and they are a fifth of the work.
+    `moments` is the highest power of the scores that is summed. Sums of higher ones are NaN: each costs a pass.
     """
     lookup = BinLookup(edges, len(scores))
     sums = np.zeros((6, len(edges) - 1))
     for rows in row_blocks(len(scores), at_least=4 * len(edges)):
         block = scores[rows].astype(np.float64, copy=False)
         if sample_weight is None and in_order(block):
-            _add_runs(sums, block, labels[rows], edges, squares)
+            _add_runs(sums, block, labels[rows], edges, moments)
         elif sample_weight is None and _mostly_lowest(block, edges):
-            _add_above_lowest(sums, lookup, block, labels[rows], squares)
+            _add_above_lowest(sums, lookup, block, labels[rows], moments)
         else:
             weight = None if sample_weight is None else sample_weight[rows]
-            _add_cells(sums, lookup(block), block, labels[rows], weight, squares)
-    if not squares:
-        sums[4] = np.nan
+            _add_cells(sums, lookup(block), block, labels[rows], weight, moments)
+    sums[_POWERS > moments] = np.nan
     return unchecked_statistics(edges, sums[0].astype(np.int64), *sums[1:])
 
 
@@ -253,26 +253,27 @@ def _mostly_lowest(scores, edges):
     return 2 * np.count_nonzero(first <= edges[1]) > len(first)
 
 
-def _add_above_lowest(sums, lookup, scores, labels, squares):
+def _add_above_lowest(sums, lookup, scores, labels, moments):
     """Add the same without weights: the rows above the first bin, which alone are looked up, and the rest as one."""
     above = np.flatnonzero(scores > lookup.cuts[0]) if len(lookup.cuts) else np.arange(0)
-    _add_cells(sums, lookup(scores[above]), scores[above], labels[above], None, squares)
+    _add_cells(sums, lookup(scores[above]), scores[above], labels[above], None, moments)
     events = np.flatnonzero(labels)
-    lowest = scores.copy()
-    lowest[above] = 0
     sums[:2, 0] += len(scores) - len(above)
-    sums[2, 0] += lowest.sum()
     sums[3, 0] += len(events) - np.count_nonzero(labels[above])
-    if squares:
-        sums[4, 0] += lowest @ lowest
-    sums[5, 0] += lowest[events].sum()
+    if moments:
+        lowest = scores.copy()
+        lowest[above] = 0
+        sums[2, 0] += lowest.sum()
+        sums[5, 0] += lowest[events].sum()
+        if moments > 1:
+            sums[4, 0] += lowest @ lowest
 
 
-def _add_cells(sums, bins, scores, labels, sample_weight, squares):
+def _add_cells(sums, bins, scores, labels, sample_weight, moments):
     """Add the sums of a block, in the order of the fields, from those by (bin, label); `bins` is overwritten."""
     n_bins = sums.shape[1]
-    weighted_score = scores if sample_weight is None else scores * sample_weight
-    if squares:
+    weighted_score = scores if sample_weight is None or not moments else scores * sample_weight
+    if moments > 1:
         sums[4] += np.bincount(bins, weights=weighted_score * scores, minlength=n_bins)
     cell = bins
     cell *= 2
@@ -283,14 +284,16 @@ def _add_cells(sums, bins, scores, labels, sample_weight, squares):
 
     count = by_cell(None)
     weight = count if sample_weight is None else by_cell(sample_weight)
-    score = by_cell(weighted_score)
-    for row, of_cell in enumerate((count, weight, score)):
-        sums[row] += of_cell.sum(axis=1)
+    sums[0] += count.sum(axis=1)
+    sums[1] += weight.sum(axis=1)
     sums[3] += weight[:, 1]
-    sums[5] += score[:, 1]
+    if moments:
+        score = by_cell(weighted_score)
+        sums[2] += score.sum(axis=1)
+        sums[5] += score[:, 1]
 
 
-def _add_runs(sums, scores, labels, edges, squares):
+def _add_runs(sums, scores, labels, edges, moments):
     """Add the same for rows in the order of their scores, without weights: a bin is a run of rows."""
     ends = np.append(np.searchsorted(scores, edges[1:-1], side="right"), len(scores))
     count = np.diff(ends, prepend=0)
@@ -298,10 +301,16 @@ def _add_runs(sums, scores, labels, edges, squares):
     starts = (ends - count)[filled]
     events = labels.astype(np.float64)
     sums[:2] += count  # the rows and their weights
-    for row, values in ((2, scores), (3, events), (5, scores * events)):
+
+    def add(row, values):
         sums[row, filled] += np.add.reduceat(values, starts)
-    if squares:
-        sums[4, filled] += np.add.reduceat(scores * scores, starts)
+
+    add(3, events)
+    if moments:
+        add(2, scores)
+        add(5, scores * events)
+        if moments > 1:
+            add(4, scores * scores)
 
 
 def _as_sums(values, name):

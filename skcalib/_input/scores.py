@@ -15,6 +15,7 @@ __all__ = [
     "checked_scores",
     "first_index",
     "first_string",
+    "inside_unit_interval",
     "refuse_masked",
     "refuse_repeated_names",
 ]
@@ -171,7 +172,7 @@ def _row_summary(scores, add, predict):
     predicted, largest = (np.empty(n, np.intp), np.empty(n, scores.dtype)) if predict else (None, None)
     for rows in row_blocks(*scores.shape):
         block = scores[rows]
-        if not _inside_unit_interval(block):
+        if not inside_unit_interval(block):
             return None
         if add:
             block.sum(axis=1, out=total[rows], dtype=dtype)
@@ -192,14 +193,14 @@ def _doubtful_in_double(total, scores, untouched):
     return total
 
 
-def _inside_unit_interval(scores):
+def inside_unit_interval(scores):
     """Return whether no score is negative (-0 included), above 1 or NaN, without a temporary.
 
     Read as unsigned integers, the floats from 0 to 1 are the numbers up to the one that is read for 1, and all others
     are larger.
     """
     bits = f"u{scores.itemsize}"
-    return scores.view(bits).max() <= np.ones(1, scores.dtype).view(bits)[0]
+    return scores.view(bits).max(initial=0) <= np.ones(1, scores.dtype).view(bits)[0]
 
 
 def _check_range(scores, name, input, refused):

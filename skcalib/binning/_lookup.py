@@ -4,6 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from skcalib._input.scores import inside_unit_interval
+
 __all__ = ["BinLookup"]
 
 # Number of cells: a power of two, so that the product with a score is exact. Many cells a bin, and few enough for the
@@ -37,19 +39,35 @@ class BinLookup:
 
     def __call__(self, scores):
         """Return the bin of each score (n,)."""
-        if self.table is None:
-            return _search(self.cuts, scores)
+        if self.table is not None:
+            bins = self.table.take(self._cells(scores), mode="clip")
+            if self._resolves(unsure := np.flatnonzero(bins < 0), scores):
+                bins[unsure] = _search(self.cuts, scores[unsure])
+                return bins
+        return _search(self.cuts, scores)
+
+    def values(self, scores, values):
+        """Return the value of each score's bin, ``values[self(scores)]``, in one look-up."""
+        if self.table is not None:
+            of_cell = np.where(self.table < 0, np.nan, values[self.table])
+            found = of_cell.take(self._cells(scores), mode="clip")
+            if self._resolves(unsure := np.flatnonzero(np.isnan(found)), scores):
+                found[unsure] = values[_search(self.cuts, scores[unsure])]
+                return found
+        return values[_search(self.cuts, scores)]
+
+    def _cells(self, scores):
         cells = np.multiply(scores, self.n_cells, dtype=np.float64)
         # Scores beyond the outer edges may be too large for integers.
-        if scores.min(initial=0) < 0 or scores.max(initial=1) > 1:
+        if not inside_unit_interval(scores):
             np.clip(cells, 0, self.n_cells, out=cells)
-        bins = self.table.take(cells.astype(np.intp), mode="clip")
-        unsure = np.flatnonzero(bins < 0)
-        if len(self.cuts) <= _FEW_CUTS and len(unsure) > len(scores) // 8:  # the scores crowd where the edges are
+        return cells.astype(np.intp)
+
+    def _resolves(self, unsure, scores):
+        """Return whether cells decide the bins of most scores. The table is dropped where scores crowd at the edges."""
+        if len(self.cuts) <= _FEW_CUTS and len(unsure) > len(scores) // 8:
             self.table = None
-            return _search(self.cuts, scores)
-        bins[unsure] = _search(self.cuts, scores[unsure])
-        return bins
+        return self.table is not None
 
 
 def _search(cuts, scores):

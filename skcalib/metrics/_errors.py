@@ -410,7 +410,7 @@ _METHODS = (*_POWERS, "label_binned")  # the last one needs the rows as well
 
 def binned_power(task, strategy, norm, method):
     """Return the p-th power of the binned error of one binary problem."""
-    statistics = task.statistics(strategy, squares=method == "unbiased")
+    statistics = task.statistics(strategy, moments=2 if method == "unbiased" else 1)
     if method == "label_binned":
         # Roelofs et al.: mean over rows of |s_i - y_b|^p
         frequency = statistics.event_frequency[assign_bins(task.scores, statistics.edges)]

@@ -2,8 +2,12 @@
 
 from numbers import Real
 
+import numpy as np
+
 from skcalib._input.sklearn_private import HasMethods, Interval
-from skcalib.binning import EqualMass, assign_bins, check_binning
+from skcalib._rows.blocks import row_blocks
+from skcalib.binning import EqualMass, check_binning
+from skcalib.binning._lookup import BinLookup
 from skcalib.recalibrators._base import BinaryRecalibrator
 
 
@@ -27,7 +31,10 @@ class BinnedRecalibrator(BinaryRecalibrator):
         return check_binning(self.binning, self._default_objects["binning"]())
 
     def _predict_binary(self, scores):
-        return self.bin_values_[assign_bins(scores, self.bin_edges_)]
+        lookup, probability = BinLookup(self.bin_edges_, len(scores)), np.empty(len(scores))
+        for rows in row_blocks(len(scores)):
+            probability[rows] = lookup.values(scores[rows], self.bin_values_)
+        return probability
 
 
 def take_rows(rows, scores, labels, sample_weight):

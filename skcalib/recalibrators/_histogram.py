@@ -108,7 +108,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         edge_rows, value_rows = self._split(scores, labels, sample_weight)
         support = (-np.inf, np.inf) if on_log_odds else (0.0, 1.0)
         edges = self._strategy()._edges_of(*edge_rows, support=support)
-        statistics = bin_statistics(*value_rows[:2], edges, value_rows[2], squares=False)
+        statistics = bin_statistics(*value_rows[:2], edges, value_rows[2], moments=0)
         self._set_bins(statistics, weighted=sample_weight is not None, on_log_odds=on_log_odds)
 
     def _set_bins(self, statistics, *, weighted, on_log_odds=False):

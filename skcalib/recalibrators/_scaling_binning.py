@@ -203,7 +203,7 @@ class ScalingBinning(BinnedRecalibrator):
         # Step 3: the value of a bin is the mean of its output, not of the labels, on T3.
         same = value_rows[0] is edge_rows[0]
         scaled, labels, weight = scaled if same else self._scaled(value_rows[0]), *value_rows[1:]
-        statistics = bin_statistics(scaled, labels, self.bin_edges_, weight, squares=False)
+        statistics = bin_statistics(scaled, labels, self.bin_edges_, weight, moments=1)
         self.bin_values_ = statistics.mean_score
         self.bin_counts_ = statistics.count
         self.n_bins_ = statistics.n_bins
