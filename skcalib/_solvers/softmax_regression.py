@@ -14,7 +14,7 @@ from skcalib._solvers.newton import line_search
 
 _MAX_STEPS = 60
 _MAX_PRODUCTS = 500  # of the Hessian with a vector, in one step
-_TOLERANCE = 1e-16  # of twice the loss still to be gained, in nats a row
+TOLERANCE = 1e-16  # of twice the loss still to be gained, in nats a row
 _WARM_TOLERANCE = 1e-7  # of the fit in single precision that gives the start
 _WORTH_A_WARNING = 1e-9
 _DAMPING = 1e-8
@@ -144,7 +144,16 @@ def _square(pairs):
 
 
 def fit_softmax_regression(
-    affine_map, features, codes, sample_weight=None, *, centre, penalty, start=None, preconditioner=None
+    affine_map,
+    features,
+    codes,
+    sample_weight=None,
+    *,
+    centre,
+    penalty,
+    start=None,
+    preconditioner=None,
+    tolerance=TOLERANCE,
 ):
     """Return the parameters of an affine map of least log-loss, with a ridge that pulls them to a centre.
 
@@ -171,19 +180,21 @@ def fit_softmax_regression(
     preconditioner : ndarray of shape (n_parameters, n_parameters) or object with ``@``, default=None
         About the inverse Hessian of the penalised log-loss a row: `softmax_curvature.inverse_curvature` of nearly the
         same rows. It changes the number of steps and not what is found.
+    tolerance : float, default=1e-16
+        Of twice the loss still to be gained, in nats a row.
 
     Returns
     -------
     parameters : ndarray of shape (n_parameters,)
         Where the classes are separable and nothing penalises, a finite point of tiny loss.
     """
-    loss = _PenalisedLogLoss(affine_map, features, codes, sample_weight, centre, penalty)
+    loss = _PenalisedLogLoss(affine_map, features, codes, sample_weight, centre, penalty, tolerance)
     parameters = centre if start is None else start
     if loss.dtype == np.float32:
         loss.preconditioner = preconditioner
         parameters, _ = _minimised(loss, parameters, _WARM_TOLERANCE)
         loss.dtype = np.float64
-    parameters, left = _minimised(loss, parameters, _TOLERANCE)
+    parameters, left = _minimised(loss, parameters, tolerance)
     if left > _WORTH_A_WARNING:
         why = (
             "without a ridge the optimum lies at infinity where classes are separable. A positive alpha makes it finite"
@@ -227,7 +238,8 @@ class _PenalisedLogLoss:
     is in single precision throughout if there is a ridge that keeps it from being close to singular.
     """
 
-    def __init__(self, affine_map, features, codes, sample_weight, centre, penalty):
+    def __init__(self, affine_map, features, codes, sample_weight, centre, penalty, tolerance=TOLERANCE):
+        self.tolerance = tolerance
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         self.centre, self.penalty = centre, 2 * penalty / weight.sum()  # the curvature of the ridge
         weight = np.maximum(weight / weight.sum(), _LEAST_WEIGHT)
@@ -299,7 +311,7 @@ class _PenalisedLogLoss:
 
         # Eisenstat and Walker (1996): solve only as accurately as the outer iteration can use. The squared residual is
         # the gain that is left over, so a hundredth of the tolerance is small enough.
-        residual = min(0.1, max((norm / self.norm) ** 2, 0.1 * _TOLERANCE**0.5 / norm))
+        residual = min(0.1, max((norm / self.norm) ** 2, 0.1 * self.tolerance**0.5 / norm))
         self.norm = norm
         return _conjugate_gradients(hessian_product, solve, self.gradient, residual)
 

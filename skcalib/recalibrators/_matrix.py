@@ -52,7 +52,7 @@ class AffineScaling(LogitRecalibrator):
             )
         penalties = [self._penalty(n_classes, alpha) for alpha in self._alphas]
         if len(penalties) == 1:
-            best, parameters = 0, problem.fit(penalties[0], *self._start())
+            best, parameters = 0, problem.fit(penalties[0], *self._start(), self._head_start.tolerance)
         else:
             best, parameters = fit_path(problem, penalties)
         self.alpha_ = float(self._alphas[best])

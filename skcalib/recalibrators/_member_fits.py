@@ -12,6 +12,8 @@ from skcalib.recalibrators._head_start import HeadStart
 from skcalib.recalibrators._matrix import AffineScaling
 from skcalib.recalibrators._temperature import TemperatureScaling
 
+# Weights are found from fits to folds: twice the loss that these leave, in nats a row.
+_FOLD_TOLERANCE = 1e-10
 _LONGEST_SILENCE = 9.0  # seconds, of a verbose fit
 
 
@@ -69,7 +71,7 @@ class MemberFits:
         scores, codes, weight = self.scores[fold.train], self.codes[fold.train], fold.train_weight
         predicted, seconds = [], np.zeros(len(self.members))
         one_class = codes.min() == codes.max()
-        shared = self.shared._replace(inverse_temperature=None)
+        shared = self.shared._replace(inverse_temperature=None, tolerance=_FOLD_TOLERANCE)
         for index, (member, near) in enumerate(zip(self.members, self.fitted, strict=True)):
             with self._timed(name, index, seconds):
                 if one_class:
