@@ -22,9 +22,16 @@ def numbers(cell, scores):
     return nw.from_native(pd.DataFrame({"score": scores})).select(cell.alias("cell"))["cell"].to_numpy()
 
 
-@pytest.mark.parametrize("cell", [coarse_cell, lambda: fine_cell(12), lambda: fine_cell(20)])
+@pytest.mark.parametrize("cell", [coarse_cell, lambda: coarse_cell(2**14), lambda: fine_cell(12), lambda: fine_cell(20)])
 def test_numbers_never_fall(cell, scores):
     assert (np.diff(numbers(cell(), scores).astype(np.int64)) >= 0).all()
+
+
+@pytest.mark.parametrize(("a", "b", "most"), [(1, 1, 0.03), (0.5, 200, 0.05), (200, 0.5, 0.05), (0.5, 20000, 0.08)])
+def test_few_rows_share_a_coarse_cell_with_a_cut(a, b, most):
+    rows = np.random.default_rng(1).beta(a, b, 100_000)
+    cell = numbers(coarse_cell(), np.append(rows, np.quantile(rows, np.arange(1, 20) / 20)))
+    assert np.isin(cell[:-19], cell[-19:]).mean() < most
 
 
 @pytest.mark.parametrize("bits", [12, 20])

@@ -6,21 +6,23 @@ from skcalib.engines._native import narwhals
 
 __all__ = ["coarse_cell", "fine_cell", "fine_cell_bounds", "nearly_width_bin", "width_bin"]
 
-_RESOLUTION = 2**11  # of the coarse cells on each half
+# Of the coarse cells a quarter are equally wide; others are narrow within 2^-7, 2^-13, 2^-20 of 0 and of 1.
+_LINEAR_SHARE, _SHARES = 1 / 4, {2.0**-7: 3 / 8, 2.0**-13: 1 / 4, 2.0**-20: 1 / 8}
 _LAST_BAND = 9  # of the fine cells: it reaches from 2^-37 down to 0
 
 
-def coarse_cell():
-    """Return the number of one of 2^12 cells of the column `score`, narrow near 0 and 1, where scores are dense.
+def coarse_cell(n_cells=2**12):
+    """Return the number of one of about `n_cells` cells of the column `score`, narrow near 0 and 1.
 
-    A square root is rounded correctly on every engine, and 1 - s is exact above 1/2: the number never falls, and is
-    the same everywhere.
+    Sums, differences and quotients are rounded correctly on every engine, so that each part rises with the score: the
+    number never falls, and is the same everywhere. A root or a logarithm would take several times as long.
     """
-    nw = narwhals()
-    score = nw.col("score")
-    low = (score.sqrt().sqrt() * _RESOLUTION).floor()
-    high = 2 * _RESOLUTION - ((1 - score).sqrt().sqrt() * _RESOLUTION).floor()
-    return nw.when(score <= 0.5).then(low).otherwise(high).cast(nw.Int32)
+    score = narwhals().col("score")
+    cell = score * (_LINEAR_SHARE * n_cells)
+    for width, share in _SHARES.items():
+        scale = share * n_cells / 2 * width
+        cell = cell + (scale / (1 + width - score) - scale / (score + width))
+    return cell.floor().cast(narwhals().Int32)
 
 
 def fine_cell(bits, name="score"):

@@ -10,6 +10,7 @@ from skcalib.engines._native import beside, fetched, narwhals
 
 __all__ = ["Cells", "ScoreHistogram", "distinct_keys"]
 
+_CELLS, _CELLS_OF_SEGMENT = 2**14, 2**12  # of the first histogram
 # Rows of split cells that are fetched as distinct scores; of more, a finer histogram comes first.
 _MOST_FETCHED = 2**21
 # Cells of one finer histogram, over all that are split, and of one cell; rows that a cell should hold.
@@ -86,8 +87,9 @@ class ScoreHistogram:
     def __init__(self, columns):
         nw, keys = narwhals(), columns.keys
         self.weighted = columns.weight is not None
+        cell = coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS)
         # What the engine knows the cells of the last histogram by: columns of `frame`.
-        self.frame, self.names = columns.rows.with_columns(coarse_cell().alias("cell")), [*keys, "cell"]
+        self.frame, self.names = columns.rows.with_columns(cell.alias("cell")), [*keys, "cell"]
         extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
         sums = self._sums(self.frame, self.names, extent, list_names=keys)
         columns.check_rows(int(sums["count"].sum()))
