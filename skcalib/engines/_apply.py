@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skcalib.engines._columns import LARGEST, check_value
+from skcalib.engines._columns import check_value
 from skcalib.engines._expressions import ColumnWriter
 from skcalib.engines._native import narwhals
 from skcalib.export._maps import calibration_map
@@ -14,7 +14,7 @@ __all__ = ["with_forecasts"]
 def with_forecasts(columns, recalibrator, output):
     """Return the native table with the column `output`: NULL where the score is missing or out of range."""
     frame = columns.frame
-    if not isinstance(output, str) or output in frame.collect_schema():
+    if not isinstance(output, str) or _is_taken(output, columns):
         raise ValueError(f"output must be the name of a new column, found {output!r}.")
     _check(recalibrator)
     is_eager = isinstance(frame, narwhals().DataFrame)
@@ -22,6 +22,14 @@ def with_forecasts(columns, recalibrator, output):
         return _predicted(columns, recalibrator, output).to_native()
     result = _written(columns, recalibrator, output)
     return (result.collect() if is_eager else result).to_native()
+
+
+def _is_taken(output, columns):
+    """Return whether there is such a column: databases do not tell upper from lower case."""
+    implementation = columns.frame.implementation
+    if implementation.is_duckdb() or implementation.is_ibis() or implementation.is_spark_like():
+        return output.lower() in [name.lower() for name in columns.names]
+    return output in columns.names
 
 
 def _check(recalibrator):
@@ -48,24 +56,21 @@ def _predicted(columns, recalibrator, output):
         width = recalibrator.n_features_in_ if hasattr(recalibrator, "n_features_in_") else 1
         forecast[valid] = recalibrator.predict_proba(both if width == 2 else score[valid])[:, 1]
     series = nw.new_series(output, forecast, nw.Float64, backend=frame.implementation)
-    frame = frame.select(name for name in frame.columns if name != LARGEST)
+    frame = frame.select(columns.names)
     return frame.with_columns(series).with_columns(nw.when(~nw.col(output).is_nan()).then(nw.col(output)).alias(output))
 
 
 def _written(columns, recalibrator, output):
     """Return a lazy frame with the forecasts as expressions."""
     nw, frame = narwhals(), columns.frame.lazy()
-    names = [name for name in frame.collect_schema().names() if name != LARGEST]
     calibration = calibration_map(recalibrator, n_columns=1)
     group = nw.col(columns.by[0]) if len(columns.by) == 1 else None
     if calibration.group_key is not None and group is None:
         raise ValueError("GroupwiseRecalibrator takes the groups of rows from one column: name it with by=.")
     for value in [] if calibration.group_key is None else calibration.group_key.cases:
         check_value("a group of the recalibrator", value, columns.by[0], frame.collect_schema()[columns.by[0]])
-    score = "skcalib_score"
-    is_valid = (columns.score >= 0) & (columns.score <= 1)
-    writer = ColumnWriter(frame.with_columns(nw.when(is_valid).then(columns.score).alias(score)), score, group)
+    writer = ColumnWriter(frame, columns.score, group)
     forecast = writer.column(calibration.output)
     # The guard is outside: the greatest of NULL and a bound is the bound in some engines.
-    guarded = nw.when(~nw.col(score).is_null()).then(forecast)
-    return writer.frame.select(*names, guarded.alias(output))
+    guarded = nw.when(writer.is_valid()).then(forecast)
+    return writer.frame.select(*columns.names, guarded.alias(output))

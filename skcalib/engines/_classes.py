@@ -3,7 +3,7 @@
 from functools import reduce
 from operator import and_, or_
 
-from skcalib.engines._columns import LARGEST, PredictionColumns, check_names, check_value, names_of
+from skcalib.engines._columns import PredictionColumns, check_names, check_value, free_name, names_of
 from skcalib.engines._native import narwhals, wrapped
 
 __all__ = ["marginal_columns", "top_label_columns"]
@@ -20,8 +20,9 @@ def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
     columns = [nw.col(name).cast(nw.Float64) for name in scores]
     known = reduce(and_, (~column.is_null() & ~column.is_nan() for column in columns))
     # A column of its own: otherwise engines make it again for each class, and Dask cannot compare it with others.
-    frame = frame.with_columns(nw.max_horizontal(*columns).alias(LARGEST))
-    largest, total = nw.col(LARGEST), reduce(lambda a, b: a + b, columns)
+    name = free_name(frame.collect_schema().names())
+    frame = frame.with_columns(nw.max_horizontal(*columns).alias(name))
+    largest, total = nw.col(name), reduce(lambda a, b: a + b, columns)
     is_valid = reduce(and_, ((column >= 0) & (column <= 1) for column in columns))
     schema = frame.collect_schema()
     is_single = any(schema[name] == nw.Float32 for name in scores)
@@ -31,7 +32,7 @@ def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
     code = _first([nw.col(label) == nw.lit(value) for value in classes])
     right = nw.when(code < 0).then(nw.lit(_INVALID)).otherwise((code == predicted).cast(nw.Float64))
     return PredictionColumns(
-        frame, confidence, nw.when(present).then(right), _weight(weight), names_of("by", by), on_invalid
+        frame, confidence, nw.when(present).then(right), _weight(weight), names_of("by", by), on_invalid, own=name
     )
 
 

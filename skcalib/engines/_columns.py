@@ -6,9 +6,8 @@ import numpy as np
 
 from skcalib.engines._native import fetched, hidden_nan, narwhals, wrapped
 
-__all__ = ["LARGEST", "PredictionColumns", "check_names", "check_no_hidden_nan", "check_value", "names_of"]
+__all__ = ["PredictionColumns", "check_names", "check_no_hidden_nan", "check_value", "free_name", "names_of"]
 
-LARGEST = "skcalib_largest"  # the one column that a table may have beyond those of the user
 _REASONS = ("missing", "score", "label", "weight")
 _TYPES = ((bool | np.bool_, "is_boolean"), (str, "is_text"), (int | float | np.number, "is_numeric"))
 
@@ -16,14 +15,15 @@ _TYPES = ((bool | np.bool_, "is_boolean"), (str, "is_text"), (int | float | np.n
 class PredictionColumns:
     """Expressions on a frame: `score` and `weight` as float64, `label` as 0 or 1.
 
-    A missing value is NULL or NaN; a label that is neither event nor non-event is another number.
+    A missing value is NULL or NaN; a label that is neither event nor non-event is another number. `own` names a column
+    of the frame that is not the user's.
     """
 
-    def __init__(self, frame, score, label, weight, by, on_invalid):
+    def __init__(self, frame, score, label, weight, by, on_invalid, own=None):
         if on_invalid not in ("raise", "drop"):
             raise ValueError(f"on_invalid must be 'raise' or 'drop', found {on_invalid!r}.")
         self.frame, self.score, self.label, self.weight = frame, score, label, weight
-        self.by, self.on_invalid = by, on_invalid
+        self.by, self.on_invalid, self.own = by, on_invalid, own
 
     @classmethod
     def from_names(cls, data, *, label, score, weight, by, positive, on_invalid):
@@ -58,6 +58,11 @@ class PredictionColumns:
             .filter(valid)
             .select(self.score.alias("score"), self.label.cast(nw.Int8).alias("label"), *weight, *keys)
         )
+
+    @property
+    def names(self):
+        """Names of the user's columns."""
+        return [name for name in self.frame.collect_schema().names() if name != self.own]
 
     @property
     def keys(self):
@@ -118,6 +123,14 @@ class PredictionColumns:
         if dtype.is_float():
             return nw.when(~column.is_nan()).then(column)
         return column.cast(nw.String) if dtype in (nw.Categorical, nw.Enum) else column
+
+
+def free_name(names):
+    """Return a name that none of the names begins with, whatever their case: databases do not tell it apart."""
+    name = "skcalib"
+    while any(other.lower().startswith(name) for other in names):
+        name += "_"
+    return name
 
 
 def names_of(what, names):

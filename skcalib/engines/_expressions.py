@@ -3,6 +3,7 @@
 import numpy as np
 
 from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib.engines._columns import free_name
 from skcalib.engines._native import narwhals
 from skcalib.engines._pieces import as_pieces, is_joined, joined
 from skcalib.export._nodes import (
@@ -35,21 +36,26 @@ class ColumnWriter:
     Parameters
     ----------
     frame : narwhals LazyFrame
-        The rows, with valid scores in the column `score`.
-    score : str
-        Name of that column.
+        The rows.
+    score : narwhals Expr
+        Their scores.
     group : narwhals Expr or None
         The groups of the rows.
     """
 
     def __init__(self, frame, score, group=None):
         self.frame, self.score, self.group = frame, score, group
-        self.names, self.in_case = {}, False
+        self.names, self.in_case, self.prefix = {}, False, free_name(frame.collect_schema().names())
+
+    def is_valid(self):
+        """Return whether a row has a valid score, as an expression."""
+        clipped = self.names.get(("inside", Scores))
+        return ~(self.column(Scores(1)) if clipped is None else narwhals().col(clipped)).is_null()
 
     def column(self, node, *, is_used_once=True):
         """Return the node's value as a column, or as an expression for a case that may be one of few rows."""
         if isinstance(node, Scores):
-            return narwhals().col(self.score)
+            return self.staged(_key(node), lambda: _within(self.score, 0.0, 1.0, self.score))
         is_short = isinstance(node, _SHORT) or (isinstance(node, Pieces) and not is_joined(node))
         if self.in_case and is_used_once and is_short:
             return self.expression(node)
@@ -65,15 +71,15 @@ class ColumnWriter:
     def case(self, node):
         """Return an expression that an engine evaluates for those rows alone that take it."""
         is_lazy = not self.frame.implementation.is_dask()  # whose numbers are not aligned with what was clipped
-        return self._within(is_lazy, lambda: self.column(node))
+        return self._written(is_lazy, lambda: self.column(node))
 
     def staged(self, key, expression):
         """Return a column that is made once, by a function that returns the expression."""
         if key not in self.names:
-            self.names[key] = self.add(self._within(False, expression))
+            self.names[key] = self.add(self._written(False, expression))
         return narwhals().col(self.names[key])
 
-    def _within(self, in_case, expression):
+    def _written(self, in_case, expression):
         outer, self.in_case = self.in_case, in_case
         value = expression()
         self.in_case = outer
@@ -81,14 +87,17 @@ class ColumnWriter:
 
     def add(self, expression):
         """Add a column and return its name."""
-        name = f"skcalib_{len(self.frame.collect_schema())}"
+        name = f"{self.prefix}_{len(self.frame.collect_schema())}"
         self.frame = self.frame.with_columns(expression.alias(name))
         return name
 
     def inside(self, node):
         """Return the column of a probability, clipped before its logarithm is taken."""
-        inside = _clipped(self.column(node), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
-        return inside if self.in_case else self.staged(("inside", _key(node)), lambda: inside)
+        low, high, key = PROBABILITY_CLIP, 1 - PROBABILITY_CLIP, ("inside", _key(node))
+        if isinstance(node, Scores):
+            return self.staged(key, lambda: _inside(self.score, low, high))
+        inside = _clipped(self.column(node), low, high)
+        return inside if self.in_case else self.staged(key, lambda: inside)
 
     def pair(self, node):
         """Return the two columns of log(p) and -log(1 - p)."""
@@ -103,10 +112,23 @@ class ColumnWriter:
 
 def _key(node):
     """Return what equal nodes have in common: groups often work on the same log-odds."""
+    if isinstance(node, Scores):
+        return Scores
     if isinstance(node, LogOdds | Scaled | Clip):
         numbers = [np.asarray(value).tobytes() for name, value in vars(node).items() if name != "of"]
         return type(node), _key(node.of), *numbers
     return node
+
+
+def _within(value, low, high, result):
+    return narwhals().when((value >= low) & (value <= high)).then(result)
+
+
+def _inside(score, low, high):
+    """Return valid scores clipped, in one expression: nearly all rows need its first case alone."""
+    nw = narwhals()
+    above = _within(score, high, 1.0, nw.lit(float(high)))
+    return _within(score, low, high, score).otherwise(_within(score, 0.0, low, nw.lit(float(low))).otherwise(above))
 
 
 def _clipped(value, low, high):
