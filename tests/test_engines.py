@@ -307,6 +307,15 @@ def test_what_cannot_be_fitted_is_refused_by_name():
         PredictionTable(data, label="y", score="p", by="g").fit(TemperatureScaling())
 
 
+@every_local_engine
+def test_a_class_column_keeps_the_name_that_its_user_gave_it(engine):
+    data = native(engine, a=[0.6, 0.3], b=[0.4, 0.7], y=["a", "a"], skcalib=[1.0, 2.0], SKCALIB_largest=[3.0, 4.0])
+    table = PredictionTable.top_label(data, label="y", scores=["a", "b"], classes=["a", "b"])
+    assert table.bin_statistics(2).weighted_label.tolist() == [1, 0]
+    result = table.apply(PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]), output="q")
+    assert nw_names(result) == ["a", "b", "y", "skcalib", "SKCALIB_largest", "q"]
+
+
 def test_wrong_arguments_are_named():
     data = native("pyarrow", p=[0.1, 0.2], y=[0, 1], text=["a", "b"])
     with pytest.raises(ValueError, match="score='q' is not a column of the table; its columns are p, y, text"):

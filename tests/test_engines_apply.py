@@ -226,6 +226,30 @@ def test_a_frame_with_an_index_of_its_own(engine):
         assert result.index.tolist() == [7, 7, 3]
 
 
+@every_local_engine
+def test_columns_that_are_called_like_those_of_this_package(engine):
+    scores, y = training_rows()
+    names = ["skcalib", "skcalib_3", "SKCALIB_4_cell", "skcalib_score", "score", "label", "cell", "parent", "by0"]
+    others = {name: np.arange(8.0) + position for position, name in enumerate(names)}
+    data = native(engine, p=np.arange(8) / 10, id=np.arange(8), **others)
+    table = PredictionTable(data, label="id", score="p", by="by0")
+    for recalibrator in (PlattScaling(), HistogramBinning(UniqueScores())):
+        result = table.apply(recalibrator.fit(scores, y), output='a "quoted" name')
+        assert nw_columns(result) == ["p", "id", *names, 'a "quoted" name']
+        wanted = recalibrator.predict_proba(np.arange(8) / 10)[:, 1]
+        np.testing.assert_allclose(column(result, 'a "quoted" name', by="id"), wanted, rtol=0, atol=1e-12)
+        for name, values in others.items():
+            np.testing.assert_array_equal(column(result, name, by="id"), values)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "ibis"])
+def test_databases_do_not_tell_upper_from_lower_case(engine):
+    pytest.importorskip(engine)
+    table = PredictionTable(native(engine, p=[0.2], id=[0]), label="id", score="p")
+    with pytest.raises(ValueError, match="found 'P': the engine does not tell it from 'p'"):
+        table.apply(PlattScaling().fit(*training_rows()), output="P")
+
+
 def test_fitted_to_two_columns():
     scores, y = training_rows()
     fitted = PlattScaling().fit(np.column_stack((1 - scores, scores)), y)

@@ -14,8 +14,9 @@ __all__ = ["with_forecasts"]
 def with_forecasts(columns, recalibrator, output):
     """Return the native table with the column `output`: NULL where the score is missing or out of range."""
     frame = columns.frame
-    if not isinstance(output, str) or _is_taken(output, columns):
+    if not isinstance(output, str) or output in columns.names:
         raise ValueError(f"output must be the name of a new column, found {output!r}.")
+    _check_case(output, columns)
     _check(recalibrator)
     is_eager = isinstance(frame, narwhals().DataFrame)
     if is_eager and not isinstance(recalibrator, GroupwiseRecalibrator):
@@ -24,12 +25,14 @@ def with_forecasts(columns, recalibrator, output):
     return (result.collect() if is_eager else result).to_native()
 
 
-def _is_taken(output, columns):
-    """Return whether there is such a column: databases do not tell upper from lower case."""
-    implementation = columns.frame.implementation
-    if implementation.is_duckdb() or implementation.is_ibis() or implementation.is_spark_like():
-        return output.lower() in [name.lower() for name in columns.names]
-    return output in columns.names
+def _check_case(output, columns):
+    """Refuse a name that a database takes for the one of another column."""
+    engine = columns.frame.implementation
+    same = next((name for name in columns.names if name.lower() == output.lower()), None)
+    if same is not None and (engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()):
+        raise ValueError(
+            f"output must be the name of a new column, found {output!r}: the engine does not tell it from {same!r}."
+        )
 
 
 def _check(recalibrator):

@@ -18,7 +18,7 @@ def exact_cumulative_error(columns, metric, *, two_sided):
     w (1 - s) over events, and falls at most by its sum of w s over the others. Cells that cannot pass an extreme are
     left whole.
     """
-    histogram = ScoreHistogram(columns)
+    histogram = ScoreHistogram(columns, ("weighted_score", "weighted_score_label"))
     histogram.refine(lambda cells: _may_hold_extreme(cells, two_sided), _FEW_ROWS)
     return {key: _error(cells, metric) for key, cells in histogram.by_segment().items()}
 

@@ -44,26 +44,35 @@ def fitted(columns, recalibrator):
 
 
 def _isotonic(columns, recalibrator):
-    """Fit exactly: a cell in which the map cannot jump gives its ends, or with `centered` its mean."""
-    histogram = ScoreHistogram(columns)
+    """Fit exactly: a block of cells in which the map cannot jump gives its ends, or with `centered` its mean."""
+    histogram = ScoreHistogram(columns, ("weighted_score",) if recalibrator.centered else ())
     histogram.refine(_may_hold_jump, _FEW_ROWS)
     out = {}
     for key, cells in histogram.by_segment().items():
-        if recalibrator.centered:
-            score = np.clip(cells.weighted_score / cells.weight, cells.low, cells.high)
-            rows = rows_of_cells(score, cells.weight, cells.weighted_label)
-        else:
-            rows = rows_of_cells(*_ends(cells))
+        rows = rows_of_cells(*_blocks(cells, recalibrator.centered))
         out[key] = _fit_rows(recalibrator, rows, key, columns)
     return out
 
 
-def _ends(cells):
-    """Return scores, weights and events with half of each cell at its least score and half at its greatest."""
-    wide = cells.low < cells.high
+def _blocks(cells, centered):
+    """Return scores, weights and events of the flat stretches of the map.
+
+    Half of each is at its least score and half at its greatest; with `centered` all of it is at the mean.
+    """
+    ends = _minorant(*_diagram(cells))
+    weight, events = (np.add.reduceat(sums, ends[:-1]) for sums in (cells.weight, cells.weighted_label))
+    low, high = cells.low[ends[:-1]], cells.high[ends[1:] - 1]
+    if centered:
+        return np.clip(np.add.reduceat(cells.weighted_score, ends[:-1]) / weight, low, high), weight, events
+    wide = low < high
     share = np.where(wide, 0.5, 1.0)
-    score = np.concatenate((cells.low, cells.high[wide]))
-    return score, *(np.append(sums * share, (sums / 2)[wide]) for sums in (cells.weight, cells.weighted_label))
+    score = np.concatenate((low, high[wide]))
+    return score, *(np.append(sums * share, (sums / 2)[wide]) for sums in (weight, events))
+
+
+def _diagram(cells):
+    """Return the weight and the events before each cell and after the last."""
+    return np.append(0.0, np.cumsum(cells.weight)), np.append(0.0, np.cumsum(cells.weighted_label))
 
 
 def _may_hold_jump(cells):
@@ -72,8 +81,7 @@ def _may_hold_jump(cells):
     Within a cell the diagram is lowest where all others come before its events: at the weight of the others. That point
     lies above the minorant of the ends of all cells for most cells, and no other point of them is a vertex then.
     """
-    weight = np.append(0.0, np.cumsum(cells.weight))
-    events = np.append(0.0, np.cumsum(cells.weighted_label))
+    weight, events = _diagram(cells)
     vertices = _minorant(weight, events)
     corner = weight[:-1] + cells.weight - cells.weighted_label
     return events[:-1] <= np.interp(corner, weight[vertices], events[vertices]) + 1e-12 * weight[-1]
@@ -112,7 +120,7 @@ def _parametric(columns, recalibrator):
 
 def _spline(columns, recalibrator):
     """Fit to the same means, with the knots (quantiles of the scores, and both ends) apart: they are exact."""
-    histogram, n_bins = ScoreHistogram(columns), recalibrator.n_knots - 1
+    histogram, n_bins = ScoreHistogram(columns, ()), recalibrator.n_knots - 1
 
     def is_knot(cells):
         mask = np.zeros(len(cells.low), dtype=bool)

@@ -8,7 +8,9 @@ from skcalib.engines._cells import coarse_cell
 from skcalib.engines._columns import check_no_hidden_nan
 from skcalib.engines._native import beside, fetched, narwhals
 
-__all__ = ["Cells", "ScoreHistogram", "distinct_keys"]
+__all__ = ["SCORE_SUMS", "Cells", "ScoreHistogram", "distinct_keys"]
+
+SCORE_SUMS = ("weighted_score", "weighted_score_squared", "weighted_score_label")
 
 _CELLS, _CELLS_OF_SEGMENT = 2**14, 2**12  # of the first histogram
 # Rows of split cells that are fetched as distinct scores; of more, a finer histogram comes first.
@@ -33,8 +35,10 @@ class Cells:
         What the engine calls the cell.
     parent : ndarray of int, shape (n_cells,)
         The split that made it; -1 for those of the first histogram.
-    count, weight, weighted_score, weighted_label, weighted_score_squared, weighted_score_label : ndarray
+    count, weight, weighted_label : ndarray
         See `BinStatistics`.
+    weighted_score, weighted_score_squared, weighted_score_label : ndarray or None
+        The same; None where no one asked for it.
     """
 
     segment: np.ndarray
@@ -44,14 +48,19 @@ class Cells:
     parent: np.ndarray
     count: np.ndarray
     weight: np.ndarray
-    weighted_score: np.ndarray
     weighted_label: np.ndarray
-    weighted_score_squared: np.ndarray
-    weighted_score_label: np.ndarray
+    weighted_score: np.ndarray | None = None
+    weighted_score_squared: np.ndarray | None = None
+    weighted_score_label: np.ndarray | None = None
+
+    @property
+    def names(self):
+        """Names of the fields that are there."""
+        return [field.name for field in fields(self) if getattr(self, field.name) is not None]
 
     def at(self, index):
         """Return the cells of an index."""
-        return Cells(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
+        return Cells(**{name: getattr(self, name)[index] for name in self.names})
 
     def ordered(self):
         """Return the cells by segment, then by score; where least and greatest agree the sums are made from them."""
@@ -62,6 +71,8 @@ class Cells:
             ("weighted_score_squared", cells.low**2, cells.weight),
             ("weighted_score_label", cells.low, cells.weighted_label),
         ):
+            if name not in cells.names:
+                continue
             getattr(cells, name)[point] = (factor * of)[point]
         return cells
 
@@ -72,7 +83,7 @@ class Cells:
             return np.concatenate((getattr(self, name), getattr(other, name)))
 
         order = np.lexsort((both("low"), both("segment")))
-        return Cells(**{field.name: both(field.name)[order] for field in fields(self)})
+        return Cells(**{name: both(name)[order] for name in self.names})
 
 
 class ScoreHistogram:
@@ -82,22 +93,27 @@ class ScoreHistogram:
     ----------
     columns : PredictionColumns
         The table.
+    score_sums : tuple of str
+        Those of the sums in `SCORE_SUMS` that are needed: fewer take less time and memory.
     """
 
-    def __init__(self, columns):
+    def __init__(self, columns, score_sums=SCORE_SUMS):
         nw, keys = narwhals(), columns.keys
+        self.score_sums = score_sums
         self.weighted = columns.weight is not None
         cell = coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS)
         # What the engine knows the cells of the last histogram by: columns of `frame`.
         self.frame, self.names = columns.rows.with_columns(cell.alias("cell")), [*keys, "cell"]
         extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
+        if "weighted_score" not in score_sums:  # which finds NaN
+            extent.append(nw.col("score").sum().alias("weighted_score"))
         sums = self._sums(self.frame, self.names, extent, list_names=keys)
         columns.check_rows(int(sums["count"].sum()))
+        check_no_hidden_nan(sums["weighted_score"], sums["weight"])
         self.segments, codes = distinct_keys(sums, keys)
         self.key_values = [list(values) for values in zip(*self.segments, strict=True)] if self.segments else []
         parent = np.full(len(sums["count"]), -1)
-        self.cells = _cells(sums, codes, parent, sums["low"], sums["high"], sums["cell"])
-        check_no_hidden_nan(self.cells.weighted_score, self.cells.weight)
+        self.cells = self._cells(sums, codes, parent, sums["low"], sums["high"], sums["cell"])
 
     def by_segment(self):
         """Return the cells of each segment, a dict whose keys are tuples."""
@@ -138,7 +154,7 @@ class ScoreHistogram:
             columns = self._sums(frame, ["parent", "score"])
             of = columns["parent"]
             number = np.arange(len(of))
-            return _cells(columns, parents.segment[of], of, columns["score"], columns["score"], number)
+            return self._cells(columns, parents.segment[of], of, columns["score"], columns["score"], number)
         nw = narwhals()
         part = ((nw.col("score") - nw.col("start")) * nw.col("scale")).floor().cast(nw.Int32)
         frame = frame.with_columns(part.alias("part")).drop("start", "scale")
@@ -146,7 +162,7 @@ class ScoreHistogram:
         columns = self._sums(frame, ["parent", "part"], extent)
         self.frame, self.names = frame, ["parent", "part"]
         of = columns["parent"]
-        return _cells(columns, parents.segment[of], of, columns["low"], columns["high"], columns["part"])
+        return self._cells(columns, parents.segment[of], of, columns["low"], columns["high"], columns["part"])
 
     def _joined(self, parents, scale):
         """Return the rows of the given cells, with the number of the cell, its least score and the scale of parts."""
@@ -166,16 +182,21 @@ class ScoreHistogram:
         kept = ["score", "label", *(["weight"] if self.weighted else []), *small]
         return joined.select(*kept)
 
+    def _cells(self, columns, segment, parent, low, high, number):
+        sums = {name: columns[name] for name in ("count", "weight", "weighted_label", *self.score_sums)}
+        return Cells(segment, low, high, number, parent, **sums).ordered()
+
     def _sums(self, frame, names, extent=(), list_names=()):
         """Return the sums of a group-by as a dict of arrays."""
         nw = narwhals()
         weight, score, label = nw.col("weight"), nw.col("score"), nw.col("label").cast(nw.Float64)
         by_score = "score" in names
         products = {"weighted_label": weight * label if self.weighted else label}
+        weighted_score = weight * score if self.weighted else score
+        of_score = (weighted_score, weighted_score * score, weighted_score * label)
+        of_score = dict(zip(SCORE_SUMS, of_score, strict=True))
         if not by_score:
-            products["weighted_score"] = weight * score if self.weighted else score
-            products["weighted_score_squared"] = products["weighted_score"] * score
-            products["weighted_score_label"] = products["weighted_score"] * label
+            products |= {name: of_score[name] for name in self.score_sums}
         if self.weighted:
             products["weights"] = weight
         frame = frame.with_columns(**products)
@@ -184,8 +205,7 @@ class ScoreHistogram:
         columns = {name.removeprefix("sum_"): values for name, values in columns.items()}
         columns["weight"] = columns["weights"] if self.weighted else columns["count"].astype(np.float64)
         if by_score:  # `ordered` makes them
-            unknown = dict.fromkeys(("weighted_score", "weighted_score_squared", "weighted_score_label"))
-            columns |= {name: np.zeros(len(columns["count"])) for name in unknown}
+            columns |= {name: np.zeros(len(columns["count"])) for name in self.score_sums}
         return columns
 
 
@@ -195,11 +215,6 @@ def _scale(parents):
     with np.errstate(over="ignore"):
         parts = min(_MOST_PARTS, max(2, most)) / (parents.high - parents.low)
     return np.exp2(np.minimum(np.floor(np.log2(parts)), _LARGEST_EXPONENT))
-
-
-def _cells(columns, segment, parent, low, high, number):
-    sums = {name: columns[name] for name in [field.name for field in fields(Cells)][6:]}
-    return Cells(segment, low, high, number, parent, count=columns["count"], **sums).ordered()
 
 
 def distinct_keys(columns, keys):
