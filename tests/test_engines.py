@@ -26,6 +26,7 @@ from skcalib.metrics import (
 pytest.importorskip("narwhals")
 pytest.importorskip("pyarrow")
 from skcalib.engines import PredictionTable  # noqa: E402
+from skcalib.engines._weighted import _two_points  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Dask support is moving out of Narwhals:FutureWarning"),
@@ -442,13 +443,19 @@ def test_scores_that_cannot_be_divided_are_fetched(monkeypatch):
         assert_same(table.bin_statistics(strategy), expected(strategy, scores, labels))
 
 
-def test_parametric_fits_of_many_rows():
+@pytest.mark.parametrize("shape", ["spread", "concentrated", "near 1"])
+def test_parametric_fits_of_many_rows(shape, monkeypatch):
+    monkeypatch.setattr("skcalib.engines._weighted._FEW_ROWS", 20_000)  # many more are split
     rng = np.random.default_rng(5)
     scores = rng.beta(0.4, 1.5, 100000)
     labels = (rng.random(len(scores)) < scores**1.4).astype(int)
+    if shape == "concentrated":
+        scores = 0.3 + 1e-3 * scores
+    if shape == "near 1":
+        scores, labels = 1 - 1e-3 * scores, 1 - labels
     table = PredictionTable(native("pyarrow", p=scores, y=labels), label="y", score="p")
     assert len(table.weighted_scores(bits=12).y_true) < len(scores) / 10
-    grid = np.concatenate([np.linspace(0, 1, 301), 10.0 ** -np.arange(1, 17), [scores.min(), scores.max()]])
+    grid = np.concatenate([np.linspace(scores.min(), scores.max(), 301), np.quantile(scores, np.arange(1, 100) / 100)])
     for recalibrator in (
         PlattScaling(),
         TemperatureScaling(),
@@ -457,4 +464,21 @@ def test_parametric_fits_of_many_rows():
         SplineCalibration(),
     ):
         wanted = clone(recalibrator).fit(scores, labels).predict_proba(grid)
-        np.testing.assert_allclose(table.fit(recalibrator).predict_proba(grid), wanted, rtol=0, atol=1e-9)
+        found = table.fit(recalibrator).predict_proba(grid)
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9, err_msg=repr(recalibrator))
+
+
+def test_two_points_have_the_mean_and_the_variance_of_the_rows():
+    rng = np.random.default_rng(0)
+    rows = rng.choice([0.1, 0.12, 0.2, 0.5], (300, 6), p=[0.7, 0.1, 0.1, 0.1]) + rng.random((300, 6)) * 0.01
+    rows[:20] = 0.3
+    weight = rng.integers(0, 4, rows.shape) / 4
+    total, low, high = weight.sum(axis=1), rows.min(axis=1), rows.max(axis=1)
+    sums = (total, (weight * rows).sum(axis=1), (weight * rows**2).sum(axis=1))
+    points = _two_points(*sums, low, high)
+    for power in range(3):
+        found = sum(own * place**power for own, place in points)
+        np.testing.assert_allclose(found, sums[power], rtol=1e-12)
+    for own, place in points:
+        assert np.all(own >= 0)
+        assert np.all((place >= low - 1e-15) & (place <= high + 1e-15))

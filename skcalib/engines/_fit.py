@@ -1,11 +1,11 @@
-"""Recalibrators fitted to a table: from the cells of a histogram, or from one mean per cell and label."""
+"""Recalibrators fitted to a table: from the cells of a histogram, or from two scores per cell and label."""
 
 import numpy as np
 from sklearn.base import clone
 
 from skcalib.engines._histogram import ScoreHistogram
 from skcalib.engines._statistics import binned, check_strategy, equal_mass_cells
-from skcalib.engines._weighted import label_means, rows_of_cells
+from skcalib.engines._weighted import label_pairs, rows_of_cells
 from skcalib.recalibrators import (
     BetaCalibration,
     DirichletCalibration,
@@ -21,7 +21,6 @@ from skcalib.recalibrators import (
 
 __all__ = ["fitted"]
 
-_BITS = 20
 _FEW_ROWS = 2**19  # of cells that may hold a jump: to fetch them takes about as long as to split them
 
 
@@ -115,23 +114,19 @@ def _histogram(columns, recalibrator):
 
 
 def _parametric(columns, recalibrator):
-    return {key: _fit_rows(recalibrator, rows, key, columns) for key, rows in label_means(columns, _BITS).items()}
+    return {key: _fit_rows(recalibrator, rows, key, columns) for key, rows in label_pairs(columns).items()}
 
 
 def _spline(columns, recalibrator):
-    """Fit to the same means, with the knots (quantiles of the scores, and both ends) apart: they are exact."""
-    histogram, n_bins = ScoreHistogram(columns, ()), recalibrator.n_knots - 1
+    """Fit to the same rows, with the cells of the knots (quantiles of the scores, and both ends) as distinct scores."""
+    n_bins, weighted = recalibrator.n_knots - 1, columns.weight is not None
 
-    def is_knot(cells):
+    def holds_knot(cells):
         mask = np.zeros(len(cells.low), dtype=bool)
-        mask[equal_mass_cells(cells, n_bins, histogram.weighted)] = True
+        mask[equal_mass_cells(cells, n_bins, weighted)] = mask[[0, -1]] = True
         return mask
 
-    histogram.refine(is_knot)
-    knots = set()
-    for cells in histogram.by_segment().values():
-        knots.update(cells.low[is_knot(cells)].tolist(), [cells.low[0], cells.high[-1]])
-    rows = label_means(columns, _BITS, sorted(map(float, knots)))
+    rows = label_pairs(columns, holds_knot)
     return {key: _fit_rows(recalibrator, part, key, columns) for key, part in rows.items()}
 
 

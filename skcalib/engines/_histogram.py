@@ -8,9 +8,19 @@ from skcalib.engines._cells import coarse_cell
 from skcalib.engines._columns import check_no_hidden_nan
 from skcalib.engines._native import beside, fetched, narwhals
 
-__all__ = ["SCORE_SUMS", "Cells", "ScoreHistogram", "distinct_keys"]
+__all__ = ["MOMENTS", "SCORE_SUMS", "Cells", "ScoreHistogram", "distinct_keys"]
 
-SCORE_SUMS = ("weighted_score", "weighted_score_squared", "weighted_score_label")
+# Sums of the rows' weight times a power of the score, or of its distance from the nearer end; of all rows or of events.
+_SUMS = {
+    "weighted_score": ("score", 1, "weight"),
+    "weighted_score_squared": ("score", 2, "weight"),
+    "weighted_score_label": ("score", 1, "weighted_label"),
+    "distance": ("distance", 1, "weight"),
+    "distance_squared": ("distance", 2, "weight"),
+    "distance_label": ("distance", 1, "weighted_label"),
+    "distance_squared_label": ("distance", 2, "weighted_label"),
+}
+SCORE_SUMS, MOMENTS = tuple(_SUMS)[:3], tuple(_SUMS)[3:]
 
 _CELLS, _CELLS_OF_SEGMENT = 2**14, 2**12  # of the first histogram
 # Rows of split cells that are fetched as distinct scores; of more, a finer histogram comes first.
@@ -39,6 +49,8 @@ class Cells:
         See `BinStatistics`.
     weighted_score, weighted_score_squared, weighted_score_label : ndarray or None
         The same; None where no one asked for it.
+    distance, distance_squared, distance_label, distance_squared_label : ndarray or None
+        Sums of the distance of the score from the nearer of 0 and 1, of its square, and of the events' alone.
     """
 
     segment: np.ndarray
@@ -52,6 +64,10 @@ class Cells:
     weighted_score: np.ndarray | None = None
     weighted_score_squared: np.ndarray | None = None
     weighted_score_label: np.ndarray | None = None
+    distance: np.ndarray | None = None
+    distance_squared: np.ndarray | None = None
+    distance_label: np.ndarray | None = None
+    distance_squared_label: np.ndarray | None = None
 
     @property
     def names(self):
@@ -66,14 +82,10 @@ class Cells:
         """Return the cells by segment, then by score; where least and greatest agree the sums are made from them."""
         cells = self.at(np.lexsort((self.low, self.segment)))
         point = cells.low == cells.high
-        for name, factor, of in (
-            ("weighted_score", cells.low, cells.weight),
-            ("weighted_score_squared", cells.low**2, cells.weight),
-            ("weighted_score_label", cells.low, cells.weighted_label),
-        ):
-            if name not in cells.names:
-                continue
-            getattr(cells, name)[point] = (factor * of)[point]
+        base = {"score": cells.low, "distance": np.minimum(cells.low, 1 - cells.low)}
+        for name in set(_SUMS).intersection(cells.names):
+            of, power, factor = _SUMS[name]
+            getattr(cells, name)[point] = (base[of] ** power * getattr(cells, factor))[point]
         return cells
 
     def joined(self, other):
@@ -94,14 +106,16 @@ class ScoreHistogram:
     columns : PredictionColumns
         The table.
     score_sums : tuple of str
-        Those of the sums in `SCORE_SUMS` that are needed: fewer take less time and memory.
+        Those of the sums that are needed: fewer take less time and memory.
+    cell : narwhals Expr, default=None
+        Number of the first cell of a row; None is the coarse cell.
     """
 
-    def __init__(self, columns, score_sums=SCORE_SUMS):
+    def __init__(self, columns, score_sums=SCORE_SUMS, cell=None):
         nw, keys = narwhals(), columns.keys
         self.score_sums = score_sums
         self.weighted = columns.weight is not None
-        cell = coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS)
+        cell = coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS) if cell is None else cell
         # What the engine knows the cells of the last histogram by: columns of `frame`.
         self.frame, self.names = columns.rows.with_columns(cell.alias("cell")), [*keys, "cell"]
         extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
@@ -192,11 +206,15 @@ class ScoreHistogram:
         weight, score, label = nw.col("weight"), nw.col("score"), nw.col("label").cast(nw.Float64)
         by_score = "score" in names
         products = {"weighted_label": weight * label if self.weighted else label}
-        weighted_score = weight * score if self.weighted else score
-        of_score = (weighted_score, weighted_score * score, weighted_score * label)
-        of_score = dict(zip(SCORE_SUMS, of_score, strict=True))
         if not by_score:
-            products |= {name: of_score[name] for name in self.score_sums}
+            if any(_SUMS[name][0] == "distance" for name in self.score_sums):
+                frame = frame.with_columns(nw.when(score <= 0.5).then(score).otherwise(1 - score).alias("of"))
+            for name in self.score_sums:
+                of, power, factor = _SUMS[name]
+                value = score if of == "score" else nw.col("of")
+                value = value * value if power == 2 else value
+                value = value * weight if self.weighted else value
+                products[name] = value * label if factor == "weighted_label" else value
         if self.weighted:
             products["weights"] = weight
         frame = frame.with_columns(**products)

@@ -6,10 +6,14 @@ import numpy as np
 
 from skcalib.engines._cells import fine_cell
 from skcalib.engines._columns import check_no_hidden_nan
-from skcalib.engines._histogram import distinct_keys
+from skcalib.engines._histogram import MOMENTS, ScoreHistogram, distinct_keys
 from skcalib.engines._native import fetched, narwhals
 
-__all__ = ["WeightedScores", "label_means", "pooled", "rows_of_cells"]
+__all__ = ["WeightedScores", "label_pairs", "pooled", "rows_of_cells"]
+
+# Cells of a fit: at most 2^-8 wide relative to the score, 2^-6 by segment; share of the weight that one may hold.
+_BITS, _BITS_OF_SEGMENT, _LARGEST_SHARE = 16, 14, 2.0**-8
+_FEW_ROWS = 2**19  # of heavy cells: to fetch them takes about as long as to split them
 
 
 class WeightedScores(NamedTuple):
@@ -44,12 +48,54 @@ class WeightedScores(NamedTuple):
     sample_weight: np.ndarray
 
 
-def label_means(columns, bits, apart=()):
-    """Return the rows of each (segment, cell, label) as one, at their mean score: a dict of these by segment.
+def label_pairs(columns, is_apart=None):
+    """Return the rows of each cell and label as two weighted scores with their mean and variance, by segment.
 
-    Rows whose score is one of `apart` are not mixed with others.
+    A sum of any smooth function of the scores is then right to the fourth power of the width of a cell. Cells that hold
+    much of the weight are split, and those in which `is_apart(cells)` down to distinct scores.
     """
-    return {key: rows for key, (rows, _) in _compressed(columns, bits, apart).items()}
+
+    def is_needed(cells):
+        heavy = cells.weight > _LARGEST_SHARE * cells.weight.sum()
+        return heavy if is_apart is None else heavy | is_apart(cells)
+
+    histogram = ScoreHistogram(columns, MOMENTS, fine_cell(_BITS_OF_SEGMENT if columns.keys else _BITS))
+    histogram.refine(is_needed, _FEW_ROWS)
+    return {key: _pairs(cells) for key, cells in histogram.by_segment().items()}
+
+
+def _pairs(cells):
+    """Return two scores a cell and label as weighted rows."""
+    events = (cells.weighted_label, cells.distance_label, cells.distance_squared_label)
+    others = (
+        sums - own for sums, own in zip((cells.weight, cells.distance, cells.distance_squared), events, strict=True)
+    )
+    mirrored = cells.low > 0.5
+    low, high = (np.where(mirrored, 1 - end, end) for end in (cells.low, cells.high))
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    parts = []
+    for label, sums in ((1, events), (0, others)):
+        for weight, distance in _two_points(*sums, low, high):
+            score = np.where(mirrored, 1 - distance, distance).clip(cells.low, cells.high)
+            parts.append((np.full(len(score), label), score, weight))
+    labels, scores, weights = map(np.concatenate, zip(*parts, strict=True))
+    kept = weights > 0
+    return WeightedScores(labels[kept], scores[kept], weights[kept])
+
+
+def _two_points(weight, total, squares, low, high):
+    """Return weights and places of two points in [low, high] with the mean and the variance of given sums."""
+    divisor = np.where(weight > 0, weight, 1.0)
+    mean = np.clip(total / divisor, low, high)
+    below, above = mean - low, high - mean
+    variance = np.clip(squares / divisor - mean**2, 0, below * above)  # it is at most that
+    deviation = np.sqrt(variance)
+    # As far from the mean on both sides, unless an end is nearer.
+    least = np.where(deviation > 0, np.minimum(deviation, below), 0.0)
+    step = np.where(deviation > above, variance / np.where(above > 0, above, 1.0), least)
+    rest = np.divide(variance, step, out=np.zeros(len(step)), where=step > 0)
+    share = np.divide(rest, step + rest, out=np.ones(len(step)), where=step + rest > 0)
+    return (weight * share, mean - step), (weight * (1 - share), mean + rest)
 
 
 def pooled(columns, bits):
@@ -72,8 +118,8 @@ def rows_of_cells(score, weight, weighted_label):
     return WeightedScores(labels[kept], np.tile(score, 2)[kept], weights[kept])
 
 
-def _compressed(columns, bits, apart=()):
-    """Return the rows of `label_means`, and their cells, by segment."""
+def _compressed(columns, bits):
+    """Return the rows of each (segment, cell, label) as one, at their mean score, and their cells, by segment."""
     nw, keys = narwhals(), columns.keys
     frame, weighted = columns.rows.with_columns(fine_cell(bits).alias("cell")), columns.weight is not None
     if weighted:
@@ -82,8 +128,6 @@ def _compressed(columns, bits, apart=()):
     weights = [nw.col("weight").sum().alias("weights")] if weighted else []
     extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
     groups = [*keys, "cell", "label"]
-    if len(apart):
-        frame, groups = frame.with_columns(nw.col("score").is_in(list(apart)).alias("apart")), [*groups, "apart"]
     grouped = frame.group_by(groups).agg(nw.len().alias("count"), total, *weights, *extent)
     sums = fetched(grouped, keys)
     columns.check_rows(int(sums["count"].sum()))
