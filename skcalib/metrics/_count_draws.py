@@ -11,6 +11,7 @@ _BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
 _FEWEST_DRAWS, _LARGEST_BLOCK = 64, 1 << 22  # draws at a time where the cells are many, and their counts
 _KEPT = 1 << 23  # counts whose random numbers are kept in memory
 _RANKED = 256  # draws from which on those of a cell are put in order, once for all frequencies
+_FEWEST_STEPS = 8  # of a distribution function that are computed at once
 _HIGHEST_RATE = 1 - 1e-12  # of an event: the probability of none of up to 24 of them is then above 0
 _MANY = 12  # expected events and non-events from which on a count is a rounded normal deviate
 
@@ -132,7 +133,7 @@ def _ranked_counts(order, ranked, cells, n, f, ratio):
     """Invert it for draws in order, which have one count from one of its steps to the next."""
     flipped, n_draws = f > 0.5, order.shape[1]
     highest = np.where(flipped, 1 - ranked[cells, 0], ranked[cells, -1])
-    steps = np.array([*_cumulative_probabilities(n, np.where(flipped, 1 - f, f), ratio, highest)])
+    steps = _cumulative_probabilities(n, np.where(flipped, 1 - f, f), ratio, highest)
     numbers, counts = np.arange(len(steps) + 1.0), np.empty((n_draws, len(cells)))
     ends = np.zeros((len(steps) + 2, len(cells)), dtype=np.intp)
     ends[-1] = n_draws
@@ -140,7 +141,7 @@ def _ranked_counts(order, ranked, cells, n, f, ratio):
     for j in np.flatnonzero(flipped):
         ordered[j] = ordered[j][0][::-1], 1 - ordered[j][1][::-1]
     for j, (_, uniform) in enumerate(ordered):
-        ends[1:-1, j] = np.searchsorted(uniform, steps[:, j] if len(steps) else [], side="right")
+        ends[1:-1, j] = np.searchsorted(uniform, steps[:, j], side="right")
     lengths = np.diff(ends, axis=0)
     for j, (draws, _) in enumerate(ordered):
         counts[draws, j] = np.repeat(numbers, lengths[:, j])
@@ -148,19 +149,20 @@ def _ranked_counts(order, ranked, cells, n, f, ratio):
 
 
 def _cumulative_probabilities(n, rare, ratio, highest):
-    """Yield P(count <= k), k = 0, 1, ..., as far as it is below `highest`, of cells with rare events.
+    """Return P(count <= k), k = 0, 1, ..., as far as it is below `highest`, of cells with rare events (k, m).
 
     The law is a binomial of real n' and f' with the wanted mean and variance.
     """
     rate = np.minimum(1 - (1 - rare) * (1 - ratio), _HIGHEST_RATE)
     trials = n * np.divide(rare, rate, out=np.zeros_like(rare), where=rate > 0)
-    probability = np.exp(trials * np.log1p(-rate))
-    below, odds, k = probability.copy(), rate / (1 - rate), 0
-    while True:
-        below[trials <= k] = 1
-        if np.all(highest <= below):
-            return
-        yield below
-        probability *= np.maximum(trials - k, 0) / (k + 1) * odds
-        below = below + probability
-        k += 1
+    odds, k = rate / (1 - rate), np.arange(1, _FEWEST_STEPS)[:, None]
+    probability = below = np.exp(trials * np.log1p(-rate))
+    steps = [np.where(trials > 0, below, 1)[None]]
+    while np.any(highest > steps[-1][-1]):
+        probabilities = probability * np.cumprod(np.maximum(trials - k + 1, 0) / k * odds, axis=0)
+        cumulative = below + np.cumsum(probabilities, axis=0)
+        probability, below = probabilities[-1], cumulative[-1]
+        steps.append(np.where(trials > k, cumulative, 1))
+        k = k[-1] + np.arange(1, 2 * len(k) + 1)[:, None]
+    steps = np.concatenate(steps)
+    return steps[np.any(highest > steps, axis=1)]
