@@ -9,6 +9,7 @@ from sklearn.metrics import get_scorer as get_sklearn_scorer
 
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._progress import Progress
 from skcalib.metrics import get_scorer, get_scorer_names
 from skcalib.metrics._bootstrap import IntervalEstimate
 from skcalib.metrics._proper_scores import LOSSES
@@ -158,6 +159,7 @@ def recalibration_gain(
     sample_weight=None,
     pos_label=None,
     labels=None,
+    verbose=False,
 ):
     """Out-of-fold gain of recalibrating, in a proper score: what the probabilities lose for want of calibration.
 
@@ -185,6 +187,8 @@ def recalibration_gain(
         The label that one column of scores is the probability of.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
+    verbose : bool, default=False
+        Whether standard error gets a line for each fit.
 
     Returns
     -------
@@ -230,7 +234,7 @@ def recalibration_gain(
     """
     check_option(loss, "loss", tuple(LOSSES))
     level = check_confidence_level(confidence_level)
-    recalibrator = StackedRecalibrator() if recalibrator is None else recalibrator
+    recalibrator = StackedRecalibrator(verbose=verbose) if recalibrator is None else recalibrator
     for method in ("fit", "predict_proba"):
         if not hasattr(recalibrator, method):
             raise TypeError(f"recalibrator must have fit and predict_proba, but {recalibrator!r} has no {method}.")
@@ -239,8 +243,10 @@ def recalibration_gain(
     columns = data.scores.reshape(len(codes), -1)
     folds = cross_validation_folds(cv, columns, codes, data.sample_weight)
     before = LOSSES[loss](data.scores, data.labels)
-    after = [recalibrated_by_fold(recalibrator, fold, columns, codes) for fold in folds]
-    gains = np.array([before - LOSSES[loss](scores, data.labels) for scores in after])
+    progress, gains = Progress("recalibration_gain", verbose), np.empty((len(folds), len(codes)))
+    for k, fold in enumerate(folds):
+        progress(f"fit {k + 1} of {len(folds)}")
+        gains[k] = before - LOSSES[loss](recalibrated_by_fold(recalibrator, fold, columns, codes), data.labels)
     return gain_interval(gains, folds, data.sample_weight, level)
 
 

@@ -5,13 +5,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from skcalib import MulticalibratedRecalibrator
+from skcalib import MulticalibratedRecalibrator, PlattScaling
 from skcalib import _progress as module
 from skcalib._progress import Progress
 from skcalib.metrics import (
     calibration_by_group,
     calibration_error_interval,
     calibration_test,
+    recalibration_gain,
     segment_calibration_test,
     smooth_calibration_error,
 )
@@ -35,6 +36,8 @@ LONG_WORK = [
     partial(calibration_test, labels, scores, metric=lambda y, s: np.mean(y - s), n_resamples=9, random_state=0),
     partial(calibration_error_interval, labels, scores, n_resamples=9, random_state=0),
     partial(calibration_by_group, labels, scores, np.arange(300) % 3, n_resamples=9, random_state=0),
+    partial(recalibration_gain, labels, scores, recalibrator=PlattScaling()),
+    partial(recalibration_gain, labels, scores, cv=2),
     partial(segment_calibration_test, labels, scores, np.c_[scores], n_resamples=9, random_state=0),
 ]
 

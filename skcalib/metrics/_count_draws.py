@@ -66,19 +66,19 @@ class CountDraws:
         many, single = expected >= _MANY, self.trials == 1
         if many.all():
             return _normal_counts(block.normal, self.trials, frequency, self.ratio)
-        counts = np.empty(block.uniform.shape)
-        single, many, few = (np.flatnonzero(cells) for cells in (single & ~many, many, ~many & ~single))
+        parts = []
+        single, many, few = kinds = [np.flatnonzero(cells) for cells in (single & ~many, many, ~many & ~single)]
         if len(single):
-            counts[:, single] = block.uniform[:, single] > 1 - frequency[single]
+            parts.append(np.take(block.uniform, single, axis=1) > 1 - frequency[single])
         if len(many):
             law = self.trials[many], frequency[many], self.ratio[many]
-            counts[:, many] = _normal_counts(block.normal[:, many], *law)
+            parts.append(_normal_counts(np.take(block.normal, many, axis=1), *law))
         law = self.trials[few], frequency[few], self.ratio[few]
-        if len(counts) >= _RANKED:
-            counts[:, few] = _ranked_counts(*block.ranked, few, *law)
+        if len(few) and len(block.uniform) >= _RANKED:
+            parts.append(_ranked_counts(*block.ranked, few, *law))
         elif len(few):
-            counts[:, few] = _inverted_counts(block.uniform[:, few], *law)
-        return counts
+            parts.append(_inverted_counts(np.take(block.uniform, few, axis=1), *law))
+        return np.take(np.concatenate(parts, axis=1, dtype=np.float64), np.argsort(np.concatenate(kinds)), axis=1)
 
 
 class _Block:
@@ -120,13 +120,20 @@ def _normal_counts(normal, n, f, ratio):
 
 
 def _inverted_counts(uniform, n, f, ratio):
-    """Invert the distribution of counts, draw by draw."""
+    """Invert the distribution of counts, draw by draw; the cells that have many steps of it first."""
     flipped = f > 0.5
     uniform = np.where(flipped, 1 - uniform, uniform) if flipped.any() else uniform
-    counts = np.zeros(uniform.shape, dtype=np.uint8)  # of fewer than 12 expected ones
-    for below in _cumulative_probabilities(n, np.where(flipped, 1 - f, f), ratio, uniform.max(axis=0)):
-        counts += (uniform > below).view(np.uint8)
-    return np.where(flipped, n - counts, counts)
+    highest = uniform.max(axis=0)
+    steps = _cumulative_probabilities(n, np.where(flipped, 1 - f, f), ratio, highest)
+    n_steps = np.count_nonzero(highest > steps, axis=0)
+    order = np.argsort(-n_steps)
+    uniform, steps = np.take(uniform, order, axis=1), steps[:, order]
+    counts = np.zeros(uniform.shape, dtype=np.uint8)
+    for k, below in enumerate(steps):  # fewer than 12 events are expected
+        cells = slice(np.count_nonzero(n_steps > k))
+        counts[:, cells] += (uniform[:, cells] > below[cells]).view(np.uint8)
+    counts = np.take(counts, np.argsort(order), axis=1)
+    return np.where(flipped, n - counts, counts) if flipped.any() else counts
 
 
 def _ranked_counts(order, ranked, cells, n, f, ratio):

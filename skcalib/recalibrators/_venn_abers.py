@@ -9,9 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 from skcalib._bins.reductions import top_label
 from skcalib._input.scores import check_estimator_scores
 from skcalib._input.sklearn_private import Interval
+from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, assign_bins
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.recalibrators._base import BinaryRecalibrator
+
+_MANY_KNOTS = 1 << 15
 
 
 class VennAbers(BinaryRecalibrator):
@@ -142,6 +145,14 @@ class VennAbers(BinaryRecalibrator):
         return upper / (1 - lower + upper)
 
     def _interval(self, scores):
+        lower, upper = np.empty(len(scores)), np.empty(len(scores))
+        for rows in row_blocks(len(scores)):
+            # Many knots are not in the cache: then scores in order, which find them one after the other, are quicker.
+            order = np.argsort(scores[rows]) if len(self.score_knots_) > _MANY_KNOTS else slice(None)
+            lower[rows][order], upper[rows][order] = self._bounds(scores[rows][order])
+        return lower, upper
+
+    def _bounds(self, scores):
         first = np.searchsorted(self.score_knots_, scores, side="left")
         # From a knot on; a group of scores is tied with its knot, the group's upper edge.
         reached = self.max_groups is not None or np.append(self.score_knots_, np.inf)[first] == scores
