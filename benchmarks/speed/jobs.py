@@ -90,9 +90,13 @@ def _metric(function, **params):
 
 
 def _reliability_diagram(problem):
+    import matplotlib.pyplot as plt
+
     from skcalib.displays import ReliabilityDisplay
 
-    return floors.drawn(ReliabilityDisplay.from_predictions(problem.labels, problem.scores, random_state=0).figure_)
+    figure = ReliabilityDisplay.from_predictions(problem.labels, problem.scores, random_state=0).figure_
+    plt.close(figure)
+    return floors.drawn(figure)
 
 
 _logits_job = partial(_fit_predict, field="logits")

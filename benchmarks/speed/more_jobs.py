@@ -1,5 +1,6 @@
 """Jobs without a floor or a peer: how their time depends on the shape of the scores, and on a plain fit."""
 
+import weakref
 from functools import partial
 
 import numpy as np
@@ -8,7 +9,7 @@ import skcalib
 from benchmarks.speed import problems
 from benchmarks.speed.jobs import Job
 from skcalib import metrics
-from skcalib.binning import EqualMass, UniqueScores
+from skcalib.binning import EqualMass, EqualWidth, InformationPreserving, UniqueScores
 
 __all__ = ["MORE_JOBS"]
 
@@ -47,6 +48,25 @@ def _both(recalibrator):
     return lambda problem: recalibrator().fit(problem.scores, problem.labels).predict_proba(problem.scores)
 
 
+def _forecast(recalibrator):
+    """Return a run that forecasts. The first one of a problem also fits: it is not the least of the times."""
+    fitted = {}
+
+    def run(problem):
+        scores, model = fitted.get(id(problem.scores), (lambda: None, None))
+        if scores() is not problem.scores:
+            model = recalibrator().fit(problem.scores, problem.labels)
+            fitted[id(problem.scores)] = weakref.ref(problem.scores), model
+        return model.predict_proba(problem.scores)
+
+    return run
+
+
+def _by_group(problem):
+    groups = np.arange(len(problem.labels)) % 5
+    return metrics.calibration_by_group(problem.labels, problem.scores, groups, random_state=0)
+
+
 def _test(metric, n_resamples=99):
     return _metric(metrics.calibration_test, metric=metric, n_resamples=n_resamples, random_state=0)
 
@@ -80,7 +100,22 @@ MORE_JOBS = {
     "error of unique scores": _job(_metric(metrics.calibration_error, binning=UniqueScores(), method="plugin")),
     "validity curve": _job(_metric(metrics.validity_curve)),
     "Brier decomposition": _job(_metric(metrics.brier_decomposition)),
+    "log-loss decomposition": _job(_metric(metrics.log_loss_decomposition)),
+    "equal-width error, 1000 bins": _job(_metric(metrics.calibration_error, binning=EqualWidth(1000), method="plugin")),
+    "bins of least loss": _job(
+        _metric(metrics.calibration_error, binning=InformationPreserving(n_bins=5), method="plugin")
+    ),
+    "calibration by group": _job(_by_group),
+    "recalibration gain of Platt": _job(_metric(metrics.recalibration_gain, recalibrator=skcalib.PlattScaling())),
     "interval of the equal-mass error": _job(_metric(metrics.calibration_error_interval, random_state=0)),
+    "interval of smECE, 199 draws": _job(
+        _metric(
+            metrics.calibration_error_interval,
+            metric=metrics.smooth_calibration_error,
+            n_resamples=199,
+            random_state=0,
+        )
+    ),
     "Hosmer-Lemeshow": _job(_metric(metrics.calibration_test, method="hosmer_lemeshow")),
     "Spiegelhalter": _job(_metric(metrics.calibration_test, method="spiegelhalter")),
     **{f"test, 99 draws: {name}": _job(_test(metric)) for name, metric in _tested.items()},
@@ -93,6 +128,7 @@ MORE_JOBS = {
         _metric(metrics.calibration_slope_intercept), fits=("Platt, fit", 2), not_for=_one_score
     ),
     "Quadratic": _job(_fit(skcalib.QuadraticScaling)),
+    "Quadratic, monotone": _job(_fit(lambda: skcalib.QuadraticScaling(monotone=True))),
     "spline": _job(_fit(skcalib.SplineCalibration), fits=("Platt, fit", 6)),
     "temperature": _job(_fit(skcalib.TemperatureScaling)),
     "temperature, Brier score": _job(_fit(lambda: skcalib.TemperatureScaling(loss="brier")), fits=("temperature", 12)),
@@ -100,7 +136,12 @@ MORE_JOBS = {
     "histogram, equal mass": _job(_both(lambda: skcalib.HistogramBinning(binning=EqualMass(10)))),
     "histogram, unique scores": _job(_both(lambda: skcalib.HistogramBinning(binning=UniqueScores()))),
     "uniform mass": _job(_both(lambda: skcalib.UniformMassBinning(10, randomize=True))),
+    "isotonic, forecast": _job(_forecast(skcalib.IsotonicCalibration)),
+    "histogram, forecast": _job(_forecast(skcalib.HistogramBinning)),
+    "Venn-Abers, forecast": _job(_forecast(skcalib.VennAbers)),
+    "spline, forecast": _job(_forecast(skcalib.SplineCalibration)),
     "isotonic, weights": _job(_weighted_fit(skcalib.IsotonicCalibration), is_weighted=True),
+    "Dirichlet": _classes(_fit(lambda: skcalib.DirichletCalibration(input="logit"), field="logits"), largest=10_000),
     "Beta, one against the rest": _classes(_fit(skcalib.BetaCalibration), largest=4_000),
     "spline, one against the rest": _classes(
         _fit(skcalib.SplineCalibration), largest=4_000, fits=("Beta, one against the rest", 10)
