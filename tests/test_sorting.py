@@ -91,6 +91,29 @@ def test_lookup_of_scores_that_crowd_at_the_edges():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("where", ["on a grid", "towards 0", "towards 1", "both"])
+def test_lookup_of_scores_that_crowd_at_many_edges(where, dtype):
+    rng = np.random.default_rng(6)
+    if where == "on a grid":
+        cuts = np.arange(1, 1000) / 1000
+        scores = rng.integers(0, 1001, 20_000) / 1000
+    else:
+        near = 10 ** -rng.uniform(1, 12, 300)
+        near = {"towards 0": near, "towards 1": 1 - near}.get(where, np.append(near[::2], 1 - near[1::2]))
+        cuts = np.unique(near.astype(dtype).astype(float))
+        cuts = cuts[(cuts > 0) & (cuts < 1)]
+        scores = np.concatenate((rng.choice(cuts, 10_000), rng.choice(cuts, 10_000) * rng.uniform(0.9, 1, 10_000)))
+    scores = rng.permutation(np.concatenate((scores, [0, 1, np.nextafter(1, 0), 5e-324, 0.5]))).astype(dtype)
+    lookup = BinLookup(np.concatenate(([0.0], cuts, [1.0])), 10**6)
+    expected = np.searchsorted(cuts, scores, side="left")
+    for _ in range(2):  # also once it is known that they crowd
+        np.testing.assert_array_equal(lookup(scores), expected)
+    assert lookup.is_crowded
+    values = rng.random(len(cuts) + 1)
+    np.testing.assert_array_equal(lookup.values(scores, values), values[expected])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("edges", list(EDGES.values())[:-1], ids=list(EDGES)[:-1])
 def test_sums_of_ordered_rows_are_those_of_the_same_rows_in_disorder(edges, dtype):
     rng = np.random.default_rng(2)

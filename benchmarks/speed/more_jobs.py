@@ -136,8 +136,6 @@ MORE_JOBS = {
     "histogram, equal mass": _job(_both(lambda: skcalib.HistogramBinning(binning=EqualMass(10)))),
     "histogram, unique scores": _job(_both(lambda: skcalib.HistogramBinning(binning=UniqueScores()))),
     "uniform mass": _job(_both(lambda: skcalib.UniformMassBinning(10, randomize=True))),
-    "isotonic, forecast": _job(_forecast(skcalib.IsotonicCalibration)),
-    "histogram, forecast": _job(_forecast(skcalib.HistogramBinning)),
     "Venn-Abers, forecast": _job(_forecast(skcalib.VennAbers)),
     "spline, forecast": _job(_forecast(skcalib.SplineCalibration)),
     "isotonic, weights": _job(_weighted_fit(skcalib.IsotonicCalibration), is_weighted=True),
