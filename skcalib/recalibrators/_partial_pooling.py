@@ -146,7 +146,7 @@ class PartiallyPooledRecalibrator(BinaryRecalibrator):
 
     @property
     def _pools_classes(self):
-        held = self.class_pooling == "auto" or self.class_pooling > 0
+        held = isinstance(self.class_pooling, str) or self.class_pooling > 0
         return held and self.multiclass == "ovr" and len(self.classes_) > 2
 
     @property
@@ -163,7 +163,7 @@ class PartiallyPooledRecalibrator(BinaryRecalibrator):
             return super()._fit_parts(probabilities, codes, sample_weight)
         problems = ClassProblems.of_classes(probabilities, codes, sample_weight)
         pooled, parts = self._fit_pooled(problems), [self._part() for _ in self.classes_]
-        if self.class_pooling == "auto":
+        if isinstance(self.class_pooling, str):
             self.class_pooling_, coefs = problems.fit_path(pooled)
         else:
             self.class_pooling_, coefs = float(self.class_pooling), problems.fit_near(pooled, self.class_pooling)
