@@ -39,6 +39,7 @@ _METHODS = {
     "BetaCalibration": BetaCalibration(),
 }
 _NOT_JUDGED = {
+    'DirichletCalibration(alpha="auto")': DirichletCalibration("auto"),
     "PlattScaling": PlattScaling(),
     "PlattScaling(class_pooling=1)": PlattScaling(class_pooling=1.0),
     "ClasswiseTemperatureScaling(inf)": ClasswiseTemperatureScaling(np.inf),

@@ -6,6 +6,7 @@ from _twins import repeated
 from scipy.special import softmax
 
 from skcalib import BetaCalibration, PlattScaling, QuadraticScaling
+from skcalib.recalibrators import _partial_pooling
 from skcalib.recalibrators._partial_pooling import ClassProblems
 
 METHODS = [BetaCalibration, QuadraticScaling, PlattScaling]
@@ -92,6 +93,13 @@ def test_is_weak_where_that_predicts_better(method):
     auto, held = method(class_pooling="auto").fit(proba, y), method(class_pooling=1.0).fit(proba, y)
     assert auto.class_pooling_ == held.class_pooling_ == 1
     np.testing.assert_array_equal(auto.predict_proba(proba), held.predict_proba(proba))
+
+
+@over_methods
+def test_many_classes_keep_the_strongest(method, monkeypatch):
+    proba, y = sample(1500, n_classes=5)
+    monkeypatch.setattr(_partial_pooling, "_MOST_CLASSES", 4)
+    assert method(class_pooling="auto").fit(proba, y).class_pooling_ == 1
 
 
 @over_methods

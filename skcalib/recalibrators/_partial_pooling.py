@@ -18,8 +18,10 @@ from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 # Slopes are measured against those of the pooled map. For a model that ranks the wrong way round this is their lower
 # limit, relative to 1 / (typical log-odds).
 _SMALLEST_RELATIVE = 1e-3
-# What ``class_pooling="auto"`` tries, the strongest first.
+# What ``class_pooling="auto"`` tries, the strongest first. More classes keep the first: what sets their few rows apart
+# in the calibration set may be nothing elsewhere.
 _AUTO_POOLINGS = (1.0, 0.3, 0.1, 0.03)
+_MOST_CLASSES = 50
 _LEAST_BLOCK = 500  # rows of all classes that are left out at a time
 
 
@@ -66,15 +68,15 @@ class ClassProblems(NamedTuple):
 
     def fit_path(self, pooled):
         """Return the class pooling that predicts best, and the coefficients of each class's map with it."""
-        path = []
+        path, poolings = [], _AUTO_POOLINGS if len(self.log_odds) <= _MOST_CLASSES else _AUTO_POOLINGS[:1]
 
         def losses():
-            for class_pooling in _AUTO_POOLINGS:
+            for class_pooling in poolings:
                 path.append(self.fit_near(pooled, class_pooling, path[-1] if path else None))
                 yield self.leave_one_out_loss(pooled, class_pooling, path[-1])
 
         best = best_on_path(losses())
-        return _AUTO_POOLINGS[best], path[best]
+        return poolings[best], path[best]
 
     def leave_one_out_loss(self, pooled, class_pooling, coefs):
         """Return the log-loss, summed over the rows, of normalised forecasts by the fits to the other rows.
