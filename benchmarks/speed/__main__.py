@@ -12,7 +12,17 @@ from benchmarks.speed.run import measure
 from benchmarks.speed.shapes import ALL_JOBS, SHAPES, measure_shapes
 
 _COLUMNS = ("job", "size", "ours", "floor", "ours/floor", "peer", "peer s", "peer/ours", "answers", "peak MB", "target")
-_SHAPE_COLUMNS = ("job", "size", "s, uniform", *list(SHAPES)[1:], "worst", "limit", "bytes a row", "in fits")
+_SHAPE_COLUMNS = (
+    "job",
+    "size",
+    "s, uniform",
+    *list(SHAPES)[1:],
+    "worst",
+    "limit",
+    "bytes a row",
+    "in fits",
+    "over plain",
+)
 
 
 def main(argv=None):
@@ -73,7 +83,8 @@ def _shape_cells(row):
     ratios = [f"{row.seconds[shape] / uniform:.2f}" if shape in row.seconds else "" for shape in list(SHAPES)[1:]]
     fits = "" if row.in_fits is None else f"{row.in_fits:.1f} ({row.fits})"
     worst = f"{row.ratio:.2f} ({row.worst})"
-    return row.job, row.size, _number(uniform), *ratios, worst, f"{row.limit:g}", f"{row.bytes_a_row:.1f}", fits
+    plain = "" if row.over_plain is None else f"{row.over_plain:.2f} ({row.worst_plain})"
+    return row.job, row.size, _number(uniform), *ratios, worst, f"{row.limit:g}", f"{row.bytes_a_row:.1f}", fits, plain
 
 
 def _cells(row):

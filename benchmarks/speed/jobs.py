@@ -142,7 +142,7 @@ JOBS = {
     "1000 bootstrap resamples": Job(
         problems.binary, (10_000,), (1_000,),
         _metric(metrics.calibration_error_interval, metric=metrics.expected_calibration_error,
-                binning=EqualMass(15), n_resamples=N_RESAMPLES, random_state=0),
+                binning=EqualMass(15), interval="percentile", n_resamples=N_RESAMPLES, random_state=0),
         floors.bootstrap,
         _close(5e-3), "<= 2 x floor, 300 x",
         answer=lambda result, problem: np.asarray(result[1:], dtype=np.float64),

@@ -7,16 +7,19 @@ runs counts.
 import time
 import tracemalloc
 from dataclasses import asdict, dataclass
+from itertools import product
 
 import numpy as np
 
 from benchmarks.speed import problems
 from benchmarks.speed.jobs import JOBS
 from benchmarks.speed.more_jobs import MORE_JOBS
+from benchmarks.speed.plain import PLAIN_FORMS
 
 __all__ = ["ALL_JOBS", "LIMIT", "SHAPES", "WEIGHTED_LIMIT", "ShapesRow", "binary", "many_classes", "measure_shapes"]
 
 LIMIT, WEIGHTED_LIMIT = 1.8, 2.5
+_PLAIN_LIMIT = 1.1  # of the plain form's time: as long, within noise
 _QUICK_ROWS, _FULL_ROWS = 50_000, 1_000_000
 _QUICK_TABLE, _FULL_TABLE = (2_000, 20), (20_000, 100)
 _BUDGET, _FEWEST, _MOST = 0.25, 3, 12  # seconds for a job on a shape, and its runs
@@ -40,7 +43,10 @@ ALL_JOBS = {name: job for name, job in (JOBS | MORE_JOBS).items() if job.make is
 
 @dataclass(frozen=True)
 class ShapesRow:
-    """One job: the seconds for each shape, the worst ratio to uniform scores, and the most bytes a row."""
+    """One job: the seconds for each shape, the worst ratio to uniform scores, and the most bytes a row.
+
+    `over_plain` is the worst ratio to the plain form, on the shape `worst_plain`: None for a job without one.
+    """
 
     job: str
     size: str
@@ -52,11 +58,18 @@ class ShapesRow:
     in_fits: float | None
     most_fits: float | None
     fits: str
+    over_plain: float | None
+    most_over_plain: float | None
+    worst_plain: str
 
     @property
     def is_missed(self):
-        """Whether the job is beyond its limit, or takes longer than the fits that it may."""
-        return self.ratio > self.limit or (self.most_fits is not None and self.in_fits > self.most_fits)
+        """Whether the job is beyond its limit, or takes longer than the fits that it may, or than its plain form."""
+        return (
+            self.ratio > self.limit
+            or (self.most_fits is not None and self.in_fits > self.most_fits)
+            or (self.most_over_plain is not None and self.over_plain > self.most_over_plain)
+        )
 
     def as_json(self):
         """Return the fields."""
@@ -99,15 +112,17 @@ def measure_shapes(names, *, quick=False):
         size = _size(job, quick)
         shapes = [shape for shape in SHAPES if shape not in job.not_for]
         table = {shape: make(shape, *size) for shape in shapes}
-        seconds = unit[name, size] = _seconds(job.ours, table, quick)
+        runs = [job.ours, *([PLAIN_FORMS[name]] if name in PLAIN_FORMS else [])]
+        seconds = _seconds(runs, table, quick)
+        unit[name, size] = seconds[0]
         if job.fits and (job.fits[0], size) not in unit:
-            unit[job.fits[0], size] = _seconds(ALL_JOBS[job.fits[0]].ours, table, quick)
+            (unit[job.fits[0], size],) = _seconds([ALL_JOBS[job.fits[0]].ours], table, quick)
         for _ in range(_AGAIN):
             row = _row(name, job, table, seconds, unit[job.fits[0], size] if job.fits else None, quick)
             if not row.is_missed:
                 break
-            again = _seconds(job.ours, table, quick)
-            seconds |= {shape: min(seconds[shape], again[shape]) for shape in seconds}
+            for best, again in zip(seconds, _seconds(runs, table, quick), strict=True):
+                best |= {shape: min(best[shape], again[shape]) for shape in best}
         yield row
 
 
@@ -121,35 +136,46 @@ def _size(job, quick):
 
 
 def _row(name, job, table, seconds, unit, quick):
-    ratios = {shape: second / seconds["uniform"] for shape, second in seconds.items()}
-    worst = max(ratios, key=ratios.get)
+    seconds, *plain = seconds
+    worst, ratio = _worst(seconds, dict.fromkeys(seconds, seconds["uniform"]))
+    worst_plain, over_plain = _worst(seconds, plain[0]) if plain else ("", None)
     return ShapesRow(
         job=name,
         size=table["uniform"].size,
         seconds=seconds,
         worst=worst,
-        ratio=ratios[worst],
+        ratio=ratio,
         limit=WEIGHTED_LIMIT if job.is_weighted else LIMIT,
         bytes_a_row=max(_peak(job.ours, problem) / len(problem.labels) for problem in table.values()),
         in_fits=None if unit is None else max(seconds[shape] / unit[shape] for shape in seconds),
-        most_fits=None if unit is None or quick else job.fits[1],  # it holds for many rows
+        most_fits=None if unit is None or quick else job.fits[1],  # it holds for many rows, as that for plain forms
         fits="" if unit is None else f"<= {job.fits[1]:g} x {job.fits[0]}",
+        over_plain=over_plain,
+        most_over_plain=_PLAIN_LIMIT if plain and not quick else None,
+        worst_plain=worst_plain,
     )
 
 
-def _seconds(run, table, quick):
-    """Return the least processor time of several runs on each shape, the shapes in turn."""
-    best, spent = dict.fromkeys(table, np.inf), dict.fromkeys(table, 0.0)
+def _worst(seconds, others):
+    """Return the shape with the largest ratio of seconds, and the ratio."""
+    ratios = {shape: second / others[shape] for shape, second in seconds.items()}
+    worst = max(ratios, key=ratios.get)
+    return worst, ratios[worst]
+
+
+def _seconds(runs, table, quick):
+    """Return the least processor time of several repeats of each run on each shape, all in turn."""
+    best = [dict.fromkeys(table, np.inf) for _ in runs]
+    spent = [dict.fromkeys(table, 0.0) for _ in runs]
     budget = _BUDGET / 3 if quick else _BUDGET
-    for repeat in range(_MOST):
-        for shape, problem in table.items():
-            if repeat >= _FEWEST and spent[shape] > budget or spent[shape] > 20 * budget:
-                continue
-            start = time.process_time()
-            run(problem)
-            elapsed = time.process_time() - start
-            spent[shape] += elapsed
-            best[shape] = min(best[shape], elapsed)
+    for repeat, (shape, problem), (k, run) in product(range(_MOST), table.items(), enumerate(runs)):
+        if repeat >= _FEWEST and spent[k][shape] > budget or spent[k][shape] > 20 * budget:
+            continue
+        start = time.process_time()
+        run(problem)
+        elapsed = time.process_time() - start
+        spent[k][shape] += elapsed
+        best[k][shape] = min(best[k][shape], elapsed)
     return best
 
 
