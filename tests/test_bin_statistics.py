@@ -67,13 +67,17 @@ def test_rows_mostly_in_the_first_bin_are_summed_together(edges, moments, monkey
 
 
 @pytest.mark.parametrize("moments", [0, 1])
-@pytest.mark.parametrize("order", ["given", "sorted", "weighted"])
+@pytest.mark.parametrize("order", ["given", "sorted", "weighted", "sorted, weighted"])
 def test_only_the_moments_that_are_asked_for(order, moments):
     rng = np.random.default_rng(6)
-    scores = np.sort(rng.random(300)) if order == "sorted" else rng.random(300)
-    labels, weight = rng.random(300) < scores, rng.random(300) if order == "weighted" else None
+    scores = np.sort(rng.random(300)) if "sorted" in order else rng.random(300)
+    labels, weight = rng.random(300) < scores, rng.random(300) if "weighted" in order else None
     every = bin_statistics(scores, labels, EDGES, weight)
     some = bin_statistics(scores, labels, EDGES, weight, moments=moments)
+    shuffled = rng.permutation(300)
+    apart = bin_statistics(scores[shuffled], labels[shuffled], EDGES, None if weight is None else weight[shuffled])
+    for name in SUMS:
+        np.testing.assert_allclose(getattr(apart, name), getattr(every, name), rtol=1e-12)
     powers = dict.fromkeys(SUMS, 0) | {"weighted_score": 1, "weighted_score_label": 1, "weighted_score_squared": 2}
     for name, power in powers.items():
         expected = getattr(every, name) if power <= moments else np.full(len(EDGES) - 1, np.nan)

@@ -136,7 +136,7 @@ def _size(job, quick):
 
 
 def _row(name, job, table, seconds, unit, quick):
-    seconds, *plain = seconds
+    seconds, *plain = [dict(best) for best in seconds]
     worst, ratio = _worst(seconds, dict.fromkeys(seconds, seconds["uniform"]))
     worst_plain, over_plain = _worst(seconds, plain[0]) if plain else ("", None)
     return ShapesRow(

@@ -228,12 +228,12 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
     sums = np.zeros((6, len(edges) - 1))
     for rows in row_blocks(len(scores), at_least=4 * len(edges)):
         block = scores[rows].astype(np.float64, copy=False)
-        if sample_weight is None and in_order(block):
-            _add_runs(sums, block, labels[rows], edges, moments)
-        elif sample_weight is None and _mostly_lowest(block, edges):
+        weight = None if sample_weight is None else sample_weight[rows]
+        if in_order(block):
+            _add_runs(sums, block, labels[rows], edges, weight, moments)
+        elif weight is None and _mostly_lowest(block, edges):
             _add_above_lowest(sums, lookup, block, labels[rows], moments)
         else:
-            weight = None if sample_weight is None else sample_weight[rows]
             _add_cells(sums, lookup(block), block, labels[rows], weight, moments)
     sums[_POWERS > moments] = np.nan
     return unchecked_statistics(edges, sums[0].astype(np.int64), *sums[1:])
@@ -293,24 +293,31 @@ def _add_cells(sums, bins, scores, labels, sample_weight, moments):
         sums[5] += score[:, 1]
 
 
-def _add_runs(sums, scores, labels, edges, moments):
-    """Add the same for rows in the order of their scores, without weights: a bin is a run of rows."""
+def _add_runs(sums, scores, labels, edges, sample_weight, moments):
+    """Add the same for rows in the order of their scores: a bin is a run of rows."""
     ends = np.append(np.searchsorted(scores, edges[1:-1], side="right"), len(scores))
     count = np.diff(ends, prepend=0)
     filled = count > 0
     starts = (ends - count)[filled]
-    events = labels.astype(np.float64)
-    sums[:2] += count  # the rows and their weights
+    sums[0] += count
 
     def add(row, values):
         sums[row, filled] += np.add.reduceat(values, starts)
 
+    if sample_weight is None:
+        sums[1] += count
+        weighted_score = scores
+        events = labels.astype(np.float64)
+    else:
+        add(1, sample_weight)
+        weighted_score = scores * sample_weight
+        events = sample_weight * labels
     add(3, events)
     if moments:
-        add(2, scores)
+        add(2, weighted_score)
         add(5, scores * events)
         if moments > 1:
-            add(4, scores * scores)
+            add(4, scores * weighted_score)
 
 
 def _as_sums(values, name):

@@ -4,13 +4,18 @@ import numpy as np
 
 from skcalib._rows.blocks import row_blocks
 
-__all__ = ["in_order", "mid_rank_cells", "sorted_rows", "sorted_scores"]
+__all__ = ["first_rows", "in_order", "mid_rank_cells", "sorted_rows", "sorted_scores"]
 
 
 def in_order(scores):
     """Return whether scores never fall. A few scores are looked at first: they mostly decide it."""
     rows = len(scores)
     return all(bool(np.all(scores[: end - 1] <= scores[1:end])) for end in (min(64, rows), rows) if end > 1)
+
+
+def first_rows(ordered):
+    """Return the first row of each distinct score, for scores in order."""
+    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))[: len(ordered)]
 
 
 def sorted_scores(scores):

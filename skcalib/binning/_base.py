@@ -9,6 +9,7 @@ from skcalib._defaults import DefaultObjects
 from skcalib._input.scalars import check_int, invalid
 from skcalib._input.scored_labels import check_score_column
 from skcalib._rows.blocks import row_blocks
+from skcalib._rows.sorting import first_rows
 from skcalib.binning._lookup import BinLookup
 
 # Cumulative weights are sums of floats: a cut counts as reached within this share of the total. Exact for counts.
@@ -145,8 +146,9 @@ def resolve_n_bins(n_bins, n_rows, sample_weight=None, *, maximum=_MOST_BINS):
 
 
 def edges_above(ordered, positions):
-    """Return edges that cut sorted scores above the scores at `positions`: midpoints to the next distinct score."""
-    lower = np.unique(ordered[positions]) if len(positions) else ordered[:0]
+    """Return edges that cut sorted scores above those at increasing positions: midpoints to the next distinct score."""
+    lower = ordered[positions] if len(positions) else ordered[:0]
+    lower = lower[first_rows(lower)]
     above = np.searchsorted(ordered, lower, side="right")
     lower, above = lower[above < len(ordered)].astype(np.float64), above[above < len(ordered)]
     upper = ordered[above].astype(np.float64)

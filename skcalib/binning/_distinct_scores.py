@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._rows.sorting import in_order, sorted_rows
+from skcalib._rows.sorting import first_rows, in_order, sorted_rows
 
 __all__ = [
     "DistinctScores",
@@ -39,13 +39,16 @@ class DistinctScores(NamedTuple):
             if not kept.all():
                 scores, weight, positives = scores[kept[1:]], weight[kept], positives[kept]
             return cls(scores, weight, positives)
-        distinct, inverse = np.unique(scores, return_inverse=True)
         rounded = _exactly_summable(sample_weight)
-        weight = np.bincount(inverse, weights=rounded)
-        positives = np.bincount(inverse, weights=rounded * labels)
+        if not in_order(scores):
+            order = np.argsort(scores)
+            scores, labels, rounded = scores[order], labels[order], rounded[order]
+        first = first_rows(scores)
+        weight = np.add.reduceat(rounded, first)
+        positives = np.add.reduceat(rounded * labels, first)
         kept = weight > 0  # a weight below 2^-53 of the total is lost in every sum
         cumulative = [np.append(0.0, np.cumsum(values[kept])) for values in (weight, positives)]
-        return cls(distinct[kept], *cumulative)
+        return cls(scores[first[kept]], *cumulative)
 
     @property
     def is_count(self):

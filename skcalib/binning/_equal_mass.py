@@ -50,8 +50,8 @@ class EqualMass(BaseBinning):
 
     def _edges(self, scores, y, sample_weight):
         cuts = self._cuts(scores, sample_weight)
-        if sample_weight is None and in_order(scores):
-            ordered, cumulative = scores, None
+        if in_order(scores):
+            ordered, cumulative = scores, None if sample_weight is None else np.cumsum(sample_weight)
         elif counting_pays(scores, cuts):
             ordered, cumulative = scores_near(scores, sample_weight, cuts)
         elif sample_weight is None:

@@ -1,7 +1,6 @@
 """One bin for each distinct score."""
 
-import numpy as np
-
+from skcalib._rows.sorting import first_rows, sorted_scores
 from skcalib.binning._base import BaseBinning, edges_above
 
 
@@ -29,5 +28,5 @@ class UniqueScores(BaseBinning):
         return True
 
     def _edges(self, scores, y, sample_weight):
-        distinct = np.unique(scores)
-        return edges_above(distinct, np.arange(len(distinct)))
+        ordered = sorted_scores(scores)
+        return edges_above(ordered, first_rows(ordered))
