@@ -81,6 +81,7 @@ def _measure(report, kind):
     report("weighted scores", partial(_called, "weighted_scores"))
     report("Kolmogorov-Smirnov", partial(_called, "kolmogorov_smirnov"))
     platt = report("fit Platt", partial(_called, "fit", PlattScaling())).value
+    report("fit Platt, 50 segments", partial(_called, "fit", PlattScaling(), by="segment"))
     histogram = report("fit histogram", partial(_called, "fit", HistogramBinning())).value
     isotonic, looks = report("fit isotonic", _isotonic).value
     shares = [f"{rows / report.options.rows:.2%} {'fetched' if last else 'split'}" for rows, last in looks]
