@@ -1,6 +1,7 @@
 """Event counts of cells, drawn for many event frequencies with the same random numbers."""
 
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -52,8 +53,12 @@ class CountDraws:
             never = 1 - frequency
             yield from ((block.uniform > never).astype(np.float64) for block in self._uniforms())
             return
-        for block in self._uniforms():
-            yield self._counts(block, frequency) / self.trials
+        law = self.trials, frequency, self.ratio
+        if np.all(_expected(*law[:2]) >= _MANY):
+            yield from (_normal_counts(block.normal, *law) / self.trials for block in self._uniforms())
+            return
+        kinds = _Kinds.of(*law, *self._range)
+        yield from (kinds.counts(block) / self.trials for block in self._uniforms())
 
     def _uniforms(self):
         if self._blocks is not None:
@@ -61,24 +66,86 @@ class CountDraws:
         shapes = ((size, len(self.trials)) for size in self._sizes)
         return (_Block(_uniform(self._seed, k, shape)) for k, shape in enumerate(shapes))
 
-    def _counts(self, block, frequency):
-        expected = self.trials * np.minimum(frequency, 1 - frequency)
-        many, single = expected >= _MANY, self.trials == 1
-        if many.all():
-            return _normal_counts(block.normal, self.trials, frequency, self.ratio)
+    @cached_property
+    def _range(self):
+        """The lowest and the highest uniform number of each cell, or about what they can be."""
+        if self._blocks is None:
+            return np.zeros(len(self.trials)), np.full(len(self.trials), _HIGHEST_RATE)
+        low = np.min([block.uniform.min(axis=0) for block in self._blocks], axis=0)
+        return low, np.max([block.uniform.max(axis=0) for block in self._blocks], axis=0)
+
+
+def _expected(trials, frequency):
+    return trials * np.minimum(frequency, 1 - frequency)
+
+
+class _Kinds(NamedTuple):
+    """Cells by how their counts are drawn for given frequencies: single rows, many expected events, and few.
+
+    Of the last the cells with many steps of the distribution function come first.
+    """
+
+    single: np.ndarray
+    many: np.ndarray
+    few: np.ndarray
+    laws: list
+    flipped: np.ndarray
+    steps: np.ndarray
+    n_steps: np.ndarray
+
+    @classmethod
+    def of(cls, trials, frequency, ratio, low, high):
+        """Sort the cells, for uniform numbers in a range."""
+        is_many, is_single = _expected(trials, frequency) >= _MANY, trials == 1
+        single, many, few = map(np.flatnonzero, (is_single & ~is_many, is_many, ~is_many & ~is_single))
+        flipped = frequency[few] > 0.5
+        rare = np.where(flipped, 1 - frequency[few], frequency[few])
+        highest = np.where(flipped, 1 - low[few], high[few])
+        steps = _cumulative_probabilities(trials[few], rare, ratio[few], highest)
+        n_steps = np.count_nonzero(highest > steps, axis=0)
+        order = np.argsort(-n_steps, kind="stable")
+        few = few[order]
+        laws = [(trials[cells], frequency[cells], ratio[cells]) for cells in (single, many, few)]
+        return cls(single, many, few, laws, flipped[order], steps[:, order], n_steps[order])
+
+    def counts(self, block):
+        """Return the counts of a block of draws."""
         parts = []
-        single, many, few = kinds = [np.flatnonzero(cells) for cells in (single & ~many, many, ~many & ~single)]
-        if len(single):
-            parts.append(np.take(block.uniform, single, axis=1) > 1 - frequency[single])
-        if len(many):
-            law = self.trials[many], frequency[many], self.ratio[many]
-            parts.append(_normal_counts(np.take(block.normal, many, axis=1), *law))
-        law = self.trials[few], frequency[few], self.ratio[few]
-        if len(few) and len(block.uniform) >= _RANKED:
-            parts.append(_ranked_counts(*block.ranked, few, *law))
-        elif len(few):
-            parts.append(_inverted_counts(np.take(block.uniform, few, axis=1), *law))
-        return np.take(np.concatenate(parts, axis=1, dtype=np.float64), np.argsort(np.concatenate(kinds)), axis=1)
+        if len(self.single):
+            parts.append(np.take(block.uniform, self.single, axis=1) > 1 - self.laws[0][1])
+        if len(self.many):
+            parts.append(_normal_counts(np.take(block.normal, self.many, axis=1), *self.laws[1]))
+        if len(self.few):
+            rare = self._ranked(*block.ranked) if len(block.uniform) >= _RANKED else self._compared(block.uniform)
+            parts.append(np.where(self.flipped, self.laws[2][0] - rare, rare) if self.flipped.any() else rare)
+        place = np.argsort(np.concatenate(self[:3]))
+        return np.take(np.concatenate(parts, axis=1, dtype=np.float64), place, axis=1)
+
+    def _compared(self, uniform):
+        """Return the counts of few events, for each draw the steps of the distribution function below it."""
+        uniform = np.take(uniform, self.few, axis=1)
+        if self.flipped.any():
+            uniform = np.where(self.flipped, 1 - uniform, uniform)
+        counts = np.zeros(uniform.shape, dtype=np.uint8)
+        for k, below in enumerate(self.steps):
+            cells = slice(np.count_nonzero(self.n_steps > k))
+            counts[:, cells] += (uniform[:, cells] > below[cells]).view(np.uint8)
+        return counts
+
+    def _ranked(self, order, ranked):
+        """Return them for draws in order, which have one count from one step to the next."""
+        n_draws, ordered = order.shape[1], [(order[cell], ranked[cell]) for cell in self.few]
+        for j in np.flatnonzero(self.flipped):
+            ordered[j] = ordered[j][0][::-1], 1 - ordered[j][1][::-1]
+        numbers, counts = np.arange(len(self.steps) + 1.0), np.empty((n_draws, len(self.few)))
+        ends = np.zeros((len(self.steps) + 2, len(self.few)), dtype=np.intp)
+        ends[-1] = n_draws
+        for j, (_, uniform) in enumerate(ordered):
+            ends[1:-1, j] = np.searchsorted(uniform, self.steps[:, j], side="right")
+        lengths = np.diff(ends, axis=0)
+        for j, (draws, _) in enumerate(ordered):
+            counts[draws, j] = np.repeat(numbers, lengths[:, j])
+        return counts
 
 
 class _Block:
@@ -119,42 +186,6 @@ def _normal_counts(normal, n, f, ratio):
     return np.clip(np.rint(counts, out=counts), 0, n, out=counts)
 
 
-def _inverted_counts(uniform, n, f, ratio):
-    """Invert the distribution of counts, draw by draw; the cells that have many steps of it first."""
-    flipped = f > 0.5
-    uniform = np.where(flipped, 1 - uniform, uniform) if flipped.any() else uniform
-    highest = uniform.max(axis=0)
-    steps = _cumulative_probabilities(n, np.where(flipped, 1 - f, f), ratio, highest)
-    n_steps = np.count_nonzero(highest > steps, axis=0)
-    order = np.argsort(-n_steps)
-    uniform, steps = np.take(uniform, order, axis=1), steps[:, order]
-    counts = np.zeros(uniform.shape, dtype=np.uint8)
-    for k, below in enumerate(steps):  # fewer than 12 events are expected
-        cells = slice(np.count_nonzero(n_steps > k))
-        counts[:, cells] += (uniform[:, cells] > below[cells]).view(np.uint8)
-    counts = np.take(counts, np.argsort(order), axis=1)
-    return np.where(flipped, n - counts, counts) if flipped.any() else counts
-
-
-def _ranked_counts(order, ranked, cells, n, f, ratio):
-    """Invert it for draws in order, which have one count from one of its steps to the next."""
-    flipped, n_draws = f > 0.5, order.shape[1]
-    highest = np.where(flipped, 1 - ranked[cells, 0], ranked[cells, -1])
-    steps = _cumulative_probabilities(n, np.where(flipped, 1 - f, f), ratio, highest)
-    numbers, counts = np.arange(len(steps) + 1.0), np.empty((n_draws, len(cells)))
-    ends = np.zeros((len(steps) + 2, len(cells)), dtype=np.intp)
-    ends[-1] = n_draws
-    ordered = [(order[cell], ranked[cell]) for cell in cells]
-    for j in np.flatnonzero(flipped):
-        ordered[j] = ordered[j][0][::-1], 1 - ordered[j][1][::-1]
-    for j, (_, uniform) in enumerate(ordered):
-        ends[1:-1, j] = np.searchsorted(uniform, steps[:, j], side="right")
-    lengths = np.diff(ends, axis=0)
-    for j, (draws, _) in enumerate(ordered):
-        counts[draws, j] = np.repeat(numbers, lengths[:, j])
-    return np.where(flipped, n - counts, counts)
-
-
 def _cumulative_probabilities(n, rare, ratio, highest):
     """Return P(count <= k), k = 0, 1, ..., as far as it is below `highest`, of cells with rare events (k, m).
 
@@ -165,7 +196,7 @@ def _cumulative_probabilities(n, rare, ratio, highest):
     odds, k = rate / (1 - rate), np.arange(1, _FEWEST_STEPS)[:, None]
     probability = below = np.exp(trials * np.log1p(-rate))
     steps = [np.where(trials > 0, below, 1)[None]]
-    while np.any(highest > steps[-1][-1]):
+    while np.any((highest > steps[-1][-1]) & (probability > 0)):
         probabilities = probability * np.cumprod(np.maximum(trials - k + 1, 0) / k * odds, axis=0)
         cumulative = below + np.cumsum(probabilities, axis=0)
         probability, below = probabilities[-1], cumulative[-1]
