@@ -204,6 +204,19 @@ def test_leaves_calibrated_scores_alone_and_mends_others():
     assert StackedRecalibrator().fit(scores, y).weights_[0] < 1e-6
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_logits_and_their_probabilities(n_classes):
+    # Votes: ties in each column, which the softmax function breaks by rounding.
+    rng = np.random.default_rng(0)
+    votes = rng.multinomial(20, np.full(n_classes, 1 / n_classes), 400) + 0.5
+    y = (np.log(votes) + rng.gumbel(size=votes.shape)).argmax(axis=1)
+    logits = 2 * np.log(votes)
+    proba = softmax(logits, axis=1)
+    found = StackedRecalibrator(input="logit").fit(logits, y).predict_proba(logits)
+    expected = StackedRecalibrator().fit(proba, y).predict_proba(proba)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 @pytest.mark.slow
 def test_is_near_the_best_member_and_never_far_from_the_scores():
     # Four kinds of distortion, 20 samples of 250 rows each, scored on 20,000 fresh rows: the mean log-loss is at most
