@@ -64,7 +64,7 @@ def _sweep(scores, labels):
 # job -> (bytes a row with the input, how the input is made, what is run)
 JOBS = {
     "equal-width ECE": (18, _binary, _equal_width),
-    "equal-mass error": (30, _binary, _equal_mass),
+    "equal-mass error": (18, _binary, _equal_mass),
     "sweep": (54, _binary, _sweep),
     "top-label ECE, K = 1000": (4 * _N_CLASSES + 100, _probabilities, _equal_width),
     "temperature, K = 1000": (12 * _N_CLASSES + 100, _many_classes, _temperature),
