@@ -190,6 +190,8 @@ def test_labels_of_other_kinds(engine):
         events("text")
     with pytest.raises(ValueError, match="positive='1' is no value of the column 'code', which is Int64"):
         events("code", positive="1")
+    with pytest.raises(ValueError, match="positive=nan equals no label of the column 'f'"):
+        events("f", positive=np.nan)
     with pytest.raises(ValueError, match=r"invalid rows: 2 \(label\)"):
         events("code")
 

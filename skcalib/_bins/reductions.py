@@ -36,11 +36,14 @@ class BinaryTask(NamedTuple):
 
     def statistics(self, strategy, *, moments=2):
         """Return the bin statistics under a binning strategy; see `bin_statistics` for `moments`."""
-        scores, labels = self.scores, self.labels
-        if self.sample_weight is None and not in_order(scores) and strategy._sorts(scores):
-            scores, labels = sorted_rows(scores, labels)
-        edges = strategy._edges_of(scores, labels, self.sample_weight)
-        return bin_statistics(scores, labels, edges, self.sample_weight, moments=moments)
+        rows = self.sorted_for(strategy)
+        return bin_statistics(rows.scores, rows.labels, strategy._edges_of(*rows), rows.sample_weight, moments=moments)
+
+    def sorted_for(self, strategy):
+        """Return the problem with its rows in order where the strategy would sort the scores anyway."""
+        if self.sample_weight is not None or in_order(self.scores) or not strategy._sorts(self.scores):
+            return self
+        return BinaryTask(*sorted_rows(self.scores, self.labels), None)
 
     def distinct_scores(self):
         """Return the distinct scores with their weights and positives."""

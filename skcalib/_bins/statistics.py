@@ -297,7 +297,7 @@ def _add_runs(sums, scores, labels, edges, sample_weight, moments):
     """Add the same for rows in the order of their scores: a bin is a run of rows."""
     ends = np.append(np.searchsorted(scores, edges[1:-1], side="right"), len(scores))
     count = np.diff(ends, prepend=0)
-    filled = count > 0
+    filled = slice(None) if count.all() else count > 0
     starts = (ends - count)[filled]
     sums[0] += count
 

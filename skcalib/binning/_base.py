@@ -150,8 +150,12 @@ def edges_above(ordered, positions):
     lower = ordered[positions] if len(positions) else ordered[:0]
     lower = lower[first_rows(lower)]
     above = np.searchsorted(ordered, lower, side="right")
-    lower, above = lower[above < len(ordered)].astype(np.float64), above[above < len(ordered)]
-    upper = ordered[above].astype(np.float64)
+    return edges_between(lower[above < len(ordered)], ordered[above[above < len(ordered)]])
+
+
+def edges_between(lower, upper):
+    """Return edges that cut between neighbouring scores: midpoints, which belong to the lower one."""
+    lower, upper = lower.astype(np.float64), upper.astype(np.float64)
     # The midpoint of adjacent floats can round up to the upper one, which would change its bin.
     middle = np.minimum(lower + (upper - lower) / 2, np.nextafter(upper, -np.inf))
     return np.concatenate(([0.0], middle, [1.0]))

@@ -1,7 +1,7 @@
 """One bin for each distinct score."""
 
 from skcalib._rows.sorting import first_rows, sorted_scores
-from skcalib.binning._base import BaseBinning, edges_above
+from skcalib.binning._base import BaseBinning, edges_between
 
 
 class UniqueScores(BaseBinning):
@@ -29,4 +29,5 @@ class UniqueScores(BaseBinning):
 
     def _edges(self, scores, y, sample_weight):
         ordered = sorted_scores(scores)
-        return edges_above(ordered, first_rows(ordered))
+        distinct = ordered[first_rows(ordered)]
+        return edges_between(distinct[:-1], distinct[1:])

@@ -180,5 +180,7 @@ def _event(dtype, name, positive):
         # Comparing integers as they are is quicker.
         return label if dtype.is_integer() else label.cast(nw.Float64)
     check_value("positive", positive, name, dtype)
+    if isinstance(positive, float) and positive != positive:
+        raise ValueError(f"positive=nan equals no label of the column {name!r}: missing labels are invalid rows.")
     present = ~label.is_null() & ~label.is_nan() if dtype.is_float() else ~label.is_null()
     return nw.when(present).then((label == nw.lit(positive)).cast(nw.Float64))

@@ -4,6 +4,7 @@ import numpy as np
 
 from skcalib._bins.reductions import binary_tasks, check_rows_or_bins
 from skcalib._input.scalars import check_option
+from skcalib._rows.sorting import first_rows
 from skcalib.binning import UniqueScores, check_binning
 
 __all__ = ["mean_validity_curve", "validity_curve"]
@@ -98,11 +99,12 @@ def validity_curve(
         labels=labels,
         multiclass=multiclass,
     )
-    statistics = next(binary_tasks(data, multiclass)).statistics(strategy)
+    statistics = next(binary_tasks(data, multiclass)).statistics(strategy, moments=1)
     gaps = np.abs(statistics.event_frequency - statistics.mean_score)
     order = np.argsort(np.where(statistics.weight > 0, gaps, np.inf))[: np.count_nonzero(statistics.weight)]
     gaps, reached = gaps[order], np.append(0.0, np.cumsum(statistics.share[order]))
-    epsilons = np.union1d(0.0, gaps) if epsilons is None else _check_epsilons(epsilons)
+    steps = np.append(0.0, gaps)
+    epsilons = steps[first_rows(steps)] if epsilons is None else _check_epsilons(epsilons)
     n_within = np.searchsorted(gaps, epsilons + _ROUNDING, side="right")
     if conditional:
         return epsilons, (n_within == len(gaps)).astype(np.float64)

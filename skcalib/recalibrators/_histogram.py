@@ -5,6 +5,7 @@ from numbers import Real
 import numpy as np
 from scipy.special import expit
 
+from skcalib._bins.reductions import BinaryTask
 from skcalib._bins.statistics import bin_statistics
 from skcalib._input.sklearn_private import Interval
 from skcalib.binning import EqualWidth, FixedEdges
@@ -107,6 +108,8 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         on_log_odds = self._scale == "given" and self.input == "logit"
         edge_rows, value_rows = self._split(scores, labels, sample_weight)
         support = (-np.inf, np.inf) if on_log_odds else (0.0, 1.0)
+        if self.sample_split is None and not on_log_odds:
+            edge_rows = value_rows = BinaryTask(*edge_rows).sorted_for(self._strategy())
         edges = self._strategy()._edges_of(*edge_rows, support=support)
         statistics = bin_statistics(*value_rows[:2], edges, value_rows[2], moments=0)
         self._set_bins(statistics, weighted=sample_weight is not None, on_log_odds=on_log_odds)
