@@ -9,8 +9,9 @@ __all__ = ["counting_pays", "score_cells", "scores_near"]
 _N_CELLS = 1 << 16
 # Of single precision's 32 bits these are dropped: the sign, 8 bits of the exponent and 8 of the fraction are left.
 _DROPPED_BITS = 15
-# Fewer rows are sorted in no time; so many are looked at beforehand; a share of rows that is quicker sorted at once.
-_FEWEST_ROWS, _SAMPLE, _MOST_KEPT = 1 << 16, 1 << 12, 0.25
+_FEWEST_ROWS = 1 << 16  # fewer rows are quicker to sort
+_SAMPLE = 1 << 12  # number of rows that are looked at first
+_MOST_KEPT = 0.25  # if a larger share of the rows lies in the cells of the cuts, a plain sort is quicker
 
 
 def score_cells(scores):

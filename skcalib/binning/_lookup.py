@@ -12,8 +12,7 @@ __all__ = ["BinLookup"]
 # Number of cells: a power of two, so that the product with a score is exact. Many cells a bin, and few enough for the
 # cache.
 _LEAST_CELLS, _MOST_CELLS, _CELLS_PER_BIN = 1 << 12, 1 << 16, 32
-# Up to so many cuts are compared with all scores rather than searched for each.
-_FEW_CUTS = 64
+_FEW_CUTS = 64  # up to this number, each cut is compared with all scores: quicker than a search for each score
 
 
 class BinLookup:

@@ -17,8 +17,8 @@ _LONG_RUNS = 8  # rows of a cell from which on they are summed as a run
 class ScoreGrid(NamedTuple):
     """The part of an even grid of [0, 1] that smoothed scores reach: `n_cells` of `fineness` cells, from `first` on.
 
-    An end that is 0 or 1 reflects. The other ends reflect too, but nothing reaches them: so the result is that of the
-    whole grid.
+    An end that is 0 or 1 reflects. The other ends reflect too, but no kernel reaches them. The result equals the result
+    on the whole grid.
     """
 
     fineness: int
