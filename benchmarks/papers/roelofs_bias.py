@@ -1,8 +1,8 @@
 """Roelofs, Cain, Shlens and Mozer (2022): the bias of estimators of the calibration error, simulated.
 
-Figures 1 and 4 to 15, Table 3 and Appendix B. Errors and biases are in percent, of the l2 calibration error unless said
-otherwise; estimators have 15 bins. The sources of this project do not say which of Figures 9 to 14 shows which data set
-and estimator: the rows name all six.
+Figures 1 and 4 to 15, Table 3, Algorithm 1 and Equation 4. Errors, biases and deviations are in percent, of the l2
+calibration error; estimators have 15 bins unless a row says otherwise. Figures 9 to 11 show the bias by bins and n for
+three networks, Figures 12 to 14 the root of the variance for the same ones.
 """
 
 from functools import partial
@@ -10,8 +10,9 @@ from functools import partial
 import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
+from scipy.special import expit
 
-from benchmarks.papers._intervals import bootstrap, mean, median, share
+from benchmarks.papers._intervals import bootstrap, exact, mean, median, share
 from benchmarks.papers._rules import Rule, above, below, printed
 from skcalib.binning import EqualMass, EqualWidth, MonotonicSweep
 from skcalib.metrics import calibration_error, kde_calibration_error, sweep_calibration_error
@@ -50,10 +51,15 @@ _TABLE_3 = {
     "resnet152_imgnet": 9.26,
     "densenet161_imgnet": 6.87,
 }
-_HEAT = ("resnet110_c10", "resnet110_c100", "resnet152_imgnet")
-_HEAT_FIGURES = ", ".join(f"Figure {i}" for i in range(9, 15))
+# Networks by their figures: of the bias, of the root of the variance.
+_HEAT = {
+    "resnet110_c10": ("Figure 9", "Figure 12"),
+    "resnet_wide32_c100": ("Figure 10", "Figure 13"),
+    "resnet152_imgnet": ("Figure 11", "Figure 14"),
+}
 _LAWS = {"U(0, 1)": stats.uniform(), "Beta(1.1, 0.1)": stats.beta(1.1, 0.1)}
-_CALIBRATED_SIZES = (200, 800, 3200)
+_CURVES = {"calibrated": PowerCurve(1), "uncalibrated": lambda s: expit(10 * s - 5)}  # of Figure 15
+_BIN_SIZES = (200, 800, 3200)
 _SHARE = (0.0, 1.0)
 
 
@@ -84,21 +90,34 @@ def _rules():
             )
             rules[f"Figure 7: {law}, n={n}, mean |bias|, EM sweep less EW"] = below(0)
     rules["Figure 7: U(0, 1), n=5000, bias of EW of a calibrated model"] = printed(2, margin=0.5, width=0.4)
+    for law, paper in (("U(0, 1)", 5), ("Beta(1.1, 0.1)", 8)):
+        quantity = f"Figure 7: {law}, n=200, TCE whose mean EW is 12 %"
+        rules[quantity] = printed(paper, margin=0.5, width=1, possible=(0, 100))
     for truth, n in ((5, 200), (5, 800), (2, 5000), (2, 10_000)):
         quantity = f"Figure 8: U(0, 1), TCE {truth} %, n={n}, share missed, EM sweep less EW"
         rules[quantity] = below(0, possible=(-1, 1))
-    for name in _HEAT:
-        for better, worse in (("EM", "EW"), ("EM debiased", "EM"), ("EM sweep", "EW")):
-            rules[f"{_HEAT_FIGURES}: {name}, mean |bias| over bins and n, {better} less {worse}"] = below(0)
-    for n in _CALIBRATED_SIZES:
-        at = f"Figure 15: calibrated resnet110_c10, n={n}"
-        rules[f"{at}, |bias| of EM with 2 bins less the least with more"] = below(0, "2 bins are best")
-        for kind in ("calibrated resnet110_c10", "resnet110_c10 as fitted", "calibrated U(0, 1)"):
-            quantity = f"Figure 15: {kind}, n={n}, median number of bins of the sweep"
-            rules[quantity] = Rule("7 to 15", 7, 15, possible=(1, np.inf))
-    for n in _SIZES[:3]:
-        quantity = f"Appendix B: n={n}, mean variance over the ten fits, EM debiased / EM sweep"
+    for truth, n, paper in ((2, 10_000, "needs over 10,000 rows"), (10, 400, "under 500 rows it must exceed 10 %")):
+        quantity = f"Figure 8: U(0, 1), TCE {truth} %, n={n}, share missed by EM sweep"
+        rules[quantity] = above(0.05, f"{paper}: above .05 (our reading)", possible=_SHARE)
+    for name, (bias, deviation) in _HEAT.items():
+        for better, worse in (("EM", "EW"), ("EM sweep", "EW")):
+            rules[f"{bias}: {name}, mean |bias| over bins and n, {better} less {worse}"] = below(0)
+        quantity = f"{bias}: {name}, number of bins with the least |bias| of EM, n=6400 over n=200"
+        rules[quantity] = above(1, "grows with n", possible=(0, 64))
+        quantity = f"{deviation}: {name}, mean deviation over n and 8 bins or more, EM debiased / EM sweep"
         rules[quantity] = above(1, "the sweep's is the smaller", possible=(0, np.inf))
+        rules[f"{deviation}: {name}, deviation of EM, n=6400 over n=200"] = below(1, "falls", possible=(0, np.inf))
+        quantity = f"{deviation}: {name}, mean deviation of EM over n, 64 bins over 8"
+        rules[quantity] = Rule("no clear dependence: .5 to 2 (our reading)", 0.5, 2, possible=(0, np.inf))
+    for n in _BIN_SIZES:
+        at = f"Figure 15: calibrated U(0, 1), n={n}"
+        rules[f"{at}, number of EM bins with the least |bias|"] = below(4, "at most 4", possible=(1, 64))
+        rules[f"{at}, median number of bins of the sweep"] = above(4, "not a good one", possible=(1, np.inf))
+        quantity = f"Figure 15: uncalibrated U(0, 1), n={n}, |bias| of the sweep less the least of EM"
+        rules[quantity] = below(0.5, "close to optimal: at most .5 (our reading)")
+    rules["Algorithm 1: largest difference between the sweep error and a plain loop, 60 samples"] = Rule(
+        "0", -1e-12, 1e-12
+    )
     rules["Eq. 4: ECE_LB less ECE_BIN, 200 samples, share not below 0"] = above(0.95, "never below 0", possible=_SHARE)
     return rules
 
@@ -111,8 +130,9 @@ def measure(options):
     repeats = 60 if options.quick else options.repeats or 120
     jobs = options.n_jobs
     yield from _figure_1(10 * repeats, jobs)
-    heat = {name: _heat_map(name, repeats if name == _HEAT[0] else repeats // 3, jobs) for name in _HEAT}
-    yield from _figure_4(heat[_HEAT[0]])
+    first = next(iter(_HEAT))
+    heat = {name: _heat_map(name, repeats if name == first else repeats // 3, jobs) for name in _HEAT}
+    yield from _figure_4(heat[first])
     yield from _table_3(repeats, jobs)
     errors = _all_fits((200, 400, 800) if options.quick else _SIZES, repeats, jobs)
     yield from _figure_6(errors)
@@ -120,10 +140,10 @@ def measure(options):
     yield from _figure_8(repeats, jobs)
     yield from _heat_maps(heat)
     yield from _figure_15(repeats, jobs)
-    yield from _appendix_b(errors)
+    yield from _algorithm_1()
     yield from _label_binned()
     if options.plot is not None:
-        _plot(heat[_HEAT[0]], errors, options.plot)
+        _plot(heat[first], errors, options.plot)
 
 
 # --- Figures 1, 4 and 5 ---
@@ -242,6 +262,16 @@ def _figure_7(repeats, n_jobs):
             yield f"Figure 7: {law}, n={n}, mean |bias|, EM sweep less EW", gap
             if (law, n) == ("U(0, 1)", 5000):
                 yield "Figure 7: U(0, 1), n=5000, bias of EW of a calibrated model", mean(errors["EW"][:, 0])
+        models = [CalibrationModel(scores, PowerCurve(d)) for d in np.linspace(1, 2, 9)]
+        runs = [model.estimates(metrics["EW"], 200, 4 * repeats, n_jobs=n_jobs, random_state=7) for model in models]
+        truths = [100 * model.true_calibration_error() for model in models]
+        found = bootstrap(partial(_truth_at, 12, truths), 100 * np.transpose(runs), n_resamples=199)
+        yield f"Figure 7: {law}, n=200, TCE whose mean EW is 12 %", found
+
+
+def _truth_at(estimate, truths, estimates):
+    """Return the true error at which the mean estimate, which grows with it, is `estimate`."""
+    return float(np.interp(estimate, estimates.mean(axis=0), truths))
 
 
 def _rank_correlation(truths, errors):
@@ -257,6 +287,12 @@ def _figure_8(repeats, n_jobs):
         rates = [model.detection_rate(metrics, n, count, n_jobs=n_jobs, random_state=seed) for seed in range(6)]
         gap = mean([rate["EW"] - rate["EM sweep"] for rate in rates])
         yield f"Figure 8: U(0, 1), TCE {percent} %, n={n}, share missed, EM sweep less EW", gap
+        if n == 10_000:
+            quantity = f"Figure 8: U(0, 1), TCE {percent} %, n={n}, share missed by EM sweep"
+            yield quantity, mean([1 - rate["EM sweep"] for rate in rates])
+    model, sweep = _power_model(0.1), {"EM sweep": _ESTIMATORS["EM sweep"]}
+    rates = [model.detection_rate(sweep, 400, 200, n_jobs=n_jobs, random_state=seed)["EM sweep"] for seed in range(6)]
+    yield "Figure 8: U(0, 1), TCE 10 %, n=400, share missed by EM sweep", mean(1 - np.array(rates))
 
 
 def _power_model(truth):
@@ -266,14 +302,44 @@ def _power_model(truth):
     return models(PowerCurve(d))
 
 
-# --- Figures 9 to 15 and Appendix B ---
+# --- Figures 9 to 15 ---
 
 
 def _heat_maps(heat):
     for name, table in heat.items():
-        for better, worse in (("EM", "EW"), ("EM debiased", "EM"), ("EM sweep", "EW")):
-            quantity = f"{_HEAT_FIGURES}: {name}, mean |bias| over bins and n, {better} less {worse}"
+        bias, deviation = _HEAT[name]
+        for better, worse in (("EM", "EW"), ("EM sweep", "EW")):
+            quantity = f"{bias}: {name}, mean |bias| over bins and n, {better} less {worse}"
             yield quantity, _mean_of_gaps(_cells(table, better), _cells(table, worse))
+        quantity = f"{bias}: {name}, number of bins with the least |bias| of EM, n=6400 over n=200"
+        small, large = ([table["EM", n_bins, n] for n_bins in _BINS] for n in (200, 6400))
+        yield quantity, bootstrap(_best_bins_ratio, np.transpose(small), np.transpose(large), n_resamples=199)
+        cells = [table["EM debiased", n_bins, n] for n_bins in _BINS[2:] for n in _SIZES]
+        sweep = [table["EM sweep", None, n] for n in _SIZES]
+        quantity = f"{deviation}: {name}, mean deviation over n and 8 bins or more, EM debiased / EM sweep"
+        yield quantity, bootstrap(_deviation_ratio(len(cells)), *cells, *sweep, n_resamples=199)
+        quantity = f"{deviation}: {name}, deviation of EM, n=6400 over n=200"
+        cells = [table["EM", n_bins, n] for n in (6400, 200) for n_bins in _BINS]
+        yield quantity, bootstrap(_deviation_ratio(len(_BINS)), *cells, n_resamples=199)
+        quantity = f"{deviation}: {name}, mean deviation of EM over n, 64 bins over 8"
+        cells = [table["EM", n_bins, n] for n_bins in (64, 8) for n in _SIZES]
+        yield quantity, bootstrap(_deviation_ratio(len(_SIZES)), *cells, n_resamples=199)
+
+
+def _best_bins_ratio(small, large):
+    """Return the number of bins with the least |bias| of large samples over that of small ones."""
+    small, large = (_BINS[np.abs(errors.mean(axis=0)).argmin()] for errors in (small, large))
+    return large / small
+
+
+def _deviation_ratio(n_first):
+    """Return a function of cells: the mean standard deviation of the first ones over that of the others."""
+
+    def statistic(*cells):
+        deviations = [np.std(values, ddof=1) for values in cells]
+        return np.mean(deviations[:n_first]) / np.mean(deviations[n_first:])
+
+    return statistic
 
 
 def _cells(table, estimator):
@@ -292,44 +358,60 @@ def _mean_of_gaps(better, worse):
 
 
 def _figure_15(repeats, n_jobs):
-    """The best number of bins for calibrated scores of resnet110_c10, and what the sweep picks there and elsewhere."""
-    fitted = roelofs_models()["resnet110_c10"]
-    models = {
-        "calibrated resnet110_c10": CalibrationModel(fitted.score_distribution, PowerCurve(1)),
-        "resnet110_c10 as fitted": fitted,
-        "calibrated U(0, 1)": CalibrationModel(stats.uniform(), PowerCurve(1)),
-    }
+    """Return the best number of bins of uniform scores, and what the sweep picks."""
     metrics = {n_bins: partial(_PLUGIN, binning=EqualMass(n_bins)) for n_bins in _BINS}
-    for n in _CALIBRATED_SIZES:
-        for kind, model in models.items():
-            at = f"Figure 15: {kind}, n={n}"
-            chosen = metrics if kind == "calibrated resnet110_c10" else {}
-            values = model.estimates(chosen | {"sweep": _n_sweep_bins}, n, repeats, n_jobs=n_jobs, random_state=n)
-            if chosen:
-                errors = 100 * np.transpose([values[n_bins] for n_bins in _BINS])
-                gain = bootstrap(_gain_of_two, errors, n_resamples=199)
-                yield f"{at}, |bias| of EM with 2 bins less the least with more", gain
-            yield f"{at}, median number of bins of the sweep", median(values["sweep"])
+    metrics |= {"sweep": _ESTIMATORS["EM sweep"], "sweep bins": _n_sweep_bins}
+    for kind, curve in _CURVES.items():
+        model = CalibrationModel(stats.uniform(), curve)
+        truth = 100 * model.true_calibration_error()
+        for n in _BIN_SIZES:
+            at = f"Figure 15: {kind} U(0, 1), n={n}"
+            values = model.estimates(metrics, n, repeats, n_jobs=n_jobs, random_state=n)
+            errors = np.transpose([100 * values[n_bins] - truth for n_bins in _BINS])
+            if kind == "calibrated":
+                best = bootstrap(_best_bins, errors, n_resamples=199)
+                yield f"{at}, number of EM bins with the least |bias|", best
+                yield f"{at}, median number of bins of the sweep", median(values["sweep bins"])
+            else:
+                gap = bootstrap(_excess_bias, 100 * values["sweep"] - truth, errors, paired=True, n_resamples=199)
+                yield f"{at}, |bias| of the sweep less the least of EM", gap
 
 
-def _gain_of_two(errors):
-    two, *more = np.abs(errors.mean(axis=0))
-    return two - min(more)
+def _best_bins(errors):
+    return float(_BINS[np.abs(errors.mean(axis=0)).argmin()])
+
+
+def _excess_bias(sweep, errors):
+    return abs(sweep.mean()) - np.abs(errors.mean(axis=0)).min()
 
 
 def _n_sweep_bins(y_true, y_proba):
     return float(len(MonotonicSweep().bin_edges(y_proba, y_true)) - 1)
 
 
-def _appendix_b(errors):
-    for n in sorted({n for n, _ in errors if n <= 800}):
-        debiased, sweep = errors[n, "EM debiased"], errors[n, "EM sweep"]
-        quantity = f"Appendix B: n={n}, mean variance over the ten fits, EM debiased / EM sweep"
-        yield quantity, bootstrap(_variance_ratio, debiased, sweep, paired=True, n_resamples=199)
+def _algorithm_1():
+    """The library's sweep against the loop as printed: one more bin until the bin heights are not monotone."""
+    rng = np.random.default_rng(0)
+    gaps = []
+    for n in (20, 100, 400):
+        for _ in range(20):
+            scores = np.round(rng.random(n), rng.integers(1, 6))
+            labels = rng.random(n) < scores ** rng.uniform(0.5, 3)
+            gaps.append(sweep_calibration_error(labels, scores, norm=2, labels=[0, 1]) - _plain_sweep(scores, labels))
+    quantity = "Algorithm 1: largest difference between the sweep error and a plain loop, 60 samples"
+    yield quantity, exact(max(gaps, key=abs))
 
 
-def _variance_ratio(first, second):
-    return first.var(axis=0, ddof=1).mean() / second.var(axis=0, ddof=1).mean()
+def _plain_sweep(scores, labels):
+    kept = None
+    for n_bins in range(1, len(scores) + 1):
+        bins = np.searchsorted(EqualMass(n_bins).bin_edges(scores)[1:-1], scores)
+        groups = [bins == b for b in np.unique(bins)]
+        heights = [labels[group].mean() for group in groups]
+        if np.any(np.diff(heights) < 0):
+            break
+        kept = sum(group.mean() * (scores[group].mean() - labels[group].mean()) ** 2 for group in groups) ** 0.5
+    return kept
 
 
 def _label_binned():
