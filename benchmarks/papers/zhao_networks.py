@@ -1,15 +1,16 @@
 """Zhao, Chen and Oymak (2020), on the outputs of image networks with noise and imbalance planted afterwards.
 
-Networks: DenseNet-40 and ResNet-50 on CIFAR-10 (raw logits), WideResNet on CIFAR-100 (log probabilities). They were
-trained on clean rows, so what the paper plants in the training rows is planted later here:
+Networks: DenseNet-40 and ResNet-50 on CIFAR-10 (raw logits; Figures 9 to 14, Table 2), WideResNet on CIFAR-100 (log
+probabilities; Figures 1 to 8, Table 1). They were trained on clean rows, so what the paper plants in the training rows
+is planted later here:
 
-* "noisy labels": a share of the labels of half the classes is wrong, in the calibration and in the test rows. The
+* "noisy labels": a share of the labels of half the classes is drawn anew, in the calibration and in the test rows. The
   network is then over-confident in those classes, where the paper's is under-confident; the methods face the same task.
-* "calibrated on noise": only the calibration labels are wrong, the test rows are clean. What is calibrated to them is
+* "calibrated on noise": only the calibration labels are noisy, the test rows are clean. What is calibrated to them is
   under-confident in the noisy classes, as the paper's networks are.
 * "few": only a share of the calibration rows of half the classes is left; the test rows are all there.
-* "all noise", "all few" (Figures 1, 2, 9 and 12): the calibration labels of all classes are noisy, or a share of all
-  calibration rows is left. One temperature cannot overfit; the 20 parameters of VS on CIFAR-10 can.
+* "all noise", "all few": the calibration labels of all classes are noisy, or a share of all calibration rows is left.
+  One temperature cannot overfit; the 20 parameters of VS on CIFAR-10 can.
 
 Each repeat draws a half of the classes, the noise, and which rows calibrate; differences are paired by repeat. Repeats
 share their rows: the intervals speak of these networks, not of others. VS is eq. 4.5 as printed,
@@ -22,50 +23,55 @@ from benchmarks.papers._intervals import mean
 from benchmarks.papers._rules import above, below
 from benchmarks.papers.heterogeneity import (
     CHANGED,
-    METHODS,
-    ORDERINGS,
     changed_predictions,
+    difference,
     figures,
     noisy,
     ordering_rules,
     orderings,
+    share_of_classes,
     values_of,
 )
 
 PAPER = "zhao"
 NEEDS_DATA = True
 
-_NETWORKS = ("densenet40_c10", "resnet50_c10", "wideresnet_c100")
-_PRINTED_METHODS = {name: method for name, method in METHODS.items() if name != "VS, centred"}
-_PAIRS = {key: paper.split(" (")[0] for key, paper in ORDERINGS.items() if "VS, centred" not in key}
+# Networks and the places of their data set: table, whole noise, few rows, noise sweep, classes, sampling sweep.
+_NETWORKS = {
+    "densenet40_c10": ("Table 2", "Figure 9", "Figure 12", "Figure 10", "Figure 11", "Figure 14"),
+    "resnet50_c10": ("Table 2", "Figure 9", "Figure 12", "Figure 10", "Figure 11", "Figure 14"),
+    "wideresnet_c100": ("Table 1", "Figure 1", None, "Figure 5", "Figure 6", "Figure 8"),
+}
 _NOISE, _FEW = (0.1, 0.2, 0.3), (0.3, 0.1, 0.05)
 _N_CALIBRATION = 5000
-_NOISE_SWEEP, _FEW_SWEEP = "Figure 5, Figure 10", "Figure 8, Figure 14"
-_PER_CLASS = "Figure 6, Figure 7, Figure 11, Figure 13"
-_HOMOGENEOUS = "Figure 1, Figure 2, Figure 9, Figure 12"
 
 
 def _rules():
     rules = {}
-    for network in _NETWORKS:
-        rules |= ordering_rules(f"Table 1: {network}, noisy labels, 30 %", _PAIRS)
+    for network, (table, whole, few, noise, classes, sampling) in _NETWORKS.items():
+        rules |= ordering_rules(f"{table}: {network}, noisy labels, 30 %", [int(table[-1])])
+        rules[f"{table}: {network}, {CHANGED}"] = below(0.1, "none", possible=(0, 100))
+        at = f"{whole}: {network}, calibrated on 30 % noise in all classes"
+        rules[f"{at}, confidence less accuracy, TS, %"] = below(0, "under-confident")
+        if few:
+            at = f"{few}: {network}, calibrated on 5 % of all rows"
+            rules[f"{at}, confidence less accuracy, less that of all rows, VS, %"] = above(0, "over-confident")
         for level in _NOISE:
-            at = f"{_NOISE_SWEEP}: {network}, noisy labels, {100 * level:g} %"
-            rules[f"{at}, confidence less accuracy of the noisy classes, uncalibrated, %"] = below(0, "under-confident")
-            rules[f"{at}, Max-ECE, CTS less TS, %"] = below(0)
-        for level in _FEW:
-            at = f"{_FEW_SWEEP}: {network}, {100 * level:g} % of the calibration rows"
-            rules[f"{at}, Max-ECE, CTS less TS, %"] = below(0)
-        at = f"{_PER_CLASS}: {network}, calibrated on noise, 30 %"
-        rules[f"{at}, confidence less accuracy of the noisy classes, CTS, %"] = below(0, "under-confident")
-        rules[f"{at}, confidence less accuracy, noisy less other classes, CTS, %"] = below(0)
+            for error in ("ECE", "Max-ECE"):
+                quantity = f"{noise}: {network}, noisy labels, {100 * level:g} %, {error}, CTS less TS, %"
+                rules[quantity] = below(0)
+        at = f"{classes}: {network}, noisy labels, 30 %, share of classes whose ECE is lower with CTS than with TS"
+        rules[at] = above(0.5, "all that are shown", possible=(0, 1))
+        at = f"{classes}: {network}, calibrated on noise, 30 %"
         rules[f"{at}, accuracy of the noisy classes, VS less uncalibrated, %"] = below(0, "VS lowers it")
-        rules[f"Table 1: {network}, {CHANGED}"] = below(0.1, "none", possible=(0, 100))
-        at = f"{_HOMOGENEOUS}: {network}, calibrated on"
-        rules[f"{at} 30 % noise in all classes, confidence less accuracy, TS, %"] = below(0, "under-confident")
-        if network.endswith("c10"):
-            quantity = f"{at} 5 % of all rows, confidence less accuracy, less that of all rows, VS, %"
-            rules[quantity] = above(0, "over-confident")
+        rules[f"{at}, accuracy of the clean classes, VS less uncalibrated, %"] = above(0, "VS raises it")
+        for level in _FEW:
+            at = f"{sampling}: {network}, {100 * level:g} % of the calibration rows"
+            rules[f"{at}, Max-ECE, CTS less TS, %"] = below(0)
+        if network.endswith("c100"):
+            at = f"Figure 3: {network}, calibrated on noise, 30 %, confidence less accuracy, CTS"
+            rules[f"{at}, noisy classes, %"] = below(0, "under-confident")
+            rules[f"{at}, noisy less other classes, %"] = below(0)
     return rules
 
 
@@ -117,9 +123,7 @@ def _one_repeat(logits, labels, kind, level, seed):
     else:
         given = noisy(labels, corrupted, level, n_classes, rng)
     test_labels = given[test] if kind == "noisy labels" else labels[test]
-    return figures(
-        logits[calibration], given[calibration], logits[test], test_labels, corrupted[test], _PRINTED_METHODS
-    )
+    return figures(logits[calibration], given[calibration], logits[test], test_labels, corrupted[test])
 
 
 def _kept(labels, corrupted, level):
@@ -132,31 +136,32 @@ def _kept(labels, corrupted, level):
 
 
 def _rows(network, results):
-    yield from orderings(f"Table 1: {network}, noisy labels, 30 %", results["noisy labels", 0.3], _PAIRS)
+    table, whole, few, noise, classes, sampling = _NETWORKS[network]
+    yield from orderings(f"{table}: {network}, noisy labels, 30 %", results["noisy labels", 0.3])
+    changed = changed_predictions([found for seeds in results.values() for found in seeds])
+    yield f"{table}: {network}, {CHANGED}", changed
+    at = f"{whole}: {network}, calibrated on 30 % noise in all classes"
+    yield f"{at}, confidence less accuracy, TS, %", mean(values_of(results["all noise", 0.3], "TS", "gap"))
+    if few:
+        gaps = [values_of(results["all few", level], "VS", "gap") for level in (0.05, 1.0)]
+        at = f"{few}: {network}, calibrated on 5 % of all rows"
+        yield f"{at}, confidence less accuracy, less that of all rows, VS, %", mean(np.subtract(*gaps))
     for (kind, level), found in results.items():
-        gain = mean(values_of(found, "CTS", "Max-ECE") - values_of(found, "TS", "Max-ECE"))
         if kind == "noisy labels":
-            at = f"{_NOISE_SWEEP}: {network}, noisy labels, {100 * level:g} %"
-            quantity = f"{at}, confidence less accuracy of the noisy classes, uncalibrated, %"
-            yield quantity, mean(values_of(found, "uncalibrated", "corrupted gap"))
-            yield f"{at}, Max-ECE, CTS less TS, %", gain
+            for error in ("ECE", "Max-ECE"):
+                quantity = f"{noise}: {network}, noisy labels, {100 * level:g} %, {error}, CTS less TS, %"
+                yield quantity, difference(found, "CTS", "TS", error)
         elif kind == "few":
-            yield f"{_FEW_SWEEP}: {network}, {100 * level:g} % of the calibration rows, Max-ECE, CTS less TS, %", gain
-    at, found = f"{_PER_CLASS}: {network}, calibrated on noise, 30 %", results["calibrated on noise", 0.3]
-    gap = values_of(found, "CTS", "corrupted gap")
-    yield f"{at}, confidence less accuracy of the noisy classes, CTS, %", mean(gap)
-    difference = mean(gap - values_of(found, "CTS", "other gap"))
-    yield f"{at}, confidence less accuracy, noisy less other classes, CTS, %", difference
-    difference = values_of(found, "VS", "corrupted accuracy") - values_of(found, "uncalibrated", "corrupted accuracy")
-    yield f"{at}, accuracy of the noisy classes, VS less uncalibrated, %", mean(difference)
-    yield (
-        f"Table 1: {network}, {CHANGED}",
-        changed_predictions([found for seeds in results.values() for found in seeds]),
-    )
-    at = f"{_HOMOGENEOUS}: {network}, calibrated on"
-    quantity = f"{at} 30 % noise in all classes, confidence less accuracy, TS, %"
-    yield quantity, mean(values_of(results["all noise", 0.3], "TS", "gap"))
-    if ("all few", 1.0) in results:
-        few, whole = (values_of(results["all few", level], "VS", "gap") for level in (0.05, 1.0))
-        quantity = f"{at} 5 % of all rows, confidence less accuracy, less that of all rows, VS, %"
-        yield quantity, mean(few - whole)
+            quantity = f"{sampling}: {network}, {100 * level:g} % of the calibration rows, Max-ECE, CTS less TS, %"
+            yield quantity, difference(found, "CTS", "TS", "Max-ECE")
+    quantity = f"{classes}: {network}, noisy labels, 30 %, share of classes whose ECE is lower with CTS than with TS"
+    yield quantity, share_of_classes(results["noisy labels", 0.3], "CTS", "TS")
+    at, found = f"{classes}: {network}, calibrated on noise, 30 %", results["calibrated on noise", 0.3]
+    for half, figure in (("noisy", "corrupted"), ("clean", "other")):
+        quantity = f"{at}, accuracy of the {half} classes, VS less uncalibrated, %"
+        yield quantity, difference(found, "VS", "uncalibrated", f"{figure} accuracy")
+    if network.endswith("c100"):
+        at = f"Figure 3: {network}, calibrated on noise, 30 %, confidence less accuracy, CTS"
+        gap = values_of(found, "CTS", "corrupted gap")
+        yield f"{at}, noisy classes, %", mean(gap)
+        yield f"{at}, noisy less other classes, %", mean(gap - values_of(found, "CTS", "other gap"))
