@@ -26,7 +26,7 @@ _ESTIMATORS = {
     "EM": partial(_PLUGIN, binning=EqualMass(15)),
     "EW sweep": partial(sweep_calibration_error, norm=2, base=EqualWidth()),
     "EM sweep": partial(sweep_calibration_error, norm=2),
-    "EM debiased": partial(calibration_error, norm=2, binning=EqualMass(15)),
+    "EM debiased": partial(calibration_error, norm=2, method="debiased", binning=EqualMass(15)),
     "KDE": partial(kde_calibration_error, norm=2),
 }
 _SIZES = (200, 400, 800, 1600, 3200, 6400)
@@ -171,7 +171,9 @@ def _heat_map(name, repeats, n_jobs):
     for n_bins in _BINS:
         metrics["EW", n_bins] = partial(_PLUGIN, binning=EqualWidth(n_bins))
         metrics["EM", n_bins] = partial(_PLUGIN, binning=EqualMass(n_bins))
-        metrics["EM debiased", n_bins] = partial(calibration_error, norm=2, binning=EqualMass(n_bins))
+        metrics["EM debiased", n_bins] = partial(
+            calibration_error, norm=2, method="debiased", binning=EqualMass(n_bins)
+        )
     heat = {}
     for n in _SIZES:
         count = repeats * (10 if n <= 200 else 4 if n <= 800 else 1)  # small samples are noisy and cheap
