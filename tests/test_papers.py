@@ -237,7 +237,7 @@ _MUTANTS = {
 
 @pytest.mark.parametrize("name", _MUTANTS)
 def test_wrong_bounds_are_seen(monkeypatch, name):
-    """Each changed formula of Gupta and Ramdas is flagged by a row, though all of them stay below the printed limits."""
+    """Each changed formula of Gupta and Ramdas is flagged by a row, though all stay below the printed limits."""
     function, wrong = _MUTANTS[name]
 
     def mutant(n, b, *, confidence_level=0.9, keep_boundary=False):
