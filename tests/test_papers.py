@@ -194,7 +194,7 @@ def test_a_rare_point_that_is_no_trap_is_seen(monkeypatch):
     over = "Theorem 3.1: n rows, share of samples whose classifier is over-confident"
     rows = {row.quantity: row for row in judge(zhao_theory.ROWS, zhao_theory._theorem_31(1000))}
     assert rows[over].verdict == "agrees"
-    monkeypatch.setattr(zhao_theory, "_POINTS", np.array([[0.8, 0.0], [-0.8, 0.0], [-0.4, 0.8]]))
+    monkeypatch.setattr(zhao_theory, "_POINTS", np.array([[1.0, 0.0], [-1.0, 0.0], [-0.6, 0.8]]))
     rows = {row.quantity: row for row in judge(zhao_theory.ROWS, zhao_theory._theorem_31(1000))}
     assert rows[over].verdict == "differs"
 

@@ -64,7 +64,8 @@ def _rules():
         rules[quantity] = below(1, possible=_POSITIVE)
     for name in ("Figure 2: l2, equal mass", "Figure 6: l1, equal mass", "Figure 6: l1, equal width"):
         for method in ("plugin", "debiased"):
-            rules[f"{name}, {method} CE, B=128 less B=2"] = above(0)
+            shown = "grows" if name.startswith("Figure 2") else "seems to grow, not conclusive in print"
+            rules[f"{name}, {method} CE, B=128 less B=2"] = above(0, shown if method == "plugin" else "(not shown)")
     for n_bins in (10, 50):
         rules[f"Appendix E: B={n_bins}, squared CE of SB, no split / split"] = below(1, possible=_POSITIVE)
     for name, bins in _ESTIMATES.items():
@@ -83,7 +84,7 @@ def _rules():
     for figure, bins in (("Figure 14", (100,)), ("Figure 16", (15, 100))):
         for n_bins in bins:
             quantity = f"{figure}: B={n_bins}, n=1000, share of resamples whose debiased estimate is closer"
-            rules[quantity] = above(0.5, "much closer", possible=_SHARE)
+            rules[quantity] = above(0.5, "much closer: most (our reading)", possible=_SHARE)
     return rules
 
 
@@ -211,7 +212,7 @@ def _scaled_errors(scores, labels, bins, norm, strategy, seed):
     scaled = clone(_PLATT).fit(scores[:1000], labels[:1000]).predict_proba(scores)[:, 1]
     errors = []
     for n_bins in bins:
-        edges = FixedEdges(strategy(int(n_bins)).bin_edges(scaled[:2000]))
+        edges = FixedEdges(strategy(int(n_bins)).bin_edges(scaled[1000:2000]))
         errors.append(
             [
                 calibration_error(labels[2000:], scaled[2000:], norm=norm, binning=edges, method=method)
@@ -315,7 +316,7 @@ def _geometric(ratios):
 
 
 def _certificates(probabilities, labels, quick):
-    n_splits, n_resamples, bins = (4, 15, (15, 50, 100)) if quick else (20, 30, (5, 10, 15, 20, 40, 60, 80, 100))
+    n_splits, n_resamples, bins = (4, 15, (15, 50, 100)) if quick else (20, 30, (10, 15, 20, 30, 40, 60, 80, 100))
     largest, costs = {"debiased": [], "plugin": []}, []
     for seed in range(n_splits):
         bounds, squares = _upper_bounds(probabilities, labels, bins, n_resamples, seed)

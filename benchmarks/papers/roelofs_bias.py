@@ -65,14 +65,14 @@ _SHARE = (0.0, 1.0)
 
 def _rules():
     rules = {
-        "Figure 1: share of samples of a calibrated model, n=200, whose EW is below the one shown, 5.08": Rule(
+        "Figure 1: share of samples of a calibrated model, n=200, whose EW is below 5.08, drawn in the figure": Rule(
             "a usual sample: .05 to .95", 0.05, 0.95, possible=_SHARE
         ),
         "Figure 1: bias of EW, calibrated model less the fitted one, n=200": above(0),
     }
     for n_bins, line in zip(_BINS, _FIGURE_4.strip().splitlines(), strict=True):
         for n, paper in zip(_SIZES, line.split(), strict=True):
-            # what 1e6 simulations and the printed coefficients, rounded to two digits, leave open
+            # what the printed coefficients, rounded to two digits, leave open
             rules[f"Figure 4: bias of EW, {n_bins} bins, n={n}"] = printed(float(paper), margin=0.12, width=0.4)
     for name, paper in _TABLE_3.items():
         # 1,000 simulations behind the print: a standard error of .04
@@ -80,7 +80,8 @@ def _rules():
     for n in _SIZES:
         rules[f"Figure 6: n={n}, mean |bias| of the ten fits, EM less EW"] = below(0)
         for other in ("EW", "EM", "EM debiased", "KDE", "EW sweep"):
-            rules[f"Figure 6: n={n}, mean |bias| of the ten fits, EM sweep less {other}"] = below(0)
+            rule = below(0, "less biased") if n < 1600 else below(0.2, "similar or less: at most .2 (our reading)")
+            rules[f"Figure 6: n={n}, mean |bias| of the ten fits, EM sweep less {other}"] = rule
     for n in _SIZES[3:]:
         rules[f"Figure 6: mean |bias| of EW of the CIFAR-10 fits, n={n} less n={n // 2}"] = above(0, "rises with n")
     for law in _LAWS:
@@ -90,6 +91,7 @@ def _rules():
             )
             rules[f"Figure 7: {law}, n={n}, mean |bias|, EM sweep less EW"] = below(0)
     rules["Figure 7: U(0, 1), n=5000, bias of EW of a calibrated model"] = printed(2, margin=0.5, width=0.4)
+    rules["Figure 7: U(0, 1), n=5000, calibrated model, |bias|, EM sweep less EW"] = below(0, "significantly reduced")
     for law, paper in (("U(0, 1)", 5), ("Beta(1.1, 0.1)", 8)):
         quantity = f"Figure 7: {law}, n=200, TCE whose mean EW is 12 %"
         rules[quantity] = printed(paper, margin=0.5, width=1, possible=(0, 100))
@@ -158,7 +160,7 @@ def _figure_1(repeats, n_jobs):
         skewed.estimates(_ESTIMATORS["EW"], 200, repeats, n_jobs=n_jobs, random_state=1)
         - skewed.true_calibration_error()
     )
-    quantity = "Figure 1: share of samples of a calibrated model, n=200, whose EW is below the one shown, 5.08"
+    quantity = "Figure 1: share of samples of a calibrated model, n=200, whose EW is below 5.08, drawn in the figure"
     yield quantity, share(values < 5.08)
     gap = bootstrap(lambda a, b: a.mean() - b.mean(), values, other, n_resamples=199)
     yield "Figure 1: bias of EW, calibrated model less the fitted one, n=200", gap
@@ -264,6 +266,8 @@ def _figure_7(repeats, n_jobs):
             yield f"Figure 7: {law}, n={n}, mean |bias|, EM sweep less EW", gap
             if (law, n) == ("U(0, 1)", 5000):
                 yield "Figure 7: U(0, 1), n=5000, bias of EW of a calibrated model", mean(errors["EW"][:, 0])
+                gap = bootstrap(_mean_bias_gap, errors["EM sweep"][:, :1], errors["EW"][:, :1], paired=True)
+                yield "Figure 7: U(0, 1), n=5000, calibrated model, |bias|, EM sweep less EW", gap
         models = [CalibrationModel(scores, PowerCurve(d)) for d in np.linspace(1, 2, 9)]
         runs = [model.estimates(metrics["EW"], 200, 4 * repeats, n_jobs=n_jobs, random_state=7) for model in models]
         truths = [100 * model.true_calibration_error() for model in models]
