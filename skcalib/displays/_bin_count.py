@@ -191,7 +191,7 @@ class BinCountDisplay(FromEstimator):
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
             See `calibration_error`; "marginal" averages over the classes, each against the rest.
         pos_label : int, float, bool or str, default=None
-            The label that one column of scores is the probability of.
+            The event; None is the greater of two labels, the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         n_jobs : int, default=None
