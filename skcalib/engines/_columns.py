@@ -16,14 +16,14 @@ class PredictionColumns:
     """Expressions on a frame: `score` and `weight` as float64, `label` as 0 or 1.
 
     A missing value is NULL or NaN; a label that is neither event nor non-event is another number. `own` names a column
-    of the frame that is not the user's.
+    of the frame that is not the user's, `event` the column and the value that a user named as the event.
     """
 
-    def __init__(self, frame, score, label, weight, by, on_invalid, own=None):
+    def __init__(self, frame, score, label, weight, by, on_invalid, own=None, event=None):
         if on_invalid not in ("raise", "drop"):
             raise ValueError(f"on_invalid must be 'raise' or 'drop', found {on_invalid!r}.")
         self.frame, self.score, self.label, self.weight = frame, score, label, weight
-        self.by, self.on_invalid, self.own = by, on_invalid, own
+        self.by, self.on_invalid, self.own, self.event = by, on_invalid, own, event
 
     @classmethod
     def from_names(cls, data, *, label, score, weight, by, pos_label, on_invalid):
@@ -42,6 +42,7 @@ class PredictionColumns:
             None if weight is None else nw.col(weight).cast(nw.Float64),
             by,
             on_invalid,
+            event=None if pos_label is None else (label, pos_label),
         )
 
     @cached_property
@@ -69,8 +70,13 @@ class PredictionColumns:
         """Names of the segment columns in `rows`."""
         return [f"by{position}" for position in range(len(self.by))]
 
-    def check_rows(self, n_used):
-        """Refuse invalid rows, which are looked for only where fewer rows were used than there are."""
+    def check_rows(self, n_used, has_event):
+        """Refuse invalid rows, looked for only where fewer rows were used than there are, and a label no row has."""
+        if n_used and not has_event and self.event is not None:
+            name, pos_label = self.event
+            labels = self.frame.lazy().select(narwhals().col(name).cast(narwhals().String).alias("label")).unique()
+            found = sorted(set(fetched(labels, ["label"])["label"]) - {None})
+            raise ValueError(f"No row of {name!r} has pos_label={pos_label!r}: it holds {', '.join(found[:6])}.")
         if self.on_invalid == "drop":
             return
         if n_used == int(fetched(self.frame.lazy().select(narwhals().len().alias("n")))["n"][0]):

@@ -122,7 +122,7 @@ class ScoreHistogram:
         if "weighted_score" not in score_sums:  # which finds NaN
             extent.append(nw.col("score").sum().alias("weighted_score"))
         sums = self._sums(self.frame, self.names, extent, list_names=keys)
-        columns.check_rows(int(sums["count"].sum()))
+        columns.check_rows(int(sums["count"].sum()), sums["weighted_label"].any())
         check_no_hidden_nan(sums["weighted_score"], sums["weight"])
         self.segments, codes = distinct_keys(sums, keys)
         self.key_values = [list(values) for values in zip(*self.segments, strict=True)] if self.segments else []

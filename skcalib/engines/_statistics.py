@@ -130,7 +130,7 @@ def _width_sums(columns, bin_number):
         columns.keys,
     )
     sums = {name.removeprefix("sum_"): values for name, values in sums.items()}
-    columns.check_rows(int(sums["count"].sum()))
+    columns.check_rows(int(sums["count"].sum()), sums["label"].any())
     sums.setdefault("weight", sums["count"].astype(np.float64))
     check_no_hidden_nan(sums["weighted_score"], sums["weight"])
     sums["bin"] = np.maximum(sums["bin"] - 1, 0)

@@ -130,7 +130,7 @@ def _compressed(columns, bits):
     groups = [*keys, "cell", "label"]
     grouped = frame.group_by(groups).agg(nw.len().alias("count"), total, *weights, *extent)
     sums = fetched(grouped, keys)
-    columns.check_rows(int(sums["count"].sum()))
+    columns.check_rows(int(sums["count"].sum()), sums["label"].any())
     check_no_hidden_nan(sums["total"], sums.get("weights", 0))
     weight = sums.get("weights", sums["count"]).astype(np.float64)
     score = np.clip(sums["total"] / weight, sums["low"], sums["high"])
