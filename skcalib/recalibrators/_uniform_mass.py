@@ -6,6 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skcalib._defaults import ParameterHints
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.sorting import sorted_rows
 from skcalib.guarantees import max_n_bins, uniform_mass_certificate
@@ -15,7 +16,7 @@ from skcalib.recalibrators._certified import CertifiedMixin
 _DEFAULT_N_BINS = 10
 
 
-class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
+class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     """Uniform-mass double-dipping (UMD): histogram binning with a guaranteed largest error.
 
     The bins are cut at order statistics of the scores, the rows at the cuts are left out, and each bin predicts the
@@ -87,6 +88,7 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
     ([0.0, 0.5, 1.0], [0.5, 1.0])
     """
 
+    _hints = {"binning": "n_bins=10; other strategies are for HistogramBinning"}
     _parameter_constraints = {
         **BinaryRecalibrator._parameter_constraints,
         "n_bins": [Interval(Integral, 1, None, closed="left"), None],
