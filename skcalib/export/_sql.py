@@ -5,11 +5,11 @@ from functools import singledispatchmethod
 import numpy as np
 from scipy.special import expit
 
-import skcalib.export._nodes as nodes
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import PROBABILITY_CLIP
-from skcalib.export._maps import calibration_map
 from skcalib.export._sql_text import case, clamped, dialect_named, exponential, linear, number, piece_tree
+from skcalib.recalibrators import _maps as nodes
+from skcalib.recalibrators._map_forms import calibration_map, linear_form
 
 __all__ = ["to_sql"]
 
@@ -173,8 +173,12 @@ class _Writer:
 
     @_write.register(nodes.Scaled | nodes.Affine | nodes.Centred)
     def _(self, node):
-        form = _linear_form(node)
+        form = _LinearForm(node)
         return [f"({self._combination(form, weights, constant)})" for weights, constant in form.rows]
+
+    @_write.register
+    def _(self, node: nodes.Exp):
+        return [exponential(text, _NO_OVERFLOW) for text in self(node.of)]
 
     @_write.register
     def _(self, node: nodes.Log):
@@ -204,7 +208,7 @@ class _Writer:
     @_write.register
     def _(self, node: nodes.Expit):
         limit = _CLIPPED_LOG_ODDS if node.clip else _NO_OVERFLOW
-        form = _linear_form(node.of)
+        form = _LinearForm(node.of)
         negated = [self._combination(form, -weights, -constant) for weights, constant in form.rows]
         return [f"(1e0/(1e0+{exponential(text, limit)}))" for text in negated]
 
@@ -228,7 +232,7 @@ class _Writer:
 
     @_write.register
     def _(self, node: nodes.Softmax):
-        texts = self._shares_of_exponentials(_linear_form(node.of)) or [
+        texts = self._shares_of_exponentials(_LinearForm(node.of)) or [
             f"(1e0/({total}))" for total in self._sums_of_odds(node.of, _SURE_DIFFERENCE if node.clip else _NO_OVERFLOW)
         ]
         return [clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) for text in texts] if node.clip else texts
@@ -243,8 +247,9 @@ class _Writer:
 
     def _shares_of_exponentials(self, form):
         """Return the softmax of a form of logarithms by its definition, None where EXP could overflow."""
-        largest = -np.log(PROBABILITY_CLIP) * np.abs(form.matrix).sum(axis=1) + np.abs(form.constants)
-        if not isinstance(form.base, nodes.Log) or largest.max() > _NO_OVERFLOW - np.log(len(form.rows)):
+        longest = -np.log(PROBABILITY_CLIP)
+        largest = max(longest * np.abs(weights).sum() + abs(constant) for weights, constant in form.rows)
+        if not isinstance(form.base, nodes.Log) or largest > _NO_OVERFLOW - np.log(len(form.rows)):
             return None
         texts = [f"EXP({linear(weights, self(form.base), constant)})" for weights, constant in form.rows]
         total = "+".join(texts)
@@ -288,8 +293,8 @@ class _Writer:
 
     def _chosen(self, key, texts):
         """Return the CASE of a key over one text for each of its numbers."""
-        if isinstance(key, nodes.Above):
-            return case([(f"{self(key.of)[0]}>{number(key.threshold)}", texts[1])], texts[0])
+        if isinstance(key, nodes.Place):
+            return piece_tree(self(key.of)[0], key.cuts, texts)
         if isinstance(key, nodes.Largest):
             # Logarithms keep the order.
             scores = self._inside(key.of.of) if isinstance(key.of, nodes.Log) else self(key.of)
@@ -325,7 +330,7 @@ class _Writer:
 
     def _sums_of_odds(self, node, limit):
         """Return for each value x_k of a node the sum over j of exp(x_j - x_k)."""
-        form = _linear_form(node)
+        form = _LinearForm(node)
         for k, (weights, constant) in enumerate(form.rows):
             differences = [
                 self._combination(form, other - weights, other_constant - constant, form.shift is not None)
@@ -342,30 +347,12 @@ class _LinearForm:
     the form's values) or None for neither.
     """
 
-    def __init__(self, base, matrix, constants, shift):
-        self.base, self.matrix, self.constants, self.shift = base, matrix, constants, shift
+    def __init__(self, node):
+        self.base, matrix, constants = linear_form(node)
         self.rows = list(zip(matrix, constants, strict=True))
-
-    def times(self, matrix, constants, shift):
-        """Return ``matrix @ self + constants``."""
-        return _LinearForm(self.base, matrix @ self.matrix, matrix @ self.constants + constants, shift)
-
-
-def _linear_form(node):
-    """Return a node as a linear form of the nearest node below it that is not one."""
-    if not isinstance(node, nodes.Scaled | nodes.Affine | nodes.Centred):
-        return _LinearForm(node, np.eye(node.width), np.zeros(node.width), "differences")
-    form, width = _linear_form(node.of), node.width
-    fixed = "values" if form.shift == "values" else None
-    if isinstance(node, nodes.Centred):
-        centring = np.eye(width) - 1 / width
-        return form.times(centring, np.zeros(width), "values" if form.shift else None)
-    if isinstance(node, nodes.Affine):
-        takes_differences = form.shift == "differences" and not node.coef.sum(axis=1).any()
-        return form.times(node.coef, node.intercept, "values" if takes_differences else fixed)
-    slopes = np.diag(np.broadcast_to(node.slope, width))
-    same_slope = np.ndim(node.slope) == 0
-    return form.times(slopes, np.broadcast_to(node.intercept, width), form.shift if same_slope else fixed)
+        sums, rounding = matrix.sum(axis=1), 1e-14 * np.abs(matrix).sum()
+        same = np.ptp(sums) <= rounding
+        self.shift = ("values" if np.abs(sums).max() <= rounding else "differences") if same else None
 
 
 def _polynomial(x, origin, coefficients):
