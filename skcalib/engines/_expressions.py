@@ -19,8 +19,10 @@ from skcalib.recalibrators._maps import (
     OneColumn,
     Pieces,
     Place,
+    RowKey,
     Scaled,
     Scores,
+    no_row_keys,
 )
 
 __all__ = ["ColumnWriter"]
@@ -65,6 +67,8 @@ class ColumnWriter:
     def expression(self, node):
         """Return the node's value as an expression."""
         write = _WRITERS.get(type(node))
+        if isinstance(node, RowKey):
+            raise no_row_keys("tables of different engines do not compute alike")
         if write is None:
             raise ValueError(f"{type(node).__name__} has no form as an expression of one score.")
         return write(self, node)

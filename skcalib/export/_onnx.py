@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.recalibrators import _maps as nodes
-from skcalib.recalibrators._map_forms import calibration_map, score_width
+from skcalib.recalibrators._map_forms import calibration_map
 
 __all__ = ["Graph", "graph_of", "to_onnx"]
 
@@ -87,7 +87,7 @@ def import_onnx():
 def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated"):
     """Return the `Graph` of a fitted recalibrator between an input and an output of these names."""
     check_is_fitted(recalibrator)
-    as_map = calibration_map(recalibrator, n_columns=score_width(recalibrator))
+    as_map = calibration_map(recalibrator, n_columns=getattr(recalibrator, "_score_width", None))
     if as_map.group_key is not None:
         raise ValueError(
             "GroupwiseRecalibrator with given groups has no form in ONNX: the graph takes scores alone. Write each one "
@@ -295,6 +295,10 @@ class Graph:
     def _(self, node: nodes.Normalized):
         x = self.write(node.of)
         return self.shares(x, self.row_sum(x), 1 / node.width)
+
+    @_write.register
+    def _(self, node: nodes.RowKey):
+        raise nodes.no_row_keys("ONNX has no operator for")
 
     @_write.register
     def _(self, node: nodes.RowMax):

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from skcalib._input.scores import MAX_MAGNITUDE
+from skcalib._rows.keys import HEX_DIGITS
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.export._sql_text import case, clamped, dialect_named, exponential, linear, number, piece_tree
 from skcalib.recalibrators import _maps as nodes
@@ -22,20 +23,22 @@ _SURE_DIFFERENCE = 60.0  # of two logits: the smaller one's class then has a pro
 _NO_OVERFLOW = 700.0
 
 
-def to_sql(recalibrator, *, score="p", dialect="ansi"):
+def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     """Return a fitted recalibrator as one SQL expression, or one per class.
 
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator: any of this package but a `MulticalibratedRecalibrator` with rounds, a
-        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose `groups` is not the name of a
-        column or ``"predicted_class"``.
+        A fitted recalibrator that has a map: any of this package but a `MulticalibratedRecalibrator` with rounds and a
+        `GroupwiseRecalibrator` whose `groups` is not the name of a column or ``"predicted_class"``.
     score : str or list of str, default="p"
         For two classes the column of the positive class's probability (its log-odds with ``input="logit"``). A list
         names one column per class, in the order of `classes_`.
     dialect : {"ansi", "duckdb", "spark", "postgres"}, default="ansi"
         Whose SQL. DuckDB's, Spark's and PostgreSQL's are run in the tests of this package; ANSI is parsed, not run.
+    ids : str, default=None
+        For a `UniformMassBinning` with ``randomize=True`` the column of the rows' ids, strings or integers. The result
+        is that of ``predict_proba(scores, ids=...)``. Not in ANSI SQL, which has no md5.
 
     Returns
     -------
@@ -56,7 +59,8 @@ def to_sql(recalibrator, *, score="p", dialect="ansi"):
     -----
     Names are quoted, and columns are cast to double precision. NULL, NaN, and scores out of range give NULL: a
     probability outside [0, 1], a logit beyond 1e100 in size, a row of probabilities whose sum is off by more than
-    1e-6, or a missing group. Rows of probabilities are not normalised again. No score makes EXP overflow or LN fail.
+    1e-6, or a missing group or id. Rows of probabilities are not normalised again. No score makes EXP overflow or LN
+    fail.
 
     One-vs-rest methods on log-odds compare a class with the sum of the others. With more than about fifteen classes
     (five with logits) that text would be too long, and 1 - p stands for the sum. The result is the same unless a
@@ -73,7 +77,7 @@ def to_sql(recalibrator, *, score="p", dialect="ansi"):
     dialect = dialect_named(dialect)
     columns = check_score_names(score)
     as_map = calibration_map(recalibrator, n_columns=_n_columns(recalibrator, columns, score))
-    written = guarded_texts(as_map, columns, dialect)
+    written = guarded_texts(as_map, columns, dialect, ids)
     longest = max(map(len, written))
     if longest > _LONGEST:
         raise ValueError(
@@ -91,13 +95,14 @@ def check_score_names(score):
     return columns
 
 
-def guarded_texts(as_map, columns, dialect):
+def guarded_texts(as_map, columns, dialect, ids=None):
     """Return the expressions of a map, each of which is NULL where the row is not valid."""
     given = [dialect.as_double(dialect.identifier(name)) for name in columns]
-    texts = _Writer(given, dialect)(as_map.output)
+    ids = None if ids is None else dialect.identifier(ids)
+    texts = _Writer(given, dialect, ids)(as_map.output)
     if len(as_map.classes) == 2 and len(columns) == 2:
         texts = [f"(1e0-{texts[0]})", texts[0]]
-    guard = " AND ".join(_valid(as_map, given, dialect))
+    guard = " AND ".join([*_valid(as_map, given, dialect), *([] if ids is None else [f"{ids} IS NOT NULL"])])
     if dialect.shares_terms and len(texts) > 1:  # no score makes a term fail, so none needs to stand inside the CASE
         return [f"{case([(guard, '0e0')])}+{text}" for text in texts]
     return [case([(guard, text)]) for text in texts]
@@ -142,8 +147,8 @@ class _Writer:
     Texts can stand on either side of ``*`` and ``/``: sums are in parentheses.
     """
 
-    def __init__(self, given, dialect):
-        self.given, self.dialect = given, dialect
+    def __init__(self, given, dialect, ids):
+        self.given, self.dialect, self.ids = given, dialect, ids
         self.written = {}
 
     def __call__(self, node):
@@ -263,6 +268,14 @@ class _Writer:
             return [f"({text}/({total}))" for text in texts]
         uniform = number(1 / len(texts))
         return [f"({case([(f'{total}>0e0', f'{text}/({total})')], uniform)})" for text in texts]
+
+    @_write.register
+    def _(self, node: nodes.RowKey):
+        if self.dialect.hex_number is None:
+            raise nodes.no_row_keys("ANSI SQL has no function for")
+        if self.ids is None:
+            raise ValueError("UniformMassBinning(randomize=True) takes a number from each row's id: name it with ids=.")
+        return [f"({self.dialect.row_key(node.salt, self.ids, HEX_DIGITS)}/{number(16.0**HEX_DIGITS)})"]
 
     @_write.register
     def _(self, node: nodes.RowMax):

@@ -66,6 +66,11 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
     def _check_attributes(self):
         """Raise a ValueError if attributes (of a binary problem, if there are several) do not fit together."""
 
+    @property
+    def _score_width(self):
+        """Number of the columns given to `fit` that are scores."""
+        return self.n_features_in_
+
     def _map_of(self, scores):
         """Return the calibration map as nodes, from scores to probabilities: of the positive class alone of two.
 

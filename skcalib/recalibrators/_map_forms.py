@@ -107,13 +107,6 @@ def has_map(kind):
     return False
 
 
-def score_width(recalibrator):
-    """Return how many columns of scores `fit` was given, columns of groups and features not counted."""
-    for name in ("pooled_recalibrator_", "recalibrator_"):
-        recalibrator = getattr(recalibrator, name, recalibrator)
-    return recalibrator.n_features_in_
-
-
 # Forms of one value.
 
 

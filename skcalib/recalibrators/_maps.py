@@ -371,6 +371,14 @@ class RowKey(_OneValue):
         return keys[:, None]
 
 
+def no_row_keys(where):
+    """Return the error for a map that needs `RowKey` where there is none."""
+    return ValueError(
+        f"UniformMassBinning(randomize=True) takes a number from the md5 of a row's id, which {where}. Write it with "
+        "to_sql(..., ids='column') for DuckDB, Spark or PostgreSQL, or fit HistogramBinning(sample_split=0.5)."
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Largest(Node):
     """Key of a `Choice`: the column of the first of the largest values."""

@@ -298,11 +298,12 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
     def _ties_forbid_a_certificate(self):
         return not self.randomize and any(part._has_ties_ for part in getattr(self, "estimators_", [self]))
 
-    def _issue_certificate(self, problems, *, bound, **promise):
+    def _issue_certificate(self, problems, *, interval, **promise):
         if self._ties_forbid_a_certificate():
             raise ValueError(
                 "No certificate: scores are tied, and the theory needs ties to be broken at random. Fit with "
-                "randomize=True."
+                "randomize=True and give predict_proba the ids of the rows, or fit HistogramBinning(sample_split=0.5), "
+                "which allows ties."
             )
         n_rows, n_bins = self._n_rows, _DEFAULT_N_BINS if self.n_bins is None else self.n_bins
         if self.epsilon is None and n_rows < 2 * n_bins:
@@ -313,7 +314,7 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
             [part.bin_values_ for part in problems],
             n_samples=n_rows,
             keep_boundary=self.keep_boundary,
-            bound=bound,
+            interval=interval,
             **promise,
         )
 

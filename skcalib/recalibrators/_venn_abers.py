@@ -28,7 +28,7 @@ class VennAbers(BinaryRecalibrator):
 
     Parameters
     ----------
-    max_groups : int, default=None
+    max_n_knots : int, default=None
         Pool the scores into this number of groups of equal mass first, for a smaller model. 300 groups hardly change
         the predictions. None keeps every distinct score, which is exact.
     input : {"probability", "logit"}, default="probability"
@@ -45,7 +45,7 @@ class VennAbers(BinaryRecalibrator):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     score_knots_ : ndarray of shape (n_knots,)
-        Scores at which the map jumps (with `max_groups` upper edges of groups). For K > 2 classes these three are
+        Scores at which the map jumps (with `max_n_knots` upper edges of groups). For K > 2 classes these three are
         lists with one entry per class.
     lower_probability_ : ndarray of shape (n_knots + 1,)
         p0 of scores below the first knot, then of those from each knot on.
@@ -86,14 +86,14 @@ class VennAbers(BinaryRecalibrator):
 
     _parameter_constraints = {
         **BinaryRecalibrator._parameter_constraints,
-        "max_groups": [Interval(Integral, 1, None, closed="left"), None],
+        "max_n_knots": [Interval(Integral, 1, None, closed="left"), None],
     }
     _part_attributes = {"score_knots_": knots, "lower_probability_": shares, "upper_probability_": shares}
     _needs_classes = "any"
     _scale = "given"
 
-    def __init__(self, *, max_groups=None, input="probability", classes=None, multiclass="ovr", normalize=True):
-        self.max_groups = max_groups
+    def __init__(self, *, max_n_knots=None, input="probability", classes=None, multiclass="ovr", normalize=True):
+        self.max_n_knots = max_n_knots
         self.input = input
         self.classes = classes
         self.multiclass = multiclass
@@ -129,8 +129,8 @@ class VennAbers(BinaryRecalibrator):
         return tuple(np.column_stack(columns) for columns in zip(*bounds, strict=True))
 
     def _fit_binary(self, scores, labels, sample_weight):
-        if self.max_groups is not None:
-            scores = _upper_edges(scores, sample_weight, self.max_groups)
+        if self.max_n_knots is not None:
+            scores = _upper_edges(scores, sample_weight, self.max_n_knots)
         table = DistinctScores.from_rows(scores, labels, sample_weight)
         upper = np.append(_isotonic_with_event(table.weight, table.positives), 1.0)
         # A non-event at a score is an event where the labels and the order are turned round.
@@ -138,7 +138,7 @@ class VennAbers(BinaryRecalibrator):
         mirrored = _isotonic_with_event(*(sums[-1] - sums[::-1] for sums in (table.weight, negatives)))
         lower = np.append(0.0, 1 - mirrored[::-1])
         # Other scores do not change the result. Groups are kept, because a new score must be tied with its own group.
-        jumps = (np.diff(lower) != 0) | (np.diff(upper) != 0) | (self.max_groups is not None)
+        jumps = (np.diff(lower) != 0) | (np.diff(upper) != 0) | (self.max_n_knots is not None)
         self.score_knots_ = table.scores[jumps]
         self.lower_probability_ = lower[np.append(True, jumps)]
         self.upper_probability_ = upper[np.append(jumps, True)]
@@ -151,15 +151,15 @@ class VennAbers(BinaryRecalibrator):
         lower, upper, knots = self.lower_probability_, self.upper_probability_, self.score_knots_
         check_lengths(self, len(knots) + 1, "lower_probability_", "upper_probability_")
         at_knots = _probability(lower[1:], upper[:-1])
-        if self.max_groups is not None:
+        if self.max_n_knots is not None:
             return steps(score, knots[:-1], at_knots)  # the last knot is infinite
         between = _probability(lower, upper)
         cuts = np.column_stack((below(knots), knots)).ravel()
         return steps(score, cuts, np.append(np.column_stack((between[:-1], at_knots)).ravel(), between[-1]))
 
     def _check_attributes(self):
-        if (self.max_groups is not None) != bool(len(self.score_knots_) and self.score_knots_[-1] == np.inf):
-            raise ValueError("score_knots_ must end with infinity where max_groups is given, and only there")
+        if (self.max_n_knots is not None) != bool(len(self.score_knots_) and self.score_knots_[-1] == np.inf):
+            raise ValueError("score_knots_ must end with infinity where max_n_knots is given, and only there")
 
     def _interval(self, scores):
         lower, upper = np.empty(len(scores)), np.empty(len(scores))
@@ -172,7 +172,7 @@ class VennAbers(BinaryRecalibrator):
     def _bounds(self, scores):
         first = np.searchsorted(self.score_knots_, scores, side="left")
         # From a knot on; a group of scores is tied with its knot, the group's upper edge.
-        reached = self.max_groups is not None or np.append(self.score_knots_, np.inf)[first] == scores
+        reached = self.max_n_knots is not None or np.append(self.score_knots_, np.inf)[first] == scores
         return self.lower_probability_[first + reached], self.upper_probability_[first]
 
 
