@@ -125,7 +125,7 @@ def test_keys_are_those_of_the_formula():
 
 @pytest.mark.parametrize(
     ("ids", "words"),
-    [([1.0, 2.0], "1.0.*row 0"), ([1, True], "True.*row 1"), ([1], "each of 2 rows"), ([1, None], "None.*row 1")],
+    [([1.0, 2.0], "1.0.*row 0"), ([1, True], "True.*row 1"), ([1], "2 are needed"), ([1, None], "None.*row 1")],
 )
 def test_ids_of_other_types_are_refused(ids, words):
     model = UniformMassBinning(2, randomize=True, random_state=0).fit([0.3] * 20, [0, 1] * 10)
@@ -150,15 +150,15 @@ def test_the_promise_holds_for_rows_that_are_served_one_at_a_time():
     scores = rng.choice(frequency, 16_000)
     model = UniformMassBinning(4, randomize=True, random_state=1).fit(scores, rng.random(16_000) < scores)
     promised = model.certificate().epsilon
-    served = rng.choice(frequency, 3_000)
+    served = rng.choice(frequency, 1_500)
 
     def largest_error(ids):
         found = np.array([model.predict_proba([p], ids=[one])[0, 1] for p, one in zip(served, ids, strict=True)])
         return max(abs(served[found == value].mean() - value) for value in np.unique(found))
 
     assert promised < 0.03
-    assert largest_error(range(3_000)) < promised + 0.01  # the error of a mean of some 700 rows
-    assert largest_error(["the same"] * 3_000) > 0.1
+    assert largest_error(range(1_500)) < promised + 0.015  # the error of a mean of some 350 rows
+    assert largest_error(["the same"] * 1_500) > 0.1
 
 
 @pytest.mark.parametrize("scores", [np.full(30, 0.3), np.arange(30) // 10 / 4, np.r_[np.zeros(15), np.ones(15)]])

@@ -119,6 +119,8 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
     _scale = "given"
 
     _attributes = {"_n_problems": count, "_n_rows": count}
+    # The map of randomised bins is kept: to build it takes ten times as long as to look one score up.
+    _derived = {**CertifiedMixin._derived, "_randomised": lambda self: self._built_map()}
     _part_attributes = {
         **BINS,
         "bin_positives_": amounts,
@@ -195,6 +197,10 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
         one_vs_rest = len(self.classes_) > 2 and self.multiclass == "ovr"
         self._n_problems, self._n_rows = len(self.classes_) if one_vs_rest else 1, len(scores)
         super()._fit_scores(scores, codes, sample_weight)
+        self._randomised = self._built_map()
+
+    def _built_map(self):
+        return self._map_of(Scores(self.n_features_in_)) if self.randomize else None
 
     def _fit_binary(self, scores, labels, sample_weight):
         n_rows, n_bins = len(scores), self._choose_n_bins(len(scores))
@@ -266,7 +272,7 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
         check_is_fitted(self)
         scores = check_estimator_scores(self, X, input=self.input, reset=False)
         rows = Rows(scores, ids=None if ids is None else check_ids(ids, len(scores)))
-        probability = rows(self._map_of(Scores(scores.shape[1])))
+        probability = rows(self._randomised)
         return probability if len(self.classes_) > 2 else np.hstack((1 - probability, probability))
 
     def _predict_binary(self, scores):
