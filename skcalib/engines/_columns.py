@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib.engines._native import fetched, hidden_nan, narwhals, wrapped
+from skcalib.engines._native import fetched, hidden_nan, narwhals, numbered, wrapped
 from skcalib.engines._segments import Segments, table_changed, with_segments
 
 __all__ = ["PredictionColumns", "check_names", "check_no_hidden_nan", "check_value", "free_name", "names_of"]
@@ -25,6 +25,7 @@ class PredictionColumns:
             raise ValueError(f"on_invalid must be 'raise' or 'drop', found {on_invalid!r}.")
         self.frame, self.score, self.label, self.weight = frame, score, label, weight
         self.by, self.on_invalid, self.own = by, on_invalid, own
+        self.event = None  # the label's column and the label that a user named
 
     @classmethod
     def from_names(cls, data, *, label, score, weight, by, pos_label, on_invalid):
@@ -36,7 +37,7 @@ class PredictionColumns:
         for what in ("score", "weight"):
             if what in names and not schema[names[what]].is_numeric():
                 raise ValueError(f"{what} must be a column of numbers, but {names[what]!r} is {schema[names[what]]}.")
-        return cls(
+        columns = cls(
             frame,
             nw.col(score).cast(nw.Float64),
             _event(schema[label], label, pos_label),
@@ -44,6 +45,8 @@ class PredictionColumns:
             by,
             on_invalid,
         )
+        columns.event = None if pos_label is None else (label, pos_label)
+        return columns
 
     def rows(self):
         """Return the rows that count, and how they name segments: numbers that are made anew for each job."""
@@ -73,6 +76,7 @@ class PredictionColumns:
     def check_rows(self, sums):
         """Refuse invalid rows, which are looked for only where fewer rows were used than there are."""
         n_used = int(sums["count"].sum())
+        self._check_events(sums)
         if self.on_invalid == "drop":
             return
         if n_used == int(fetched(self.frame.lazy().select(narwhals().len().alias("n")))["n"][0]):
@@ -85,6 +89,19 @@ class PredictionColumns:
             )
         if counts["used"] != n_used:
             raise table_changed()
+
+    def _check_events(self, sums):
+        """Refuse a `pos_label` that does not occur, and sums that are no floats."""
+        with np.errstate(over="ignore"):
+            is_too_large = any(np.isinf(values.sum()) for values in sums.values())
+        if is_too_large:
+            raise ValueError("weight is too large: its sums are infinite. Divide the weights by a number.")
+        if self.event is None or not len(sums["count"]) or np.any(sums.get("label", sums.get("weighted_label")) > 0):
+            return
+        name, pos_label = self.event
+        labels, _ = numbered(self.frame.lazy().select(name), name)
+        shown = ", ".join(map(repr, labels[:10])) + ", ..." * (len(labels) > 10)
+        raise ValueError(f"pos_label={pos_label!r} does not occur in the column {name!r}, whose labels are {shown}.")
 
     def invalid_rows(self):
         """Return the number of invalid rows by reason."""

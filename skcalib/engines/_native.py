@@ -33,12 +33,11 @@ def wrapped(data):
 
 def fetched(frame):
     """Return a small lazy frame of numbers as a dict of arrays of float64 or int64."""
-    with clear_errors():
-        if frame.implementation.is_duckdb():  # NumPy is all that this takes
-            columns = frame.to_native().fetchnumpy()
-        else:
-            collected = frame.collect()
-            columns = {name: collected[name].to_numpy() for name in collected.columns}
+    if frame.implementation.is_duckdb():  # NumPy is all that this takes
+        columns = frame.to_native().fetchnumpy()
+    else:
+        collected = frame.collect()
+        columns = {name: collected[name].to_numpy() for name in collected.columns}
     return {name: _numbers(values) for name, values in columns.items()}
 
 
@@ -102,9 +101,7 @@ def _numbered_duckdb(relation, name):
     """Number the values by texts, which DuckDB casts there and back without loss: a relation shows no connection."""
     column, kind = '"' + name.replace('"', '""') + '"', str(relation.types[0])
     value = f"{column} AT TIME ZONE 'UTC'" if kind == "TIMESTAMP WITH TIME ZONE" else column
-    query = f"SELECT {column}::VARCHAR, {value} FROM skcalib_relation"
-    with clear_errors():
-        found = relation.query("skcalib_relation", query).fetchall()
+    found = relation.project(f"{column}::VARCHAR, {value}").fetchall()
     texts, values = [text for text, _ in found], [value for _, value in found]
     if value != column:
         values = [moment.replace(tzinfo=UTC) for moment in values]
