@@ -27,8 +27,8 @@ MOMENT = datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
 # What SQL makes of the number `k` of a segment. The hour of the time zone's change occurs twice.
 SQL_TYPES = {
     "zone": "TIMESTAMPTZ '2024-10-27 00:00:00+00' + k * INTERVAL 30 MINUTE",
-    "decimal": "CAST(9000000000000 AS DECIMAL(18, 3)) + CAST(k AS DECIMAL(18, 3)) / 1000",
-    "wide decimal": "CAST('12345678901234567890.0000000000' AS DECIMAL(38, 10)) + CAST(k AS DECIMAL(12, 10)) / 1000",
+    "decimal": "CAST('9000000000000.00' || k AS DECIMAL(18, 3))",
+    "wide decimal": "CAST('12345678901234567890.000000000' || k AS DECIMAL(38, 10))",
     "hugeint": "CAST(9007199254740993 AS HUGEINT) * 4096 + k",
     "nanoseconds": "make_timestamp_ns(1700000000000000000 + k)",
     "double": "CASE k WHEN 0 THEN -1.5 WHEN 1 THEN 0.1 + 0.2 WHEN 2 THEN 0.3 ELSE 5e-324 END",
@@ -134,7 +134,7 @@ def test_other_engines(engine, kind):
 
 
 def test_several_columns_of_segments_and_missing_values():
-    connection = in_duckdb("CASE k WHEN 3 THEN NULL ELSE 9000000000000::DECIMAL(18, 3) + k / 1000 END")
+    connection = in_duckdb("CASE k WHEN 3 THEN NULL ELSE CAST('9000000000000.00' || k AS DECIMAL(18, 3)) END")
     connection.execute(
         "CREATE TABLE doubly AS SELECT *, CASE WHEN p > 0.9 THEN NULL ELSE rowid % 2 END AS h FROM predictions"
     )
