@@ -138,7 +138,8 @@ def test_several_columns_of_segments_and_missing_values():
     connection.execute(
         "CREATE TABLE doubly AS SELECT *, CASE WHEN p > 0.9 THEN NULL ELSE rowid % 2 END AS h FROM predictions"
     )
-    found = PredictionTable(connection.table("doubly"), label="y", score="p", by=["g", "h"]).bin_statistics(EqualMass(3))
+    table = PredictionTable(connection.table("doubly"), label="y", score="p", by=["g", "h"])
+    found = table.bin_statistics(EqualMass(3))
     counts = connection.sql("SELECT g, h, count(*) FROM doubly GROUP BY g, h").fetchall()
     assert {key: part.count.sum() for key, part in found.items()} == {(g, h): n for g, h, n in counts}
     first = [key[0] for key in found]
