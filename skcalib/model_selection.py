@@ -11,8 +11,8 @@ from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._progress import Progress
 from skcalib.metrics import get_scorer, get_scorer_names
-from skcalib.metrics._bootstrap import IntervalEstimate
-from skcalib.metrics._proper_scores import LOSSES
+from skcalib._inference.bootstrap import IntervalEstimate
+from skcalib._errors.proper_scores import LOSSES
 from skcalib.recalibrators import StackedRecalibrator
 from skcalib.recalibrators._folds import cross_validation_folds
 

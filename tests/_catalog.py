@@ -9,7 +9,7 @@ import pytest
 
 import skcalib
 from skcalib import metrics, recalibrators
-from skcalib._bins.tables import ResultTable
+from skcalib._inference.results import ResultTable
 
 # One or more instances of every public recalibrator.
 RECALIBRATORS = [

@@ -10,8 +10,8 @@ from _catalog import refused
 from _twins import bin_of
 
 from skcalib import metrics
-from skcalib._bins import statistics
-from skcalib._bins.statistics import BinStatistics, bin_statistics
+from skcalib._cells import statistics
+from skcalib._cells.statistics import BinStatistics, bin_statistics
 from skcalib._rows import blocks
 from skcalib.binning import FixedEdges, UniqueScores
 from skcalib.metrics import reliability_curve

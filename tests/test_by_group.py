@@ -16,8 +16,8 @@ from skcalib.metrics import (
     calibration_error_interval,
     reliability_curve,
 )
-from skcalib.metrics._adjustment import holm
-from skcalib.metrics._bias import bias_test, cells_of_statistics
+from skcalib._inference.adjustment import holm
+from skcalib._inference.bias import bias_test, cells_of_statistics
 
 COLUMNS = ["group", "n", "mean_score", "event_frequency", "bias", "bias_low", "bias_high"]
 COLUMNS += ["error", "error_low", "error_high", "pvalue", "adjusted_pvalue"]

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from skcalib.binning import EqualMass
 from skcalib.metrics import BinStatistics, calibration_by_group, calibration_error_interval
-from skcalib.metrics._bootstrap import IntervalEstimate
+from skcalib._inference.bootstrap import IntervalEstimate
 from skcalib.monitoring import calibration_change
 from skcalib.monitoring._change import _difference
 

@@ -23,7 +23,7 @@ from skcalib.metrics import (
     smooth_calibration_error,
     sweep_calibration_error,
 )
-from skcalib.metrics._closed_form_tests import maximum_pvalue, range_pvalue
+from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
 
 
 def sample(n=300, power=1.0, seed=0):

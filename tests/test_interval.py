@@ -27,9 +27,9 @@ from skcalib.metrics import (
     sweep_calibration_error,
 )
 from skcalib.metrics._bin_free_powers import CumulativePower, KernelPower, NeighborhoodPower, SmoothPower
-from skcalib.metrics._count_draws import CountDraws
-from skcalib.metrics._inversion import Cells
-from skcalib.metrics._sweep_powers import SweepPower
+from skcalib._inference.count_draws import CountDraws
+from skcalib._inference.inversion import Cells
+from skcalib._errors.sweep import SweepPower
 
 METRICS = {
     "l2": calibration_error,

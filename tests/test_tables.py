@@ -14,7 +14,7 @@ from skcalib.metrics import (
     calibration_test,
     segment_calibration_test,
 )
-from skcalib.metrics._bootstrap import IntervalEstimate
+from skcalib._inference.bootstrap import IntervalEstimate
 from skcalib.monitoring import CalibrationMonitor, calibration_change
 
 RNG = np.random.default_rng(0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skcalib._bins.reductions import check_rows_or_bins
+from skcalib._cells.reductions import check_rows_or_bins
 from skcalib._input.scalars import check_int
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.metrics._errors import check_norm, error_root, power_over_tasks

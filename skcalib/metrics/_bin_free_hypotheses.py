@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib.metrics._count_draws import CountDraws
-from skcalib.metrics._inversion import Cells, Hypotheses
+from skcalib._inference.count_draws import CountDraws
+from skcalib._inference.inversion import Cells, Hypotheses
 
 __all__ = ["ScoreCells", "bin_free_hypotheses"]
 

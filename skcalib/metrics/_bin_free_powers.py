@@ -9,7 +9,7 @@ from scipy.fft import dct
 from scipy.sparse import csr_array
 
 from skcalib.metrics._bin_free import check_n_neighbors, nearest
-from skcalib.metrics._score_grid import ScoreGrid, cosine_coefficients, trapezoid
+from skcalib._errors.score_grid import ScoreGrid, cosine_coefficients, trapezoid
 from skcalib.metrics._smoothing import kde_bandwidth, kde_error_power, kde_kernel, smooth_fixed_point
 
 __all__ = ["CumulativePower", "KernelPower", "NeighborhoodPower", "SmoothPower"]

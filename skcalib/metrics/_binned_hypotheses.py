@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from skcalib._bins.reductions import BinaryTask
-from skcalib._bins.statistics import BinStatistics
+from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.statistics import BinStatistics
 from skcalib.binning import assign_bins
-from skcalib.metrics._count_draws import CountDraws
+from skcalib._inference.count_draws import CountDraws
 from skcalib.metrics._errors import error_power
-from skcalib.metrics._inversion import Cells, Hypotheses
+from skcalib._inference.inversion import Cells, Hypotheses
 
 __all__ = ["BinnedPart", "binned_hypotheses"]
 

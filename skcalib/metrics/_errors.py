@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import erf, gamma, hyp1f1
 
-from skcalib._bins.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
+from skcalib._cells.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
 from skcalib._input.scalars import check_option, resolve_norm
 from skcalib.binning import EqualMass, EqualWidth, assign_bins, check_binning
 

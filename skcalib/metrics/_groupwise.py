@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skcalib._bins.reductions import resolve_multiclass
+from skcalib._cells.reductions import resolve_multiclass
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels

@@ -7,13 +7,13 @@ from numbers import Real
 
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import check_rows_or_bins
+from skcalib._cells.reductions import check_rows_or_bins
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._progress import Progress
-from skcalib.metrics._bootstrap import BootstrapOptions, IntervalEstimate, bootstrap_interval
+from skcalib._inference.bootstrap import BootstrapOptions, IntervalEstimate, bootstrap_interval
 from skcalib.metrics._errors import calibration_error
-from skcalib.metrics._inversion import inverted_limits
+from skcalib._inference.inversion import inverted_limits
 from skcalib.metrics._metric_hypotheses import Resampling, is_calibration_error, metric_hypotheses
 
 __all__ = ["calibration_error_interval", "unwrapped_metric"]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._bins.reductions import BinnedTask, binary_tasks, resolve_multiclass
+from skcalib._cells.reductions import BinnedTask, binary_tasks, resolve_multiclass
 from skcalib._input.scalars import resolve_norm
 from skcalib.binning import assign_bins
 from skcalib.metrics._bin_free import (
@@ -17,11 +17,11 @@ from skcalib.metrics._bin_free_hypotheses import ScoreCells, bin_free_hypotheses
 from skcalib.metrics._bin_free_powers import CumulativePower, KernelPower, NeighborhoodPower, SmoothPower
 from skcalib.metrics._binned_error import BinnedError
 from skcalib.metrics._binned_hypotheses import BinnedPart, binned_hypotheses
-from skcalib.metrics._dependent_draws import ClusterDraws, one_label_a_row
+from skcalib._inference.dependent_draws import ClusterDraws, one_label_a_row
 from skcalib.metrics._errors import check_class_weight, error_root, over_classes
 from skcalib.metrics._groupwise import group_codes, reduced
 from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
-from skcalib.metrics._sweep_powers import SweepPower
+from skcalib._errors.sweep import SweepPower
 
 __all__ = ["Resampling", "has_hypotheses", "is_calibration_error", "metric_hypotheses"]
 

@@ -10,7 +10,7 @@ from scipy.special import hyp0f1
 from skcalib._input.scalars import check_number
 from skcalib.metrics._bin_free import error_over_tasks
 from skcalib.metrics._errors import check_norm
-from skcalib.metrics._score_grid import SKETCH, ScoreGrid, cosine_coefficients, trapezoid
+from skcalib._errors.score_grid import SKETCH, ScoreGrid, cosine_coefficients, trapezoid
 
 __all__ = [
     "kde_bandwidth",

@@ -13,7 +13,7 @@ from skcalib.metrics._bin_free import (
 )
 from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
 from skcalib.metrics._groupwise import groupwise_calibration_error
-from skcalib.metrics._proper_scores import brier_score, log_loss
+from skcalib._errors.proper_scores import brier_score, log_loss
 from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
 from skcalib.metrics._sweep import sweep_calibration_error
 

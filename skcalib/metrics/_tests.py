@@ -8,17 +8,17 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import BinnedTask, binary_tasks, check_rows_or_bins, resolve_multiclass
-from skcalib._bins.tables import record_html, record_text
+from skcalib._cells.reductions import BinnedTask, binary_tasks, check_rows_or_bins, resolve_multiclass
+from skcalib._inference.results import record_html, record_text
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_int
 from skcalib._input.scores import check_scores
 from skcalib._progress import Progress
 from skcalib.binning import EqualMass, check_binning
 from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
-from skcalib.metrics._closed_form_tests import hosmer_lemeshow, kolmogorov_smirnov, kuiper, spiegelhalter
+from skcalib._inference.closed_form import hosmer_lemeshow, kolmogorov_smirnov, kuiper, spiegelhalter
 from skcalib.metrics._interval import unwrapped_metric
-from skcalib.metrics._inversion import resampling_pvalue
+from skcalib._inference.inversion import resampling_pvalue
 from skcalib.metrics._metric_hypotheses import Resampling, has_hypotheses, metric_hypotheses
 from skcalib.metrics._sweep import sweep_calibration_error
 

@@ -8,15 +8,15 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import BinaryTask, binary_tasks, resolve_multiclass
-from skcalib._bins.statistics import BinStatistics
-from skcalib._bins.tables import ResultTable, html_table, text_table
+from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
+from skcalib._cells.statistics import BinStatistics
+from skcalib._inference.results import ResultTable, html_table, text_table
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib.binning import BaseBinning, EqualMass, check_binning
-from skcalib.metrics._bias import bias_test, cells_of_statistics
-from skcalib.metrics._bootstrap import IntervalEstimate
+from skcalib._inference.bias import bias_test, cells_of_statistics
+from skcalib._inference.bootstrap import IntervalEstimate
 from skcalib.metrics._errors import check_norm
 from skcalib.metrics._interval import calibration_error_interval
 

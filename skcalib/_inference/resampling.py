@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 
-from skcalib._bins.statistics import unchecked_statistics
+from skcalib._cells.statistics import unchecked_statistics
 from skcalib.binning import assign_bins
 
 __all__ = ["Units", "cell_units", "cluster_units", "resampled_statistics", "row_units"]

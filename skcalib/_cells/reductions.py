@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._bins.statistics import BinStatistics, bin_statistics
+from skcalib._cells.statistics import BinStatistics, bin_statistics
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.blocks import row_blocks

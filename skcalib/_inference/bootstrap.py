@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from skcalib._bins.reductions import binary_tasks, resolve_multiclass
-from skcalib._bins.tables import record_html, record_text
+from skcalib._cells.reductions import binary_tasks, resolve_multiclass
+from skcalib._inference.results import record_html, record_text
 from skcalib._input.scored_labels import ScoredLabels
 from skcalib.metrics._binned_error import BinnedError
 from skcalib.metrics._errors import check_class_weight, error_power, error_root, over_classes
-from skcalib.metrics._resampling import cell_units, cluster_units, resampled_statistics, row_units
+from skcalib._inference.resampling import cell_units, cluster_units, resampled_statistics, row_units
 from skcalib.metrics._table import metric_of
 
 __all__ = ["BootstrapOptions", "IntervalEstimate", "bootstrap_interval"]
