@@ -7,12 +7,12 @@ from scipy.special import ndtri
 from sklearn.base import clone
 from sklearn.metrics import get_scorer as get_sklearn_scorer
 
+from skcalib._errors.proper_scores import LOSSES
+from skcalib._inference.results import IntervalEstimate
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._progress import Progress
 from skcalib.metrics import get_scorer, get_scorer_names
-from skcalib._inference.bootstrap import IntervalEstimate
-from skcalib._errors.proper_scores import LOSSES
 from skcalib.recalibrators import StackedRecalibrator
 from skcalib.recalibrators._folds import cross_validation_folds
 

@@ -8,6 +8,8 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import binomtest
 
+from skcalib._inference.adjustment import holm
+from skcalib._inference.bias import bias_test, cells_of_statistics
 from skcalib.binning import EqualMass, FixedEdges
 from skcalib.metrics import (
     _bias,
@@ -16,8 +18,6 @@ from skcalib.metrics import (
     calibration_error_interval,
     reliability_curve,
 )
-from skcalib._inference.adjustment import holm
-from skcalib._inference.bias import bias_test, cells_of_statistics
 
 COLUMNS = ["group", "n", "mean_score", "event_frequency", "bias", "bias_low", "bias_high"]
 COLUMNS += ["error", "error_low", "error_high", "pvalue", "adjusted_pvalue"]

@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 from _catalog import refused
 from scipy.stats import binom
+from skcalib.metrics._bin_free_powers import CumulativePower, KernelPower, NeighborhoodPower, SmoothPower
 from sklearn.metrics import brier_score_loss
 
+from skcalib._errors.sweep import SweepPower
+from skcalib._inference.count_draws import CountDraws
+from skcalib._inference.inversion import Cells
 from skcalib._intervals import binomial_interval
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores
 from skcalib.metrics import (
@@ -26,10 +30,6 @@ from skcalib.metrics import (
     smooth_calibration_error,
     sweep_calibration_error,
 )
-from skcalib.metrics._bin_free_powers import CumulativePower, KernelPower, NeighborhoodPower, SmoothPower
-from skcalib._inference.count_draws import CountDraws
-from skcalib._inference.inversion import Cells
-from skcalib._errors.sweep import SweepPower
 
 METRICS = {
     "l2": calibration_error,

@@ -7,11 +7,11 @@ import numpy as np
 
 from skcalib._cells.reductions import BinaryTask
 from skcalib._cells.statistics import bin_statistics
+from skcalib._inference.adjustment import holm
 from skcalib._report._reader import ReportError
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, given
 from skcalib.binning import EqualMass
 from skcalib.metrics import calibration_by_group
-from skcalib._inference.adjustment import holm
 from skcalib.monitoring import calibration_change
 
 __all__ = ["named_periods", "period_length", "period_rows"]

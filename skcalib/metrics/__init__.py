@@ -3,6 +3,7 @@
 from importlib import import_module
 
 from skcalib._cells.statistics import BinStatistics
+from skcalib._inference.segments import segment_calibration_test
 from skcalib.metrics._bin_free import (
     kolmogorov_smirnov_calibration_error,
     kuiper_calibration_error,
@@ -15,7 +16,6 @@ from skcalib.metrics._errors import calibration_error, expected_calibration_erro
 from skcalib.metrics._groupwise import groupwise_calibration_error
 from skcalib.metrics._interval import calibration_error_interval
 from skcalib.metrics._scorers import get_scorer, get_scorer_names
-from skcalib._inference.segments import segment_calibration_test
 from skcalib.metrics._slope import calibration_slope_intercept
 from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
 from skcalib.metrics._sweep import sweep_calibration_error
