@@ -190,16 +190,16 @@ def _takes(metric, name):
 
 
 _OF_BASIC = (
-    'interval="basic" mirrors bootstrap resamples at the estimate. That covers a mean, but not an error that noise makes '
-    "larger: give the metric a `power` for an interval that inverts a test (guide: A metric of your own)."
+    'interval="basic" mirrors bootstrap resamples at the estimate. That covers a mean, but not an error that noise '
+    "makes larger: give the metric a `power` for an interval that inverts a test (guide: A metric of your own)."
 )
 
 
 def _resolved_kind(interval, row):
     if interval == "inverted" and row is None:
         raise ValueError(
-            'interval="inverted" is for the calibration errors of skcalib.metrics, and for a metric with a `power`: use '
-            '"basic" for another metric.'
+            'interval="inverted" is for the calibration errors of skcalib.metrics, and for a metric with a `power`: '
+            'use "basic" for another metric.'
         )
     return interval if interval != "auto" else "basic" if row is None else "inverted"
 

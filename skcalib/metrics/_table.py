@@ -68,14 +68,10 @@ class Metric(NamedTuple):
 
 
 _OF_THE_WHOLE = ("squared", "multiclass", "class_weight", "groups", "reduce")
-# "neg_l1_calibration_error" and the like stand beside the library's own names: they are scikit-learn's coming ones.
 _NORMS = {
     "neg_calibration_error": {},
     "neg_squared_calibration_error": {"squared": True},
     "neg_l1_calibration_error": {"norm": "l1"},
-    "neg_l2_calibration_error": {"norm": "l2"},
-    "neg_l2_squared_calibration_error": {"norm": "l2", "squared": True},
-    "neg_max_calibration_error": {"norm": "max", "method": "plugin"},
 }
 
 _BY_GROUP = {"norm": 1, "binning": EqualWidth(15), "method": "plugin", "groups": "predicted_class", "reduce": "max"}
