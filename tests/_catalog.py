@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import skcalib
-from skcalib import metrics, recalibrators
+from skcalib import evaluation, metrics, recalibrators
 from skcalib._inference.results import ResultTable
 
 # One or more instances of every public recalibrator.
@@ -87,8 +87,8 @@ def metrics_(*needs):
     Functions that need more than labels and probabilities are left out.
     """
     found = []
-    for name in metrics.__all__:
-        metric = getattr(metrics, name)
+    for module, name in [(metrics, name) for name in metrics.__all__] + [(evaluation, name) for name in evaluation.__all__]:
+        metric = getattr(module, name)
         parameters = signature(metric).parameters
         first, more = list(parameters)[:2], list(parameters.values())[2:]
         needs_more = any(one.default is one.empty and one.kind != one.VAR_KEYWORD for one in more)

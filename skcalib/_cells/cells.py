@@ -1,6 +1,7 @@
 """Cells: scores with weights and events, be they distinct, condensed or bins, in the order of the scores."""
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
@@ -19,8 +20,9 @@ class Cells:
 
     Parameters
     ----------
-    low, high : ndarray of shape (m,)
-        The range of the scores. They are equal for a cell of one score.
+    edges : ndarray of shape (m + 1,) or None
+        Edges of the cells, which hold the scores above the lower edge up to the upper one, the first cell both. None
+        for the cells of several problems.
     count : ndarray of int, shape (m,), or None
         Number of rows, where it is known.
     weight : ndarray of shape (m,)
@@ -33,8 +35,7 @@ class Cells:
         Sums of w^2, where they are known.
     """
 
-    low: np.ndarray
-    high: np.ndarray
+    edges: np.ndarray | None
     count: np.ndarray | None
     weight: np.ndarray
     weighted_score: np.ndarray
@@ -47,22 +48,29 @@ class Cells:
     def from_rows(cls, scores, labels, sample_weight=None):
         """Return the cells of the distinct scores of validated rows; see `DistinctScores.from_rows`."""
         table = DistinctScores.from_rows(scores, labels, sample_weight)
-        weight = np.diff(table.weight)
-        return cls(table.scores, table.scores, None, weight, weight * table.scores, np.diff(table.positives))
+        return cls.of_scores(table.scores, np.diff(table.weight), np.diff(table.positives))
+
+    @classmethod
+    def of_scores(cls, scores, weight, weighted_label):
+        """Return cells of one score each, in increasing order."""
+        cells = cls(np.append(scores[:1], scores), None, weight, weight * scores, weighted_label)
+        vars(cells)["mean_score"] = scores  # a quotient of sums would round
+        return cells
 
     @classmethod
     def joined(cls, parts):
         """Return the cells of several problems, one after the other."""
         if len(parts) == 1:
             return parts[0]
-        sums = ([getattr(part, field.name) for part in parts] for field in fields(cls))
-        return cls(*(None if any(one is None for one in values) else np.concatenate(values) for values in sums))
+        sums = ([getattr(part, field.name) for part in parts] for field in fields(cls)[1:])
+        return cls(None, *(None if any(one is None for one in values) else np.concatenate(values) for values in sums))
 
     def filled(self):
         """Return the cells that hold rows."""
         held = self.weight > 0
-        values = (getattr(self, field.name) for field in fields(Cells))
-        return Cells(*(None if value is None else value[held] for value in values))
+        values = [getattr(self, field.name) for field in fields(Cells)[1:]]
+        edges = np.append(self.edges[:1], self.edges[1:][held])
+        return Cells(edges, *(None if value is None else value[held] for value in values))
 
     def condensed(self, most):
         """Return the cells where they are at most `most`, else fewer: neighbours of about the same weight are pooled.
@@ -76,7 +84,7 @@ class Cells:
         last = np.unique(np.minimum(last, len(total) - 1))
         starts = np.append(0, last[:-1] + 1)
         sums = (np.add.reduceat(total, starts) for total in (self.weight, self.weighted_score, self.weighted_label))
-        return Cells(self.low[starts], self.high[last], None, *sums)
+        return Cells(np.append(self.edges[:1], self.edges[1:][last]), None, *sums)
 
     def two_points(self):
         """Return scores and weights of two points a cell that have the mean and the variance of its scores."""
@@ -90,7 +98,7 @@ class Cells:
 
     def of_rows(self, scores):
         """Return the cell of each score."""
-        return np.minimum(np.searchsorted(self.high, scores), len(self.high) - 1)
+        return np.minimum(np.searchsorted(self.edges[1:], scores), len(self.weight) - 1)
 
     @property
     def total_weight(self):
@@ -105,16 +113,14 @@ class Cells:
     @property
     def midpoint(self):
         """Middle of each bin."""
-        return (self.low + self.high) / 2
+        return (self.edges[:-1] + self.edges[1:]) / 2
 
-    @property
+    @cached_property
     def mean_score(self):
         """Mean score of each bin; the midpoint of an empty bin."""
-        if self.low is self.high:
-            return self.high
         return self._mean(self.weighted_score)
 
-    @property
+    @cached_property
     def event_frequency(self):
         """Mean label of each bin; the midpoint of an empty bin."""
         return self._mean(self.weighted_label)

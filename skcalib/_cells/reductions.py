@@ -82,8 +82,7 @@ class BinnedTask:
         cells = self.bins.filled()
         if np.any(cells.score_variance > _ONE_SCORE):
             self._refuse("a BinStatistics with one distinct score a bin (UniqueScores)")
-        score = cells.mean_score
-        return Cells(score, score, cells.count, cells.weight, cells.weighted_score, cells.weighted_label)
+        return Cells.of_scores(cells.mean_score, cells.weight, cells.weighted_label)
 
     def _refuse(self, *needed):
         needed = " or ".join(["the score and the label of each row (pass y_true and y_proba)", *needed])

@@ -1,5 +1,7 @@
 """Per-bin sufficient statistics: made in one pass, all that a binned metric, curve or recalibrator needs."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from skcalib._cells.cells import Cells
@@ -25,6 +27,7 @@ _SUMS = {
 _ROUNDING = 1e-6  # by which a mean may miss its limits: scores may have come in single precision
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class BinStatistics(Cells):
     """Sums over the rows of each bin: all that a binned error, a curve or a reliability diagram needs.
 
@@ -78,26 +81,15 @@ class BinStatistics(Cells):
     0.175
     """
 
-    def __init__(
-        self,
-        edges,
-        count,
-        weight,
-        weighted_score,
-        weighted_label,
-        weighted_score_squared,
-        weighted_score_label,
-        weight_squared=None,
-    ):
-        edges = _check_edges(_as_sums(edges, "edges"))
-        given = (count, weight, weighted_score, weighted_label, weighted_score_squared, weighted_score_label)
-        sums = {name: _as_sums(values, name) for name, values in zip(_SUMS, given, strict=False)}
-        if weight_squared is not None:
-            sums["weight_squared"] = _as_sums(weight_squared, "weight_squared")
-        for name, values in sums.items():
-            if values.shape != (len(edges) - 1,):
-                raise ValueError(f"{name} must have one entry for each of {len(edges) - 1} bins, found {values.shape}.")
-        _set(self, edges, **sums)
+    def __post_init__(self):
+        _check_edges(_as_sums(self.edges, "edges"))
+        for name in ("edges", *_SUMS):
+            if getattr(self, name) is None and name == "weight_squared":
+                object.__setattr__(self, name, _of_equal_weights(self.weight, self.count))
+            object.__setattr__(self, name, _as_sums(getattr(self, name), name))
+            if name != "edges" and getattr(self, name).shape != (self.n_bins,):
+                found = getattr(self, name).shape
+                raise ValueError(f"{name} must have one entry for each of {self.n_bins} bins, found {found}.")
         _check_consistency(self)
 
     @classmethod
@@ -226,14 +218,16 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
 def unchecked_statistics(edges, *sums, **named_sums):
     """Return the statistics of sums that the library made itself."""
     statistics = object.__new__(BinStatistics)
-    _set(statistics, edges, **dict(zip(_SUMS, sums, strict=False)), **named_sums)
+    sums = dict(zip(_SUMS, sums, strict=False)) | named_sums
+    if "weight_squared" not in sums:
+        sums["weight_squared"] = _of_equal_weights(sums["weight"], sums["count"])
+    vars(statistics).update(edges=edges, **sums)
     return statistics
 
 
-def _set(statistics, edges, **sums):
-    if "weight_squared" not in sums:
-        sums["weight_squared"] = sums["weight"] ** 2 / np.maximum(sums["count"], 1)
-    vars(statistics).update(edges=edges, low=edges[:-1], high=edges[1:], **sums)
+def _of_equal_weights(weight, count):
+    """Return the sum of the squared weights of rows that weigh the same within a bin."""
+    return np.square(weight) / np.maximum(count, 1)
 
 
 def _mostly_lowest(scores, edges):
@@ -340,7 +334,7 @@ def _check_consistency(statistics):
     """Raise unless some rows could have these sums: each condition holds for a row in its bin, and is summed."""
     w, ws, wy = statistics.weight, statistics.weighted_score, statistics.weighted_label
     wss, wsy = statistics.weighted_score_squared, statistics.weighted_score_label
-    low, high = statistics.low, statistics.high
+    low, high = statistics.edges[:-1], statistics.edges[1:]
     slack = _ROUNDING * w
     least_square = np.divide(ws**2, w, out=np.zeros_like(w), where=w > 0)
 

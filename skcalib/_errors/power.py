@@ -27,6 +27,7 @@ class Power:
     """
 
     is_binned = False  # whether the cells are bins, rather than scores that stand for their neighbours, too
+    is_sum_of_squares = False  # whether it depends on the deviations of the cells through their squares alone
 
     def __init__(self, cells, *, norm=1):
         self.cells, self.norm = cells, norm

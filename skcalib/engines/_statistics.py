@@ -17,7 +17,7 @@ from skcalib.engines._native import fetched, narwhals
 __all__ = ["binned", "check_strategy", "equal_mass_cells", "statistics_of"]
 
 _MOST_DISTINCT = 10**6
-_SUMS = [field.name for field in fields(BinStatistics) if field.name != "edges"]
+_SUMS = [field.name for field in fields(BinStatistics) if field.name not in ("edges", "weight_squared")]
 
 
 def check_strategy(binning):

@@ -1,7 +1,5 @@
 """Calibration metrics with honest statistics, and their scikit-learn scorers."""
 
-from importlib import import_module
-
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.segments import segment_calibration_test
 from skcalib.metrics._bin_free import (
@@ -41,17 +39,9 @@ __all__ = [
     "maximum_calibration_error",
     "mean_validity_curve",
     "neighborhood_calibration_error",
-    "recalibration_gain",
     "reliability_curve",
     "segment_calibration_test",
     "smooth_calibration_error",
     "sweep_calibration_error",
     "validity_curve",
 ]
-
-
-def __getattr__(name):
-    """Import `recalibration_gain` when it is asked for: it fits recalibrators, which are built on metrics."""
-    if name == "recalibration_gain":
-        return import_module("skcalib.model_selection").recalibration_gain
-    raise AttributeError(f"module 'skcalib.metrics' has no attribute {name!r}")

@@ -79,7 +79,7 @@ def brier_decomposition(
     See Also
     --------
     skcalib.metrics.log_loss_decomposition : Parts of the log-loss.
-    skcalib.metrics.recalibration_gain : What recalibrating would gain.
+    skcalib.evaluation.recalibration_gain : What recalibrating would gain.
 
     References
     ----------
@@ -136,7 +136,7 @@ def log_loss_decomposition(
     See Also
     --------
     skcalib.metrics.brier_decomposition : Parts of the Brier score.
-    skcalib.metrics.recalibration_gain : What recalibrating would gain.
+    skcalib.evaluation.recalibration_gain : What recalibrating would gain.
 
     References
     ----------
