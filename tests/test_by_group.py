@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import binomtest
 
+from skcalib._cells.cells import Cells
 from skcalib._inference import bias
 from skcalib._inference.adjustment import holm
 from skcalib._inference.bias import bias_test
@@ -117,7 +118,7 @@ def test_two_points_a_bin_have_its_mean_and_variance():
     rng = np.random.default_rng(0)
     scores = rng.beta(0.3, 2, 5000)
     bins = reliability_curve(rng.random(5000) < scores, scores, binning=FixedEdges([0, 0.01, 0.3, 0.99, 1]))
-    points, weight = bins.two_points()
+    points, weight = Cells.of_bins(bins).two_points()
     assert points.min() >= 0
     assert points.max() <= 1
     assert weight.sum() == pytest.approx(5000)

@@ -7,8 +7,8 @@ import pytest
 from _catalog import refused
 from scipy.stats import norm
 
+from skcalib._inference import cluster_bias as module
 from skcalib._inference.cluster_bias import cluster_bias_test, sign_pvalue
-from skcalib.metrics import _cluster_bias as module
 from skcalib.metrics import calibration_by_group
 
 

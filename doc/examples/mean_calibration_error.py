@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skcalib._cells.cells import Cells
 from skcalib._errors.power import Error, Power, error_value
 from skcalib.binning import FixedEdges
 
@@ -16,7 +17,7 @@ class MeanPower(Power):
     @classmethod
     def of_task(cls, task, most=None, **params):
         """Take one bin in place of the distinct scores: a BinStatistics may stand for the rows."""
-        return cls(task.statistics(FixedEdges([0, 1])).filled(), **params)
+        return cls(Cells.of_bins(task.statistics(FixedEdges([0, 1]))), **params)
 
     def power(self, frequency):
         """Map event frequencies of the cells (..., m) to the error (...)."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from skcalib.binning._distinct_scores import DistinctScores
 
-__all__ = ["Cells", "two_points"]
+__all__ = ["CellSums", "Cells", "two_points"]
 
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
 # More cells than asked for are condensed to at most so many: draws of their events fit the cache.
@@ -15,7 +15,7 @@ _MOST_CONDENSED = 1 << 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cells:
+class CellSums:
     """Sums over the rows of each cell, where a cell is a range of scores that have one event frequency.
 
     Parameters
@@ -43,62 +43,6 @@ class Cells:
     weighted_score_squared: np.ndarray | None = None
     weighted_score_label: np.ndarray | None = None
     weight_squared: np.ndarray | None = None
-
-    @classmethod
-    def from_rows(cls, scores, labels, sample_weight=None):
-        """Return the cells of the distinct scores of validated rows; see `DistinctScores.from_rows`."""
-        table = DistinctScores.from_rows(scores, labels, sample_weight)
-        return cls.of_scores(table.scores, np.diff(table.weight), np.diff(table.positives))
-
-    @classmethod
-    def of_scores(cls, scores, weight, weighted_label):
-        """Return cells of one score each, in increasing order."""
-        cells = cls(np.append(scores[:1], scores), None, weight, weight * scores, weighted_label)
-        vars(cells)["mean_score"] = scores  # a quotient of sums would round
-        return cells
-
-    @classmethod
-    def joined(cls, parts):
-        """Return the cells of several problems, one after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        sums = ([getattr(part, field.name) for part in parts] for field in fields(cls)[1:])
-        return cls(None, *(None if any(one is None for one in values) else np.concatenate(values) for values in sums))
-
-    def filled(self):
-        """Return the cells that hold rows."""
-        held = self.weight > 0
-        values = [getattr(self, field.name) for field in fields(Cells)[1:]]
-        edges = np.append(self.edges[:1], self.edges[1:][held])
-        return Cells(edges, *(None if value is None else value[held] for value in values))
-
-    def condensed(self, most):
-        """Return the cells where they are at most `most`, else fewer: neighbours of about the same weight are pooled.
-
-        Scores of a pooled cell count as their mean.
-        """
-        if len(self.weight) <= most:
-            return self
-        n_cells, total = min(most, _MOST_CONDENSED), np.cumsum(self.weight)
-        last = np.searchsorted(total, np.arange(1, n_cells + 1) / n_cells * total[-1])
-        last = np.unique(np.minimum(last, len(total) - 1))
-        starts = np.append(0, last[:-1] + 1)
-        sums = (np.add.reduceat(total, starts) for total in (self.weight, self.weighted_score, self.weighted_label))
-        return Cells(np.append(self.edges[:1], self.edges[1:][last]), None, *sums)
-
-    def two_points(self):
-        """Return scores and weights of two points a cell that have the mean and the variance of its scores."""
-        cells = self.filled()
-        mean, variance = np.clip(cells.mean_score, 0, 1), cells.score_variance
-        if not np.any(variance > _ONE_SCORE):
-            return mean, cells.weight
-        points = two_points(cells.weight, mean, np.where(variance > _ONE_SCORE, variance, 0), 0.0, 1.0)
-        weights, scores = np.concatenate(points, axis=1)
-        return np.clip(scores[weights > 0], 0, 1), weights[weights > 0]
-
-    def of_rows(self, scores):
-        """Return the cell of each score."""
-        return np.minimum(np.searchsorted(self.edges[1:], scores), len(self.weight) - 1)
 
     @property
     def total_weight(self):
@@ -160,6 +104,67 @@ class Cells:
         """Variance of y - s within each cell, where the moments are known."""
         squares = self.weighted_label - 2 * self.weighted_score_label + self.weighted_score_squared
         return np.maximum(self._mean(squares) - self.deviation**2, 0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cells(CellSums):
+    """Cells that hold rows: distinct scores, neighbours that are pooled, or the filled bins of a `BinStatistics`."""
+
+    @classmethod
+    def from_rows(cls, scores, labels, sample_weight=None):
+        """Return the cells of the distinct scores of validated rows; see `DistinctScores.from_rows`."""
+        table = DistinctScores.from_rows(scores, labels, sample_weight)
+        return cls.of_scores(table.scores, np.diff(table.weight), np.diff(table.positives))
+
+    @classmethod
+    def of_scores(cls, scores, weight, weighted_label):
+        """Return cells of one score each, in increasing order."""
+        cells = cls(np.append(scores[:1], scores), None, weight, weight * scores, weighted_label)
+        vars(cells)["mean_score"] = scores  # a quotient of sums would round
+        return cells
+
+    @classmethod
+    def joined(cls, parts):
+        """Return the cells of several problems, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        sums = ([getattr(part, field.name) for part in parts] for field in fields(cls)[1:])
+        return cls(None, *(None if any(one is None for one in values) else np.concatenate(values) for values in sums))
+
+    @classmethod
+    def of_bins(cls, bins):
+        """Return the bins that hold rows."""
+        held = bins.weight > 0
+        values = [getattr(bins, field.name) for field in fields(cls)[1:]]
+        edges = np.append(bins.edges[:1], bins.edges[1:][held])
+        return cls(edges, *(None if value is None else value[held] for value in values))
+
+    def condensed(self, most):
+        """Return the cells where they are at most `most`, else fewer: neighbours of about the same weight are pooled.
+
+        Scores of a pooled cell count as their mean.
+        """
+        if len(self.weight) <= most:
+            return self
+        n_cells, total = min(most, _MOST_CONDENSED), np.cumsum(self.weight)
+        last = np.searchsorted(total, np.arange(1, n_cells + 1) / n_cells * total[-1])
+        last = np.unique(np.minimum(last, len(total) - 1))
+        starts = np.append(0, last[:-1] + 1)
+        sums = (np.add.reduceat(total, starts) for total in (self.weight, self.weighted_score, self.weighted_label))
+        return Cells(np.append(self.edges[:1], self.edges[1:][last]), None, *sums)
+
+    def two_points(self):
+        """Return scores and weights of two points a cell that have the mean and the variance of its scores."""
+        mean, variance = np.clip(self.mean_score, 0, 1), self.score_variance
+        if not np.any(variance > _ONE_SCORE):
+            return mean, self.weight
+        points = two_points(self.weight, mean, np.where(variance > _ONE_SCORE, variance, 0), 0.0, 1.0)
+        weights, scores = np.concatenate(points, axis=1)
+        return np.clip(scores[weights > 0], 0, 1), weights[weights > 0]
+
+    def of_rows(self, scores):
+        """Return the cell of each score."""
+        return np.minimum(np.searchsorted(self.edges[1:], scores), len(self.weight) - 1)
 
 
 def two_points(weight, mean, variance, low, high):

@@ -79,7 +79,7 @@ class BinnedTask:
 
     def cells(self):
         """Return the cells of the distinct scores, where each bin holds one."""
-        cells = self.bins.filled()
+        cells = Cells.of_bins(self.bins)
         if np.any(cells.score_variance > _ONE_SCORE):
             self._refuse("a BinStatistics with one distinct score a bin (UniqueScores)")
         return Cells.of_scores(cells.mean_score, cells.weight, cells.weighted_label)

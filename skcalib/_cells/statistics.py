@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcalib._cells.cells import Cells
+from skcalib._cells.cells import CellSums
 from skcalib._input.scored_labels import check_score_column
 from skcalib._intervals import binomial_interval
 from skcalib._rows.blocks import row_blocks
@@ -28,7 +28,7 @@ _ROUNDING = 1e-6  # by which a mean may miss its limits: scores may have come in
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BinStatistics(Cells):
+class BinStatistics(CellSums):
     """Sums over the rows of each bin: all that a binned error, a curve or a reliability diagram needs.
 
     A metric that can be computed from these sums takes them in place of ``(y_true, y_proba)``. Sums of parts of the

@@ -5,6 +5,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import erf, gamma, hyp1f1
 
+from skcalib._cells.cells import Cells
 from skcalib._errors.power import Power
 from skcalib._input.scalars import check_option, resolve_norm
 
@@ -39,7 +40,7 @@ class BinnedPower(Power):
         bins = task.statistics(binning, moments=1 if most is None and params["method"] != "unbiased" else 2)
         if most is None and params["method"] in ("debiased", "unbiased"):
             _refuse_thin_bins(bins)
-        return cls(bins.filled(), task=task, is_value=most is None, **params)
+        return cls(Cells.of_bins(bins), task=task, is_value=most is None, **params)
 
     @property
     def observed(self):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skcalib._cells.cells import Cells
 from skcalib._cells.groups import is_predicted_class, predicted_class, split_by_group
 from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics
@@ -251,7 +252,7 @@ class _Group(NamedTuple):
     def _scores(self):
         """Return scores and weights, of two points a bin where the rows are not known."""
         if self.task is None:
-            return self.statistics.two_points()
+            return Cells.of_bins(self.statistics).two_points()
         return self.task.scores, self.task.sample_weight
 
     def error(self, options):

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
+from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm
@@ -252,7 +253,7 @@ class _Sample(NamedTuple):
 
     def bias(self, confidence_level):
         if self.task is None:
-            (scores, weight), events = self.statistics.two_points(), self.statistics.weighted_label.sum()
+            (scores, weight), events = Cells.of_bins(self.statistics).two_points(), self.statistics.weighted_label.sum()
             mean_score = self.statistics.weighted_score.sum() / self.n
         else:
             scores, weight, events = self.task.scores, None, np.count_nonzero(self.task.labels)
