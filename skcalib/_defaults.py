@@ -1,6 +1,22 @@
 """Parameters that stand for a default object, and hints where a parameter of another library is given."""
 
+import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+_FREE = {"random_state", "confidence_level", "n_jobs", "verbose"}  # no forecast depends on them after a fit
+
+
+def check_fitted(estimator):
+    """Raise where an estimator is not fitted, and where a parameter changed since: forecasts would mix both."""
+    check_is_fitted(estimator)
+    for name, fitted in getattr(estimator, "_fitted_with_", {}).items():
+        now = getattr(estimator, name)
+        if now is not fitted and not np.array_equal(now, fitted):
+            raise ValueError(
+                f"{type(estimator).__name__} was fitted with {name}={fitted!r}, and {name}={now!r} was set since. "
+                "Fit again."
+            )
 
 
 class DefaultObjects:
@@ -70,6 +86,11 @@ class DefaultObjects:
                     f"{self._default_objects[name]()!r}."
                 )
         return super().set_params(**params)
+
+    def _remember_parameters(self):
+        """Keep the parameters of a fit, for `check_fitted`; `input` is that of a nested object in some classes."""
+        names = {*self._get_param_names(), "input"}.difference(_FREE)
+        self._fitted_with_ = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
 
     def _resolved(self, name):
         """Return a fresh clone of the object in parameter `name`, or of its default where that is None."""

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib import binning, recalibrators
+from skcalib._defaults import check_fitted
 from skcalib._rows.links import expit
 from skcalib.export._json_classifier import NAME as CLASSIFIER
 from skcalib.export._json_classifier import classifier_as_json, classifier_from_json
@@ -180,12 +181,13 @@ class _Encoder:
         return written
 
     def _fitted(self, estimator, attributes, where):
+        check_fitted(estimator)
         if hasattr(estimator, "_fitted_params_") and not _same_parameters(estimator):
             raise ValueError(f"{where} cannot be written: its parameters changed since the fit. Fit again.")
         if getattr(estimator, "n_rounds_", 0) > 0:
             raise ValueError(f"{where} cannot be written as JSON: it made {estimator.n_rounds_} rounds of corrections.")
         of_part, parts = estimator._part_attributes, attributes.pop(_PARTS, None)
-        follow = estimator._derived.keys() | (set() if parts is None else of_part.keys())
+        follow = estimator._derived.keys() | {"_fitted_with_"} | (set() if parts is None else of_part.keys())
         own = {name: value for name, value in attributes.items() if name not in follow}
         unknown = own.keys() - _checks(estimator).keys()
         if unknown:
@@ -310,6 +312,7 @@ class _Decoder:
             tried(estimator._check_attributes, where)
         for name, derive in estimator._derived.items():
             setattr(estimator, name, derive(estimator))
+        estimator._remember_parameters()
         self.work += self.inner[-1]
         if self.work > _MOST_WORK * self.n_objects:
             raise Defect(where, "refers to other objects too often")

@@ -7,8 +7,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+from skcalib._defaults import check_fitted
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_estimator_scores, check_scores
@@ -247,7 +248,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         ValueError
             For groups that are missing, and for scores that are not valid or of another width than those of `fit`.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         scores, values = self._scores_and_values(X, groups, reset=False)
         group = decisions(scores, self.input) if values is None else self._known_groups(values, len(scores))
         probabilities = self.pooled_recalibrator_.predict_proba(scores)
@@ -290,7 +291,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         labels : ndarray of shape (n,)
             The first of the classes with the largest probability.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if getattr(self.pooled_recalibrator_, "_keeps_decisions", False):
             return self.classes_[decisions(self._scores_and_values(X, groups, reset=False)[0], self.input)]
         return self.classes_[self.predict_proba(X, groups).argmax(axis=1)]

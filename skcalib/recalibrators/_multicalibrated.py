@@ -6,8 +6,9 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+from skcalib._defaults import check_fitted
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
@@ -219,7 +220,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         ValueError
             For scores that are not valid, or columns other than those of `fit`.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         scores, table = self._scores_and_table(X, reset=False)
         if self.n_rounds_ == 0:
             return self.recalibrator_.predict_proba(scores)

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from skcalib._cells.statistics import bin_statistics
+from skcalib._defaults import check_fitted
 from skcalib._inference.results import record_html, record_text
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.sklearn_private import HasMethods
@@ -179,7 +179,7 @@ class ScalingBinning(BinnedRecalibrator):
         """
         from skcalib.metrics import calibration_error_interval  # which a fit does without
 
-        check_is_fitted(self)
+        check_fitted(self)
         if not 0 < max_error <= 1:
             raise ValueError(f"max_error must lie in (0, 1], found {max_error!r}.")
         if not 0.5 < confidence_level < 1:
