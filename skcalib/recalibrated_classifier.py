@@ -28,6 +28,7 @@ from skcalib.cross_fitting import (
 )
 from skcalib.recalibrators import PlattScaling
 from skcalib.recalibrators._base import check_recalibrator
+from skcalib.recalibrators._certified import forbid_certificates_of_pairs
 
 __all__ = ["RecalibratedClassifierCV"]
 
@@ -184,6 +185,7 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, ParameterHin
         self.calibrated_classifiers_ = fit(
             estimator, recalibrator, X, y, sample_weight, response_method=response_method, routed=routed
         )
+        forbid_certificates_of_pairs(self.calibrated_classifiers_, estimator)
         first = self.calibrated_classifiers_[0].estimator
         for attribute in ("n_features_in_", "feature_names_in_"):
             if hasattr(first, attribute):

@@ -14,7 +14,7 @@ from skcalib.export._json_classifier import NAME as CLASSIFIER
 from skcalib.export._json_classifier import classifier_as_json, classifier_from_json
 from skcalib.export._json_values import Defect, NotWritable, as_json, described, from_json, tried
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
-from skcalib.recalibrators._attributes import count, fitted, labels, names, within
+from skcalib.recalibrators._attributes import count, fitted, labels, names, text, within
 from skcalib.recalibrators._base import ProbabilityTransformer
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Scores
@@ -300,7 +300,7 @@ class _Decoder:
             raise Defect(where, f"a {type(estimator).__name__} has no fitted attributes")
         checks, of_part = _checks(estimator), estimator._part_attributes
         in_parts = isinstance(written, dict) and _PARTS in written
-        optional = {"feature_names_in_"}
+        optional = {"feature_names_in_", *_OF_CERTIFICATES}
         wanted = checks.keys() - optional - (of_part.keys() if in_parts else set())
         self.check_keys(written, wanted | ({_PARTS} if in_parts else set()), optional, where)
         self._set(estimator, {name: data for name, data in written.items() if name != _PARTS}, checks, where)
@@ -348,10 +348,14 @@ class _Decoder:
             raise Defect(where, f"has the unknown key {sorted(map(str, unknown))[0]!r:.80}")
 
 
+# Written where they are there: why there is no certificate, and what a search may have chosen.
+_OF_CERTIFICATES = {"_no_certificate": text, "_tuned": text}
+
+
 def _checks(estimator):
     """Return the check of each attribute that a fitted recalibrator has, but for those that are derived."""
     inside = _INSIDE if getattr(estimator, "_works_on_log_odds", False) else {}
-    return {**_COMMON, **inside, **estimator._attributes, **estimator._part_attributes}
+    return {**_COMMON, **inside, **_OF_CERTIFICATES, **estimator._attributes, **estimator._part_attributes}
 
 
 def _same_parameters(fitted):

@@ -1,6 +1,7 @@
 """Calibration by group: a map for each predicted class, site, month or question set."""
 
 import warnings
+from collections import Counter
 from numbers import Integral, Real
 
 import numpy as np
@@ -26,11 +27,18 @@ from skcalib.recalibrators._attributes import (
     shares,
 )
 from skcalib.recalibrators._base import ProbabilityTransformer, check_recalibrator, decisions
+from skcalib.recalibrators._certified import certify_groups, forbid_certificates
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place
 from skcalib.recalibrators._temperature import TemperatureScaling
 
 _PREDICTED_CLASS = "predicted_class"
+
+
+_NO_CERTIFICATE = (
+    "the fit serves several groups, or is mixed with that to all rows, and no promise about its own rows holds for "
+    "them. Groups of at least min_group_size rows with shrinkage=0 and merge_small_groups=False have one."
+)
 
 
 class RecalibratorOfColumns(ProbabilityTransformer):
@@ -205,6 +213,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         self.group_sizes_ = np.bincount(group, weight, minlength=len(self.groups_)).astype(np.float64)
         part = self._parts(group, self._residuals(scores, codes), weight)
         self._fit_parts(recalibrator, scores, y, weight, group, part)
+        for without in (self.pooled_recalibrator_, *self._without_certificate().values()):
+            forbid_certificates(without, _NO_CERTIFICATE)
         return self
 
     def fit_transform(self, X, y, sample_weight=None, groups=None):
@@ -295,6 +305,56 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         if getattr(self.pooled_recalibrator_, "_keeps_decisions", False):
             return self.classes_[decisions(self._scores_and_values(X, groups, reset=False)[0], self.input)]
         return self.classes_[self.predict_proba(X, groups).argmax(axis=1)]
+
+    def certificate(self, confidence_level=None, kind="conditional", n_candidates=1, *, interval="theorem"):
+        """Return what may be promised about all groups together, where the groups were fixed beforehand.
+
+        Parameters
+        ----------
+        confidence_level : float, default=None
+            Probability of the promise; None means that of the recalibrator where it has one, else 0.9.
+        kind : {"conditional", "marginal"}, default="conditional"
+            A promise for all predicted probabilities of all groups at once (by the union bound), or for that of one
+            random future row.
+        n_candidates : int or fitted search, default=1
+            Number of candidates, fixed beforehand, among which this one was chosen on the same rows.
+        interval : {"theorem", "clopper_pearson"}, default="theorem"
+            What is known before any label is seen, or the sharper bound from the labels at hand.
+
+        Returns
+        -------
+        certificate : CalibrationCertificate
+            Its `low`, `high` and `n_bins` are tuples, in the order of `groups_`.
+
+        Raises
+        ------
+        ValueError
+            Where a group has no fit of its own, or fits are mixed, and where the recalibrator has no certificate.
+
+        References
+        ----------
+        Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample
+        splitting. The union over groups is theirs to come.
+        """
+        check_fitted(self)
+        refused = list(self._without_certificate())
+        if refused:
+            shown = ", ".join(map(repr, refused[:6])) + ", ..." * (len(refused) > 6)
+            raise ValueError(f"No certificate: of the groups {shown} {_NO_CERTIFICATE}")
+        recalibrators = list(self.recalibrators_.values())
+        if not hasattr(recalibrators[0], "certificate"):
+            raise ValueError(f"No certificate: {type(recalibrators[0]).__name__} has none; UniformMassBinning has.")
+        level = getattr(recalibrators[0], "confidence_level", 0.9) if confidence_level is None else confidence_level
+        return certify_groups(recalibrators, level, kind, n_candidates=n_candidates, interval=interval)
+
+    def _without_certificate(self):
+        """Return the recalibrators of groups that have none of their own, or a mixture: promises are not for these."""
+        users = Counter(map(id, self.recalibrators_.values()))
+        return {
+            group: recalibrator
+            for (group, recalibrator), share in zip(self.recalibrators_.items(), self._own_share, strict=True)
+            if recalibrator is self.pooled_recalibrator_ or users[id(recalibrator)] > 1 or share < 1
+        }
 
     def _map(self, scores):
         pooled = map_of(self.pooled_recalibrator_, scores)

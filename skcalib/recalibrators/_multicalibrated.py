@@ -16,6 +16,7 @@ from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._progress import Progress
 from skcalib._rows.links import clip_probability, expit, log_odds, log_probability, row_softmax
 from skcalib.recalibrators._attributes import check_same_classes, count, fitted, numbers
+from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._feature_columns import FeatureColumns, cells, cuts_between_cells
 from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._groupwise import RecalibratorOfColumns, class_parameters
@@ -200,6 +201,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             self.gains_, self.gain_errors_ = self._cross_validated_gains(rows)
             self.n_rounds_ = _chosen_rounds(self.gains_, self.gain_errors_)
             self._fit_rounds(rows)
+        forbid_certificates(self, "rounds of corrections were made, or judged, on the same rows.")
         return self
 
     def predict_proba(self, X):

@@ -13,6 +13,7 @@ from skcalib.binning import UniqueScores
 from skcalib.recalibrators._attributes import BINS, fitted
 from skcalib.recalibrators._base import check_recalibrator
 from skcalib.recalibrators._binned import BinnedRecalibrator, take_rows
+from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._splitting import split_rows
@@ -200,7 +201,7 @@ class ScalingBinning(BinnedRecalibrator):
         self.recalibrator_ = check_recalibrator(self._resolved("recalibrator"), "recalibrator").set_params(
             input=self.input, classes=[False, True]
         )
-        self.recalibrator_.fit(*scale_rows)
+        forbid_certificates(self.recalibrator_.fit(*scale_rows), "its forecasts are binned again.")
         # Step 2: uniform-mass bins of its output on T2.
         scaled, *rest = self._scaled(edge_rows[0]), *edge_rows[1:]
         self.bin_edges_ = self._strategy()._edges_of(scaled, *rest)
