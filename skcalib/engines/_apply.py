@@ -107,12 +107,10 @@ def _check_keys(columns, keys, what):
             check_value(what, value, name, schema[name])
 
 
-def _with_case(columns, frame, maps, prefix):
-    """Return a lazy frame with the case of each row as the column `prefix`."""
-    nw, keys = narwhals(), columns.keys(f"{prefix}_")
-    segment, number = f"{prefix}_segment", f"{prefix}_case"
-    distinct = columns.frame.lazy().select(**keys)
-    frame, segments = with_segments(frame.with_columns(**keys), distinct, list(keys), segment)
+def _with_case(columns, frame, keys, maps, prefix):
+    """Return a lazy frame that has the columns of `keys` with the case of each row as the column `prefix`."""
+    nw, segment, number = narwhals(), f"{prefix}_segment", f"{prefix}_case"
+    frame, segments = with_segments(frame, columns.frame.lazy().select(**keys), list(keys), segment)
     found = segments.numbers(maps.numbers)
     case = nw.lit(maps.otherwise)
     if found:
@@ -124,11 +122,10 @@ def _with_case(columns, frame, maps, prefix):
 
 def _cases_in_memory(columns, maps):
     """Return the case of each row of an eager frame."""
-    name = free_name(columns.names)
-    row = f"{name}_row"
-    frame = columns.frame.select(columns.by).with_row_index(row).lazy()
-    cases = _with_case(columns, frame, maps, name).select(row, name).collect()
-    return cases.sort(row)[name].to_numpy().astype(np.int64)
+    keys = columns.keys("")
+    frame = columns.frame.select(**keys).with_row_index("row").lazy()  # Arrow joins no lists beside
+    cases = _with_case(columns, frame, keys, maps, "case").select("row", "case").collect()
+    return cases.sort("row")["case"].to_numpy().astype(np.int64)
 
 
 def _check(recalibrator):
@@ -168,7 +165,8 @@ def _written(columns, maps, output):
     is_known, case, node = nw.lit(1) == 1, None, maps
     if isinstance(maps, _SegmentMaps):
         name = free_name(frame.collect_schema().names())
-        frame, node = _with_case(columns, frame, maps, name), maps.choice
+        keys = columns.keys(f"{name}_")
+        frame, node = _with_case(columns, frame.with_columns(**keys), keys, maps, name), maps.choice
         is_known = nw.col(name) >= 0
         case = nw.when(is_known).then(nw.col(name)).otherwise(nw.lit(0))
     writer = ColumnWriter(frame, columns.score, case)
