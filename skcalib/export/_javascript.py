@@ -10,6 +10,7 @@ from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map
+from skcalib.recalibrators._provenance import provenance_text
 
 __all__ = ["to_javascript"]
 
@@ -96,7 +97,12 @@ def to_javascript(recalibrator, *, name="calibrate"):
     body = [line.replace("INVALID", invalid) for line in body]
     arguments = "score, group" if as_map.group_key is not None else "score"
     helpers = _used_helpers("\n".join(body))
-    lines = [f"const {name} = (() => {{", *(f"  {line}" for line in [*helpers, *writer.constants.values()])]
+    comment = f"// {provenance_text(recalibrator)}"
+    lines = [
+        f"const {name} = (() => {{",
+        f"  {comment}",
+        *(f"  {line}" for line in [*helpers, *writer.constants.values()]),
+    ]
     lines += [f"  return ({arguments}) => {{", *(f"    {line}" for line in body), "  };", "})();"]
     return "\n".join(lines) + "\n"
 

@@ -38,7 +38,8 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     model : onnx.ModelProto
         With the input ``scores``, of the width that `fit` was given, and the output ``calibrated``, one column a class.
         A `GroupwiseRecalibrator` whose groups are given or in a column has a second input ``group``: strings (n, 1),
-        the text of other groups; unknown ones use the pooled fit. The property ``classes`` lists the labels as JSON.
+        the text of other groups; unknown ones use the pooled fit. The properties ``classes`` and
+        ``provenance`` are JSON.
 
     Raises
     ------
@@ -71,7 +72,8 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
         raise ValueError(f"dtype must be 'float32' or 'float64', found {dtype!r}.")
     opset = _check_opset(target_opset, onnx.defs.onnx_opset_version())
     graph = graph_of(recalibrator, dtype, opset, group="group")
-    return _model(onnx, graph, dtype, opset)
+    properties = {"classes": graph.as_map.classes.tolist(), "provenance": getattr(recalibrator, "provenance_", None)}
+    return _model(onnx, graph, dtype, opset, properties)
 
 
 def import_onnx():
@@ -400,7 +402,7 @@ def _check_opset(target_opset, newest):
     return target_opset
 
 
-def _model(onnx, graph, dtype, opset):
+def _model(onnx, graph, dtype, opset, properties):
     helper, n_classes = onnx.helper, len(graph.as_map.classes)
     protos = [
         helper.make_node(operator, inputs, [output], name=output, **attributes)
@@ -420,6 +422,6 @@ def _model(onnx, graph, dtype, opset):
         ir_version=helper.find_min_ir_version_for(imports),
         producer_name="skcalib",
     )
-    helper.set_model_props(model, {"classes": json.dumps(graph.as_map.classes.tolist())})
+    helper.set_model_props(model, {name: json.dumps(value) for name, value in properties.items()})
     onnx.checker.check_model(model, full_check=True)
     return model
