@@ -29,10 +29,6 @@ NEEDS = {
     "displays.md": ["matplotlib"],
     "howto_engine.md": ["pyarrow", "narwhals"],
 }
-    "deploying.md": ["duckdb", "onnx", "onnxruntime", "skl2onnx"],
-    "displays.md": ["matplotlib"],
-    "howto_engine.md": ["pyarrow", "narwhals"],
-}
 
 
 def _blocks(page):
