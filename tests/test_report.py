@@ -25,6 +25,7 @@ from skcalib._report._reader import ReportError, read_columns
 from skcalib._report._sentences import comparison_sentence, pvalue_words, segment_sentence, summary_sentence
 from skcalib._report._statistics import REPORT_BINNING
 from skcalib._report._table import ReportTable, read_table
+from skcalib.evaluation import recalibration_gain
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
 from skcalib.metrics import (
     calibration_by_group,
@@ -32,7 +33,6 @@ from skcalib.metrics import (
     calibration_error_interval,
     calibration_test,
     expected_calibration_error,
-    recalibration_gain,
 )
 from skcalib.monitoring import calibration_change
 

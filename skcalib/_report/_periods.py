@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from skcalib._bins.reductions import BinaryTask
-from skcalib._bins.statistics import bin_statistics
+from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.statistics import bin_statistics
+from skcalib._inference.adjustment import holm
 from skcalib._report._reader import ReportError
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, given
 from skcalib.binning import EqualMass
 from skcalib.metrics import calibration_by_group
-from skcalib.metrics._adjustment import holm
 from skcalib.monitoring import calibration_change
 
 __all__ = ["named_periods", "period_length", "period_rows"]

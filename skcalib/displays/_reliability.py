@@ -163,7 +163,7 @@ class ReliabilityDisplay(FromEstimator):
         sample_weight : array-like of shape (n,), default=None
             Weights, which count as repeated rows.
         pos_label : int, float, bool or str, default=None
-            The label that one column of scores is the probability of.
+            The event; None is the greater of two labels, the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         name : str, default=None
@@ -190,7 +190,7 @@ class ReliabilityDisplay(FromEstimator):
         """
         if y_proba is None:
             raise TypeError(
-                f"from_predictions needs y_true and y_proba, found one {type(y_true).__name__}. BinStatistics, or a dict "
+                f"from_predictions needs y_true and y_proba, found one {type(y_true).__name__}. BinStatistics, or dicts "
                 "of them, are drawn by ReliabilityDisplay.from_statistics."
             )
         numbers = diagram_numbers(

@@ -201,12 +201,14 @@ def _fit_rows(recalibrator, key, columns, rows):
     if recalibrator.classes is not None:
         y_true = np.asarray(recalibrator.classes)[y_true]
     try:
-        return clone(recalibrator).fit(scores, y_true, sample_weight=weight)
+        fitted = clone(recalibrator).fit(scores, y_true, sample_weight=weight)
     except ValueError as error:
         if not key:
             raise
         where = ", ".join(f"{name} = {value!r}" for name, value in zip(columns.by, key, strict=True))
         raise ValueError(f"The segment {where} could not be fitted. {error}") from error
+    vars(fitted).pop("provenance_", None)  # it would count and hash cells in place of the table's rows
+    return fitted
 
 
 _FITS = {

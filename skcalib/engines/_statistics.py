@@ -5,7 +5,7 @@ from numbers import Integral
 
 import numpy as np
 
-from skcalib._bins.statistics import BinStatistics, unchecked_statistics
+from skcalib._cells.statistics import BinStatistics, unchecked_statistics
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores, assign_bins, check_binning
 from skcalib.binning._base import edges_above, resolve_n_bins
 from skcalib.binning._equal_mass import equal_mass_cuts
@@ -17,7 +17,7 @@ from skcalib.engines._native import fetched, narwhals
 __all__ = ["binned", "check_strategy", "equal_mass_cells", "statistics_of"]
 
 _MOST_DISTINCT = 10**6
-_SUMS = [field.name for field in fields(BinStatistics) if field.name != "edges"]
+_SUMS = [field.name for field in fields(BinStatistics) if field.name not in ("edges", "weight_squared")]
 
 
 def check_strategy(binning):
