@@ -7,8 +7,9 @@ from skcalib._bins.reductions import BinaryTask, top_label
 from skcalib._report._statistics import CONFIDENCE_LEVEL, REPORT_BINNING, given, mean
 from skcalib.metrics import calibration_error
 from skcalib.metrics._proper_scores import LOSSES
-from skcalib.model_selection import gain_interval, recalibrated_by_fold
+from skcalib.model_selection import recalibrated_by_fold
 from skcalib.recalibrators._folds import cross_validation_folds
+from skcalib.recalibrators._gain import gain_interval
 
 __all__ = ["N_FOLDS", "most_rows", "recalibration_gains"]
 
