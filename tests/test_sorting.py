@@ -119,8 +119,8 @@ def test_sums_of_ordered_rows_are_those_of_the_same_rows_in_disorder(edges, dtyp
     rng = np.random.default_rng(2)
     scores = np.round(rng.random(3000), 3).astype(dtype)
     labels = rng.random(3000) < scores
-    found = BinStatistics.from_scores(*sorted_rows(scores, labels), edges)
-    expected = BinStatistics.from_scores(scores, labels, edges)
+    found = BinStatistics.from_predictions(*sorted_rows(scores, labels)[::-1], edges)
+    expected = BinStatistics.from_predictions(labels, scores, edges)
     for name in vars(expected):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-12, err_msg=name)
 
