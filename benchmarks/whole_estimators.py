@@ -1,11 +1,12 @@
 """Whole estimators: ``python -m benchmarks.whole_estimators --results FILE.csv [--data DIR]``.
 
-Ten kinds of model on ten data sets with 100 to 20,000 training rows: `RecalibratedClassifierCV` beside the bare model and
-the six forms of scikit-learn's `CalibratedClassifierCV`. Each form is fitted to the training rows as a user would, and
-judged on rows that it has not seen. Each base model is fitted once to each set of rows, however many forms ask for it.
+Ten kinds of model on ten data sets with 100 to 20,000 training rows: `RecalibratedClassifierCV` beside the bare model
+and the six forms of scikit-learn's `CalibratedClassifierCV`. Each form is fitted to the training rows as a user would,
+and judged on rows that it has not seen. Each base model is fitted once to each set of rows, however many forms ask for
+it.
 
-The file of results grows: what is in it is not computed again. ``--cells small`` takes the 35 cells of seven models, five
-data sets and half of their rows each; ``--forms NAME=EXPRESSION`` adds or replaces a form of ours.
+The file of results grows: what is in it is not computed again. ``--cells small`` takes the 35 cells of seven models,
+five data sets and half of their rows each; ``--forms NAME=EXPRESSION`` adds a form of ours.
 """
 
 import argparse
@@ -96,19 +97,23 @@ class FittedOnce(ClassifierMixin, BaseEstimator):
         self.estimator = estimator
 
     def fit(self, X, y, sample_weight=None):
+        """Keep the rows; the classifier is fitted when scores are asked for that are not there yet."""
         self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
         self.rows_, self.fitted_ = (X, y, sample_weight), None
         self.key_ = _digest(repr(self.estimator), X, y, *([] if sample_weight is None else [sample_weight]))
         return self
 
     def predict_proba(self, X):
+        """Return the classifier's probabilities."""
         return self._cached("predict_proba", X)
 
     @available_if(lambda self: hasattr(self.estimator, "decision_function"))
     def decision_function(self, X):
+        """Return the classifier's decision function, where it has one."""
         return self._cached("decision_function", X)
 
     def predict(self, X):
+        """Return the most probable class."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def _cached(self, method, X):
@@ -222,9 +227,8 @@ def losses(model, X, y):
 
 
 def z_statistic(differences):
-    """Return the mean difference over its standard error, 0 where there is no difference at all."""
-    error = differences.std(ddof=1) / len(differences) ** 0.5
-    return float(differences.mean() / error) if error > 0 else 0.0
+    """Return the mean difference over its standard error; differences by rounding are none."""
+    return float(differences.mean() / (differences.std(ddof=1) / len(differences) ** 0.5 + 1e-9))
 
 
 def read(path):

@@ -6,6 +6,7 @@ from skcalib.cross_fitting import CrossFittedClassifier
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators import (
     BetaCalibration,
+    CautiousRecalibrator,
     ClasswiseTemperatureScaling,
     DirichletCalibration,
     EnsembleTemperatureScaling,
@@ -30,6 +31,7 @@ from skcalib.recalibrators import (
 __version__ = "0.2.0.dev0"
 __all__ = [
     "BetaCalibration",
+    "CautiousRecalibrator",
     "ClasswiseTemperatureScaling",
     "CrossFittedClassifier",
     "DirichletCalibration",

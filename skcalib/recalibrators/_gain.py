@@ -25,3 +25,8 @@ def row_gain_interval(gains, sample_weight, level=0.9):
     variance = np.average((gains - mean) ** 2, weights=sample_weight) / max(total - 1, 1)
     width = ndtri((1 + level) / 2) * np.sqrt(variance)
     return IntervalEstimate(*map(float, (mean, mean - width, mean + width)))
+
+
+def standard_error(gain, level):
+    """Return the standard error behind a gain's interval."""
+    return (gain.high - gain.low) / (2 * ndtri((1 + level) / 2))
