@@ -226,7 +226,7 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
 
     `moments` is the highest power of the scores that is summed. Sums of higher ones are NaN: each costs a pass.
     """
-    lookup = BinLookup(edges, len(scores))
+    lookup = BinLookup(edges, scores)
     sums = np.zeros((6, len(edges) - 1))
     for rows in row_blocks(len(scores), at_least=4 * len(edges)):
         block = scores[rows].astype(np.float64, copy=False)
