@@ -189,10 +189,9 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
         TypeError
             If `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` is none.
         """
-        estimator = self._resolved("estimator")
-        ensemble = self._resolved_ensemble(estimator)
-        methods = ("decision_function", "predict_proba")
+        estimator, methods = self._resolved("estimator"), ("decision_function", "predict_proba")
         response_method = check_response_method(estimator, methods[:: -1 if self.recalibrator is None else 1])
+        ensemble = self._resolved_ensemble(estimator)
         X, y = check_rows(X, y)
         sample_weight = check_sample_weight(sample_weight, len(y))
         recalibrator = self._resolved("recalibrator")
@@ -380,8 +379,10 @@ class RecalibratedModel(NamedTuple):
         return self.recalibrator.predict(self._scores(X))
 
     def _scores(self, X):
-        scores = classifier_scores(self.estimator, X, np.unique(self.estimator.classes_), self.response_method)
-        return _rounded(scores)
+        # A recalibrator of all folds knows classes that a fold's classifier may not know.
+        return _rounded(
+            classifier_scores(self.estimator, X, np.unique(self.recalibrator.classes_), self.response_method)
+        )
 
 
 def _fit_pair(estimator, recalibrator, X, y, sample_weight, train, test, *, fit_params, response_method, classes, fold):
