@@ -15,6 +15,8 @@ from skcalib._bins.tables import ResultTable
 RECALIBRATORS = [
     skcalib.BetaCalibration(),
     skcalib.BetaCalibration("ab", smooth_targets=True, multiclass="top_label"),
+    skcalib.CautiousRecalibrator(),
+    skcalib.CautiousRecalibrator(skcalib.SplineCalibration(), cv=3),
     skcalib.ClasswiseTemperatureScaling(),
     skcalib.ClasswiseTemperatureScaling(max_deviation=0.1),
     skcalib.DirichletCalibration(),

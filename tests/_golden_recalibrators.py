@@ -13,7 +13,6 @@ from scipy.special import softmax
 
 import skcalib
 from skcalib.export import from_dict, to_dict
-from skcalib.export._maps import score_width
 
 PATH = Path(__file__).with_name("golden_recalibrators.json")
 # Those that float32 holds (or rounds to 0 or 1), so that both types see the same scores.
@@ -23,6 +22,7 @@ PLATT = skcalib.PlattScaling
 
 BINARY = [
     skcalib.BetaCalibration(),
+    skcalib.CautiousRecalibrator(PLATT()),
     skcalib.ClasswiseTemperatureScaling(max_deviation=0.5),
     skcalib.DirichletCalibration(0.1),
     skcalib.EnsembleTemperatureScaling(),
@@ -74,7 +74,7 @@ class Golden(NamedTuple):
     @property
     def alone(self):
         """The scores without a column of features."""
-        return self.scores[:, : score_width(self.recalibrator)]
+        return self.scores[:, : self.recalibrator._score_width]
 
     def __str__(self):
         return f"{self.recalibrator} for {len(self.recalibrator.classes_)} classes"

@@ -7,9 +7,11 @@ from sklearn.base import clone
 
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._rows.links import log_probability
+from skcalib.recalibrators._attributes import check_same_classes, fitted
 from skcalib.recalibrators._base import BaseRecalibrator, check_recalibrator
 from skcalib.recalibrators._folds import cross_validation_folds
-from skcalib.recalibrators._gain import gain_interval, standard_error
+from skcalib.recalibrators._gain import estimate, gain_interval, standard_error
+from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._stacked import StackedRecalibrator, Uncalibrated
 
 _LEVEL = 0.9
@@ -82,6 +84,7 @@ class CautiousRecalibrator(BaseRecalibrator):
         "cv": ["cv_object"],
     }
     _needs_classes = "two"
+    _attributes = {"recalibrator_": fitted, "chosen_": fitted, "gain_": estimate}
 
     def __init__(self, recalibrator=None, *, n_standard_errors=0.5, cv=5, input="probability", classes=None):
         self.recalibrator = recalibrator
@@ -123,12 +126,18 @@ class CautiousRecalibrator(BaseRecalibrator):
         for gain, fold in zip(gains, folds, strict=True):
             if len(np.unique(codes[fold.train])) > 1:  # else nothing is learned there
                 weights = {} if fold.train_weight is None else {"sample_weight": fold.train_weight}
-                fitted = clone(recalibrator).fit(scores[fold.train], self.classes_[codes[fold.train]], **weights)
-                gain[:] = before - _losses(fitted, scores, codes)
+                of_fold = clone(recalibrator).fit(scores[fold.train], self.classes_[codes[fold.train]], **weights)
+                gain[:] = before - _losses(of_fold, scores, codes)
         return gain_interval(gains, folds, sample_weight, _LEVEL)
 
     def _predict_scores(self, scores):
         return self.chosen_.predict_proba(scores)
+
+    def _map(self, scores):
+        return map_of(self.chosen_, scores)
+
+    def _check_attributes(self):
+        check_same_classes(self, self.recalibrator_, self.chosen_)
 
 
 def _losses(recalibrator, scores, codes):

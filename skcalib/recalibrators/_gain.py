@@ -4,6 +4,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from skcalib.metrics._bootstrap import IntervalEstimate
+from skcalib.recalibrators._attributes import number
+
+
+def estimate(value):
+    """Check an estimate between its limits, of a state that is read."""
+    if not isinstance(value, tuple) or len(value) != 3 or not number(value[1]) <= number(value[0]) <= number(value[2]):
+        raise ValueError(f"must be an estimate and the limits of its interval, found {value!r:.60}")
+    return IntervalEstimate(*map(float, value))
 
 
 def gain_interval(gains, folds, sample_weight, level):
