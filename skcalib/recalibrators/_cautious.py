@@ -53,12 +53,13 @@ class CautiousRecalibrator(BaseRecalibrator):
     -----
     The rows may hold no event to which the scores give probability 0, and a new row may: then the log-loss of the
     scores as they are is infinite. So the mean gain that decides has one row more than `gain_`, in which the event has
-    happened that the scores hold for least likely (the rule of succession).
+    happened that the scores hold for least likely (the rule of succession). It is left out where the scores decide for
+    the right class in every row.
 
     See Also
     --------
     skcalib.RecalibratedClassifierCV : Fits the model, too, and keeps the bare one if that is what is chosen.
-    skcalib.metrics.recalibration_gain : The gain alone.
+    skcalib.evaluation.recalibration_gain : The gain alone.
 
     Examples
     --------
@@ -109,13 +110,15 @@ class CautiousRecalibrator(BaseRecalibrator):
         self.gain_ = getattr(self.recalibrator_, "gain_", None)
         if self.gain_ is None:
             self.gain_ = self._out_of_fold_gain(recalibrator, unchanged, scores, codes, sample_weight)
-        self.chosen_ = self.recalibrator_ if self._pays(unchanged, scores, sample_weight) else unchanged
+        self.chosen_ = self.recalibrator_ if self._pays(unchanged, scores, codes, sample_weight) else unchanged
 
-    def _pays(self, unchanged, scores, sample_weight):
+    def _pays(self, unchanged, scores, codes, sample_weight):
         """Return whether the gain is proven, with one more row: of the event that the scores hold for least likely."""
         before, after = unchanged.predict_proba(scores), self.recalibrator_.predict_proba(scores)
         rarest = np.unravel_index(before.argmin(), before.shape)
         surprise = log_probability(after[rarest]) - log_probability(before[rarest])
+        if (before.argmax(axis=1) == codes).all():  # the classes are apart, as far as is seen
+            surprise = 0.0
         n_rows = len(scores) if sample_weight is None else sample_weight.sum()
         error = np.hypot(n_rows * standard_error(self.gain_, _LEVEL), surprise)
         return n_rows * self.gain_.estimate + surprise > self.n_standard_errors * error

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import ndtri
 
-from skcalib.metrics._bootstrap import IntervalEstimate
+from skcalib._inference.results import IntervalEstimate
 from skcalib.recalibrators._attributes import number
 
 
