@@ -264,7 +264,7 @@ def print_tables(rows, out):
     print(f"{'model':<14}" + "".join(f"{form[-16:]:>18}" for form in forms) + f"{'ours / best':>14}", file=out)
     for model in models:
         means = _means([by_cell[cell] for cell in whole if cell[1] == model], forms, "log_loss")
-        ratio = means.get("ours", np.nan) / min(means[form] for form in best_names)
+        ratio = means.get("ours", np.nan) / max(min(means[form] for form in best_names), 1e-12)
         print(f"{model:<14}" + "".join(f"{means[form]:18.4f}" for form in forms) + f"{ratio:14.3f}", file=out)
     print(f"\n{'form':<32}{'log-loss':>10}{'Brier':>10}{'harmed':>10}{'largest':>10}{'seconds':>10}", file=out)
     found = [by_cell[cell] for cell in whole]

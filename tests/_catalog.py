@@ -52,6 +52,7 @@ UNWEIGHTED = (skcalib.UniformMassBinning,)
 # Those that fit with `classes=` where one of three classes has no row.
 FIT_MISSING_CLASS = (
     skcalib.BetaCalibration,
+    skcalib.CautiousRecalibrator,
     skcalib.ClasswiseTemperatureScaling,
     skcalib.DirichletCalibration,
     skcalib.HistogramBinning,
