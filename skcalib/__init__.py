@@ -60,6 +60,7 @@ _SUBMODULES = (
     "binning",
     "displays",
     "engines",
+    "evaluation",
     "export",
     "guarantees",
     "metrics",

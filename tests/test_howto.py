@@ -13,7 +13,7 @@ import pytest
 
 import skcalib
 from skcalib.binning import EqualWidth
-from skcalib.metrics import calibration_error, calibration_error_interval, reliability_curve
+from skcalib.metrics import calibration_error, calibration_error_interval, calibration_test, reliability_curve
 
 DOC = Path(__file__).parents[1] / "doc"
 
@@ -37,6 +37,28 @@ def test_the_metric_of_the_page(mean_calibration_error):
     assert mean_calibration_error(statistics) == pytest.approx(mean_calibration_error(y == "a", proba[:, 0]))
     found = calibration_error_interval(y, proba, metric=mean_calibration_error, n_resamples=50, random_state=0)
     assert found.low <= found.high
+
+
+def test_the_metric_of_the_page_has_the_inverted_interval_and_the_test(mean_calibration_error):
+    # One bin: the interval of the mean is that of the plugin error with one bin, by the same draws.
+    rng = np.random.default_rng(1)
+    scores = rng.random(300)
+    y = rng.random(300) < scores**1.3
+    options = {"n_resamples": 200, "random_state": 0}
+    one_bin = {"metric": calibration_error, "norm": 1, "method": "plugin", "binning": EqualWidth(1), **options}
+    own = {"metric": mean_calibration_error, **options}
+    assert calibration_error_interval(y, scores, **own) == pytest.approx(
+        calibration_error_interval(y, scores, **one_bin)
+    )
+    assert calibration_error_interval(y, scores, **own) == calibration_error_interval(
+        y, scores, interval="inverted", **own
+    )
+    statistics = reliability_curve(y, scores, binning=7)
+    assert calibration_error_interval(statistics, **own).low > 0
+    clusters = np.arange(300) // 10
+    assert calibration_error_interval(y, scores, clusters=clusters, **own).high > 0
+    rejected = calibration_test(y, scores, **own).pvalue < 0.05
+    assert rejected == (calibration_error_interval(y, scores, **own).low > 0)
 
 
 def _steps(page):

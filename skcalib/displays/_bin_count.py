@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.model_selection import GridSearchCV, check_cv
 
-from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._cells.reductions import binary_tasks, resolve_multiclass
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import UniqueScores
 from skcalib.displays._frames import add_words, keep_inside, pair_frame, size_text

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skcalib._bins.statistics import bin_statistics
+from skcalib._cells.statistics import bin_statistics
 from skcalib._input.scalars import check_confidence_level
 from skcalib.binning import EqualMass, check_binning
 from skcalib.displays._frames import add_words, drop_long_labels, frame_of_panels, size_text

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from skcalib._bins.reductions import binary_tasks
+from skcalib._cells.reductions import binary_tasks
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth
 from skcalib.displays._frames import add_words, fitting, keep_inside, pair_frame, size_text

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._cells.reductions import binary_tasks, resolve_multiclass
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.displays._frames import add_words, drop_long_labels, pair_frame, size_text

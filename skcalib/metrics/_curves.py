@@ -1,6 +1,6 @@
 """Curves: what the bins say, as numbers."""
 
-from skcalib._bins.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
+from skcalib._cells.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
 from skcalib.binning import EqualMass, check_binning
 
 __all__ = ["reliability_curve"]

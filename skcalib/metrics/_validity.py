@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skcalib._bins.reductions import binary_tasks, check_rows_or_bins
+from skcalib._cells.reductions import binary_tasks, check_rows_or_bins
 from skcalib._input.scalars import check_option
 from skcalib._rows.sorting import first_rows
 from skcalib.binning import UniqueScores, check_binning

@@ -8,16 +8,16 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import BinaryTask, binary_tasks, resolve_multiclass
-from skcalib._bins.statistics import BinStatistics
-from skcalib._bins.tables import ResultTable, html_table, text_table
+from skcalib._cells.cells import Cells
+from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
+from skcalib._cells.statistics import BinStatistics
+from skcalib._errors.binned import check_norm
+from skcalib._inference.bias import bias_test
+from skcalib._inference.results import IntervalEstimate, ResultTable, html_table, text_table
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib.binning import BaseBinning, EqualMass, check_binning
-from skcalib.metrics._bias import bias_test, cells_of_statistics
-from skcalib.metrics._bootstrap import IntervalEstimate
-from skcalib.metrics._errors import check_norm
 from skcalib.metrics._interval import calibration_error_interval
 
 __all__ = ["CalibrationChange", "calibration_change", "two_samples"]
@@ -253,7 +253,7 @@ class _Sample(NamedTuple):
 
     def bias(self, confidence_level):
         if self.task is None:
-            (scores, weight), events = cells_of_statistics(self.statistics), self.statistics.weighted_label.sum()
+            (scores, weight), events = Cells.of_bins(self.statistics).two_points(), self.statistics.weighted_label.sum()
             mean_score = self.statistics.weighted_score.sum() / self.n
         else:
             scores, weight, events = self.task.scores, None, np.count_nonzero(self.task.labels)

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from skcalib._bins.statistics import BinStatistics
-from skcalib._bins.tables import ResultTable
+from skcalib._cells.statistics import BinStatistics
+from skcalib._cells.tables import ResultTable
 from skcalib._defaults import DefaultObjects
 from skcalib._input.labels import check_groups, check_label_vector
 from skcalib._input.scalars import check_confidence_level

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib._bins.reductions import spread_top_label, top_label
+from skcalib._cells.reductions import spread_top_label, top_label
 from skcalib._defaults import DefaultObjects
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.scores import MAX_MAGNITUDE, check_estimator_scores

@@ -5,8 +5,8 @@ from numbers import Real
 import numpy as np
 from scipy.special import expit
 
-from skcalib._bins.reductions import BinaryTask
-from skcalib._bins.statistics import bin_statistics
+from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.statistics import bin_statistics
 from skcalib._input.sklearn_private import Interval
 from skcalib.binning import EqualWidth, FixedEdges
 from skcalib.recalibrators._attributes import BINS, amounts, flag

@@ -89,7 +89,7 @@ class StackedRecalibrator(BaseRecalibrator):
     --------
     skcalib.SplineCalibration : A smooth map without a fixed shape.
     skcalib.DirichletCalibration : A linear map of the log-probabilities.
-    skcalib.metrics.recalibration_gain : What recalibrating would gain.
+    skcalib.evaluation.recalibration_gain : What recalibrating would gain.
 
     Notes
     -----

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib._bins.reductions import top_label
+from skcalib._cells.reductions import top_label
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, assign_bins
