@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from skcalib._cells.statistics import BinStatistics
-from skcalib._cells.tables import ResultTable
 from skcalib._defaults import DefaultObjects
+from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_groups, check_label_vector
 from skcalib._input.scalars import check_confidence_level
 from skcalib.monitoring._monitor import CalibrationMonitor
