@@ -38,6 +38,11 @@ def expand_soft_labels(scores, soft_labels, sample_weight=None):
     ValueError
         For distributions that do not sum to 1, or of another shape than the scores.
 
+    See Also
+    --------
+    skcalib.TemperatureScaling : A fit to such rows.
+    skcalib.metrics.calibration_error : A metric of such rows.
+
     Notes
     -----
     Estimates and fits are those of the distributions. The rows of one distribution are not independent, so that
