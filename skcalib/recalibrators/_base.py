@@ -45,6 +45,7 @@ from skcalib.recalibrators._maps import (
     Softmax,
     Spread,
 )
+from skcalib.recalibrators._provenance import provenance
 
 # What the strength of a ridge may be: as large as logits and weights.
 RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
@@ -207,6 +208,7 @@ class BaseRecalibrator(ProbabilityTransformer):
             fit_inside(self, scores, codes, weight)
         else:
             self._fit_scores(scores, codes, weight)
+        self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
     def predict_proba(self, X):

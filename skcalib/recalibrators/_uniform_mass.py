@@ -71,6 +71,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     bin_edges_ : ndarray of shape (n_bins + 1,)
         Edges of the bins, closed on the *left* here: the cuts, between the ends of the scale. For K > 2 classes this
         and the following are lists with one entry per class.
