@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+from skcalib._input.soft_labels import expand_soft_labels
 from skcalib.cross_fitting import CrossFittedClassifier
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators import (
@@ -51,6 +52,7 @@ __all__ = [
     "VectorScaling",
     "VennAbers",
     "estimate_target_prior",
+    "expand_soft_labels",
     "__version__",
 ]
 

@@ -119,7 +119,7 @@ class ChangeDisplay:
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_change`.
         pos_label : int, float, bool or str, default=None
-            The label that one column of scores is the probability of.
+            The event; None is the greater of two labels, the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         ax : Axes, default=None

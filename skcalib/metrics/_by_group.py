@@ -118,7 +118,7 @@ def calibration_by_group(
     clusters : array-like of shape (n,), default=None
         The cluster of each row: rows of one cluster (a patient, a match) may depend on each other.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None

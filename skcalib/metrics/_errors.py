@@ -56,7 +56,7 @@ def calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights that count as repeated rows: a weight of 2 is two rows, also in the debiasing.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of; inferred for {0, 1} and {-1, 1} only.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns, where not all of them occur in `y_true`.
 
@@ -151,7 +151,7 @@ def expected_calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -230,7 +230,7 @@ def maximum_calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 

@@ -94,7 +94,7 @@ def calibration_test(
         Weights, which count as repeated rows: a weight of 2 is two labels. Weights that do not count rows should be
         scaled to mean 1.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     n_jobs : int, default=None

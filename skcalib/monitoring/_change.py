@@ -126,7 +126,7 @@ def calibration_change(
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
@@ -218,7 +218,7 @@ def two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given
     if isinstance(y_before, BinStatistics):
         after = y_proba_before if y_after is None else y_after
         return _check_statistics(y_before, after, binning, y_proba_after)
-    if given["labels"] is None and given["pos_label"] is None:
+    if given["labels"] is None:
         given = given | {"labels": _shared_labels(y_before, y_after)}
     strategy = check_binning(binning, EqualMass(15))
     before = _Sample.from_rows(y_before, y_proba_before, "before", given, strategy)
@@ -273,12 +273,12 @@ class _Sample(NamedTuple):
 
 
 def _shared_labels(*labels):
-    """Return [0, 1] or [-1, 1] where both samples together hold these labels: one of them may hold one class."""
+    """Return the two labels that both samples together hold: one of them may hold one class."""
     try:
-        found = set(np.concatenate([np.unique(np.asarray(y)) for y in labels]).tolist())
+        found = np.unique(np.concatenate([np.unique(np.asarray(y)) for y in labels]))
     except (TypeError, ValueError):
         return None  # refused later, by the argument
-    return next(([*pair] for pair in ((0, 1), (-1, 1)) if found == set(pair)), None)
+    return found.tolist() if len(found) == 2 else None
 
 
 def _check_statistics(before, after, binning, y_proba_after):

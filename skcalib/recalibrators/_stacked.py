@@ -72,6 +72,8 @@ class StackedRecalibrator(BaseRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     recalibrators_ : list of fitted recalibrators
         The members, refitted on all rows; the uncalibrated scores come first.
     weights_ : ndarray of shape (n_members,)
