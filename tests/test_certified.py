@@ -37,7 +37,7 @@ def _rows(n=1200, seed=0):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({}, "forecasts are the mean of 5 recalibrators"),
+        ({}, "forecasts are the mean over 5 classifiers"),
         ({"ensemble": False}, "out-of-fold scores of several classifiers"),
         ({"cv": ShuffleSplit(1, random_state=0), "ensemble": True}, "out-of-fold scores"),
     ],
@@ -66,7 +66,7 @@ def test_one_inside_a_recalibrated_classifier_of_a_frozen_model():
     alone = UniformMassBinning(4).fit(model.predict_proba(X[300:]), y[300:]).certificate()
     assert fitted.calibrated_classifiers_[0].recalibrator.certificate().epsilon == alone.epsilon
     fitted = RecalibratedClassifierCV(model, CERTIFIED, ensemble=True).fit(X[300:], y[300:])
-    with refused(ValueError, "mean of 5 recalibrators"):
+    with refused(ValueError, "mean over 5 classifiers"):
         fitted.calibrated_classifiers_[0].recalibrator.certificate()
 
 

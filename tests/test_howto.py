@@ -158,6 +158,39 @@ except ImportError:
     assert _run(tmp_path, program) == ["True"] * 5
 
 
+def test_two_files_add_a_display(tmp_path):
+    pytest.importorskip("matplotlib")
+    (module, _), (package, names) = _steps("display")
+    _copy(tmp_path)
+    shutil.copy(DOC / "examples" / "bias_display.py", tmp_path / module)
+    _exported(tmp_path, package, names)
+    program = """
+from sklearn.linear_model import LogisticRegression
+from skcalib.displays import BiasDisplay
+X, y = [[0.0], [1.0], [2.0], [3.0]] * 10, [0, 0, 1, 1] * 10
+display = BiasDisplay.from_estimator(LogisticRegression().fit(X, y), X, y)
+print(abs(display.biases["LogisticRegression"][0]) < 1e-3, len(display.ax_.patches))
+display = BiasDisplay.from_predictions(y, {"a": [0.5] * 40, "b": [0.9] * 40})
+print([round(bias, 9) for bias, _, _ in display.biases.values()] == [0.0, 0.4], len(display.ax_.patches))
+"""
+    assert _run(tmp_path, program) == ["True", "1", "True", "2"]
+
+
+def test_what_the_page_on_engines_names_is_there():
+    import _engine_tables
+
+    from skcalib.engines import _native
+
+    (file, _), (tests, _) = _steps("engine")
+    assert Path(skcalib.__file__).parents[1] / file == Path(_native.__file__)
+    assert Path(__file__).parents[1] / tests == Path(_engine_tables.__file__)
+    page = (DOC / "howto_engine.md").read_text("utf-8")
+    for module, names in ((_native, ("_native_table", "fetched")), (_engine_tables, ("native", "_PACKAGES", "LAZY"))):
+        for name in names:
+            assert name in page
+            assert hasattr(module, name)
+
+
 def _edit(path, old, new):
     text = path.read_text("utf-8")
     assert text.count(old) == 1, (path, old)

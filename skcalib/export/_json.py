@@ -18,6 +18,7 @@ from skcalib.recalibrators._attributes import count, fitted, labels, names, text
 from skcalib.recalibrators._base import ProbabilityTransformer
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Scores
+from skcalib.recalibrators._provenance import check_provenance
 from skcalib.recalibrators._stacked import Uncalibrated
 
 __all__ = ["SCHEMA", "from_dict", "to_dict"]
@@ -28,7 +29,9 @@ _PARTS = "estimators_"  # the fitted binary problems of K > 2 classes
 _TOLERANCE = 1e-9  # of probabilities and their sums
 
 
-_COMMON = {"n_features_in_": count, "classes_": labels, "feature_names_in_": names}
+# The last two say why there is no certificate, and what a search may have chosen.
+_OPTIONAL = {"feature_names_in_": names, "provenance_": check_provenance, "_no_certificate": text, "_tuned": text}
+_COMMON = {"n_features_in_": count, "classes_": labels, **_OPTIONAL}
 _INSIDE = {"clip_": within(0, 0.5), "floor_": within(0, 0.5)}
 _MOST_WORK = 20  # objects that may be asked for each object in the document
 
@@ -300,9 +303,8 @@ class _Decoder:
             raise Defect(where, f"a {type(estimator).__name__} has no fitted attributes")
         checks, of_part = _checks(estimator), estimator._part_attributes
         in_parts = isinstance(written, dict) and _PARTS in written
-        optional = {"feature_names_in_", *_OF_CERTIFICATES}
-        wanted = checks.keys() - optional - (of_part.keys() if in_parts else set())
-        self.check_keys(written, wanted | ({_PARTS} if in_parts else set()), optional, where)
+        wanted = checks.keys() - _OPTIONAL.keys() - (of_part.keys() if in_parts else set())
+        self.check_keys(written, wanted | ({_PARTS} if in_parts else set()), _OPTIONAL.keys(), where)
         self._set(estimator, {name: data for name, data in written.items() if name != _PARTS}, checks, where)
         if "classes" in vars(estimator):
             tried(lambda: _check_same_labels(estimator), where)
@@ -348,14 +350,10 @@ class _Decoder:
             raise Defect(where, f"has the unknown key {sorted(map(str, unknown))[0]!r:.80}")
 
 
-# Written where they are there: why there is no certificate, and what a search may have chosen.
-_OF_CERTIFICATES = {"_no_certificate": text, "_tuned": text}
-
-
 def _checks(estimator):
     """Return the check of each attribute that a fitted recalibrator has, but for those that are derived."""
     inside = _INSIDE if getattr(estimator, "_works_on_log_odds", False) else {}
-    return {**_COMMON, **inside, **_OF_CERTIFICATES, **estimator._attributes, **estimator._part_attributes}
+    return {**_COMMON, **inside, **estimator._attributes, **estimator._part_attributes}
 
 
 def _same_parameters(fitted):

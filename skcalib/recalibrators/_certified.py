@@ -181,7 +181,7 @@ def forbid_certificates(recalibrator, reason):
 def forbid_certificates_of_pairs(pairs, estimator):
     """Do so for the pairs of a classifier and its recalibrator, unless one classifier gave all scores."""
     if len(pairs) > 1:
-        reason = f"forecasts are the mean of {len(pairs)} recalibrators, and this is one of them."
+        reason = f"forecasts are the mean over {len(pairs)} classifiers, each with its recalibrator."
     else:
         reason = "it was fitted to out-of-fold scores of several classifiers, and recalibrates those of another one."
     if len(pairs) > 1 or not isinstance(estimator, FrozenEstimator):

@@ -42,6 +42,8 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     bin_edges_ : ndarray of shape (n_bins + 1,)
         Edges, on the scale of the scores. For K > 2 classes these four are lists with one entry per class.
     bin_values_ : ndarray of shape (n_bins,)

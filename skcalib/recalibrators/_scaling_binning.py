@@ -71,6 +71,8 @@ class ScalingBinning(BinnedRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     recalibrator_ : recalibrator
         The fitted smooth map of the positive class. For K > 2 classes this and the following are lists with one
         entry per class.

@@ -7,7 +7,6 @@ from scipy.optimize import isotonic_regression
 
 from skcalib._cells.reductions import top_label
 from skcalib._defaults import check_fitted
-from skcalib._input.scores import check_estimator_scores
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, assign_bins
@@ -44,6 +43,8 @@ class VennAbers(BinaryRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     score_knots_ : ndarray of shape (n_knots,)
         Scores at which the map jumps (with `max_n_knots` upper edges of groups). For K > 2 classes these three are
         lists with one entry per class.
@@ -119,7 +120,7 @@ class VennAbers(BinaryRecalibrator):
             For scores that are not valid, or of another width than those of `fit`.
         """
         check_fitted(self)
-        scores = check_estimator_scores(self, X, input=self.input, reset=False)
+        scores, _ = self._possible_scores(X)
         if len(self.classes_) == 2:
             return self._interval(self._binary_scores(scores))
         scores = self._class_probabilities(scores)
