@@ -12,11 +12,18 @@ def check_fitted(estimator):
     check_is_fitted(estimator)
     for name, fitted in getattr(estimator, "_fitted_with_", {}).items():
         now = getattr(estimator, name)
-        if now is not fitted and not np.array_equal(now, fitted):
+        if not _same(now, fitted):
             raise ValueError(
                 f"{type(estimator).__name__} was fitted with {name}={fitted!r}, and {name}={now!r} was set since. "
                 "Fit again."
             )
+
+
+def _same(value, other):
+    if value is other or type(value) is not type(other) or not hasattr(value, "get_params"):
+        return value is other or np.array_equal(value, other)
+    other = other.get_params(deep=False)
+    return all(_same(one, other[name]) for name, one in value.get_params(deep=False).items())
 
 
 class DefaultObjects:

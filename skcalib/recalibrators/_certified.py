@@ -7,8 +7,8 @@ from itertools import chain
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
-from skcalib._defaults import check_fitted
 from skcalib.guarantees import independent_bins_certificate
 from skcalib.guarantees._checks import union_level
 
@@ -59,7 +59,7 @@ class CertifiedMixin:
         Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample
         splitting.
         """
-        check_fitted(self)
+        check_is_fitted(self)
         if self._no_certificate:
             raise ValueError(f"No certificate: {self._no_certificate}")
         now, fitted = self._promised_params(), self._fitted_params_
