@@ -56,6 +56,7 @@ __all__ = [
 
 _SUBMODULES = (
     "binning",
+    "decisions",
     "displays",
     "engines",
     "export",

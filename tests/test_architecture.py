@@ -29,6 +29,7 @@ HOUSE = [
     "cross_fitting",
     "recalibrated_classifier",
     "model_selection",
+    "decisions",
     "monitoring",
     "export",
     "engines",
