@@ -50,8 +50,9 @@ def _of_many(rng, n, n_classes):
 
 @cache
 def _population(draw):
-    few = draw(np.random.default_rng(0), 1)[0].ndim == 2  # of many classes
-    return draw(np.random.default_rng(12345), 20_000 if few else _POPULATION)
+    """Return a function, the same for the same world, that returns scores and truths of many rows."""
+    of_classes = draw(np.random.default_rng(0), 1)[0].ndim == 2
+    return partial(draw, np.random.default_rng(12345), 20_000 if of_classes else _POPULATION)
 
 
 def _sample(draw, n):
@@ -61,7 +62,7 @@ def _sample(draw, n):
             labels = rng.random(n) < truth
         else:
             labels = (rng.random((n, 1)) > np.cumsum(truth, axis=1)[:, :-1]).sum(axis=1)
-        return Sample(scores, truth, labels, population=partial(_population, draw))
+        return Sample(scores, truth, labels, population=_population(draw))
 
     return sample
 
@@ -87,7 +88,7 @@ def _clustered(draw, n, size=10):
         clusters = np.arange(n) // size
         tendency = rng.choice([-1, 1], n // size + 1)[clusters]
         labels = rng.random(n) < truth + 0.6 * tendency * truth * (1 - truth)
-        return Sample(scores, truth, labels, clusters=clusters, population=partial(_population, draw))
+        return Sample(scores, truth, labels, clusters=clusters, population=_population(draw))
 
     return sample
 
@@ -139,28 +140,33 @@ for _n, _loss in ((500, 0.01), (2000, 0.01), (200, 0.05), (500, 0.05), (2000, 0.
 # --- Certified thresholds -----------------------------------------------------------------------------------------
 
 
-def _risk(sample, promise, threshold):
-    """Return the risk of a threshold, smaller is better, and the share of the population that it accepts."""
-    scores, truth = sample.population()
-    if scores.ndim == 2:
-        predicted = scores.argmax(axis=1)
-        score, right = (one[np.arange(len(one)), predicted] for one in (scores, truth))
+@cache
+def _tail(population, promise):
+    """Return the scores of the population in order and, at or above each, the share of rows and of what is wrong."""
+    score, truth = population()
+    right = truth
+    if score.ndim == 2:
+        predicted = score.argmax(axis=1)
+        score, right = (one[np.arange(len(one)), predicted] for one in (score, truth))
     elif promise in ("error_when_answered", "answered_and_wrong"):
-        score, right = np.maximum(scores, 1 - scores), np.where(scores > 0.5, truth, 1 - truth)
-    else:
-        score, right = scores, truth
-    accepted = score >= threshold
+        score, right = np.maximum(score, 1 - score), np.where(score > 0.5, truth, 1 - truth)
+    order = np.argsort(score)
+    wrong = np.append(np.cumsum((1 - right)[order][::-1])[::-1], 0)
+    accepted = np.arange(len(score), -1, -1)
     if promise == "recall":
-        return 1 - right[accepted].sum() / right.sum(), accepted.mean()
-    wrong = (1 - right)[accepted].sum()
-    of = {"answered_and_wrong": len(score), "false_positive_rate": (1 - right).sum()}
-    return wrong / max(of.get(promise, accepted.sum()), 1), accepted.mean()
+        events = np.append(np.cumsum(right[order][::-1])[::-1], 0)
+        risk = 1 - events / events[0]
+    else:
+        of = {"answered_and_wrong": len(score), "false_positive_rate": wrong[0]}
+        risk = wrong / np.maximum(of.get(promise, accepted), 1)
+    return score[order], risk, accepted / len(score)
 
 
 def broken_and_accepted(promise, limit, sample, threshold):
     """Return whether a threshold breaks its promise on new rows, and what it accepts of them."""
-    risk, accepted = _risk(sample, promise, threshold)
-    return risk > limit + 1e-9, accepted
+    scores, risk, accepted = _tail(sample.population, promise)
+    at = np.searchsorted(scores, threshold)
+    return risk[at] > limit + 1e-9, accepted[at]
 
 
 def _breaks(promise, limit, sample, seed, **options):
@@ -215,8 +221,10 @@ BROKEN = [
 # --- Net benefit --------------------------------------------------------------------------------------------------
 
 
-def _true_net_benefit(sample, thresholds, against_all):
-    scores, truth = sample.population()
+@cache
+def _true_net_benefit(population, thresholds, against_all):
+    scores, truth = population()
+    thresholds = np.array(thresholds)
     price = thresholds / (1 - thresholds)
     treated = scores[:, None] >= thresholds
     gain = truth[:, None] - (1 - truth[:, None]) * price
@@ -238,7 +246,7 @@ def _holds(thresholds, sample, seed, *, against_all=False, standardize=False, **
         random_state=seed,
         **options,
     )
-    truth = _true_net_benefit(sample, thresholds, against_all)
+    truth = _true_net_benefit(sample.population, tuple(thresholds.tolist()), against_all)
     truth = truth / (sample.population()[1].mean() if standardize else 1)
     return bool(np.all((found.low <= truth) & (truth <= found.high)))
 

@@ -175,7 +175,7 @@ def _by_order(data, promised, level):
     exactness = _EXACT.format(reason=f"the threshold is an order statistic of the scores of the {name}")
     if len(own) == 0:
         raise ValueError(f"y_true has no {name}: the {promise.replace('_', ' ')} cannot be seen on these rows.")
-    most = int(most_errors(len(own), limit, level))  # as many may lie on the wrong side of the threshold
+    most = most_errors(len(own), limit, level).item()  # as many may lie on the wrong side of the threshold
     threshold = inf
     if most >= 0:
         above = scores if is_recall else scores[scores > own[-1 - most]]
