@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from skcalib.decisions import CertifiedThreshold
 from skcalib.guarantees import CalibrationCertificate
 from skcalib.metrics import BinStatistics
 
@@ -48,7 +49,7 @@ def _public():
 
 
 PUBLIC = dict(_public())
-RESULTS = (tuple, BinStatistics, CalibrationCertificate)  # a function returns them, and its page has the example
+RESULTS = (tuple, BinStatistics, CalibrationCertificate, CertifiedThreshold)  # a function returns them, and its page has the example
 
 
 def _documented(thing):

@@ -28,6 +28,7 @@ from skcalib.decisions._thresholds import (
 
 __all__ = ["certified_threshold"]
 
+_ROUNDING = 1e-9  # of a limit such as 1 - .9
 _GUIDED = 0.75  # share of the level for the start that the scores suggest; the rest is for the strictest possible one
 _ORDERED = ("recall", "false_positive_rate")  # decided by an order statistic of one class's scores
 _EXACT = "Exact for any number of rows and any distribution: {reason}."
@@ -205,7 +206,7 @@ def _by_search(scores, wrong, limit, grid, start, promised, level):
         grid = np.union1d(grid[grid < start], start)
     sets = AcceptedSets.from_rows(scores, wrong, grid)
     trials = np.full(len(grid), n_samples) if of_all else np.maximum(sets.n_rows, 1)
-    pvalue = np.where(sets.n_wrong <= trials * limit - 1, bdtr(sets.n_wrong, trials, limit), 1.0)
+    pvalue = np.where(sets.n_wrong <= trials * limit - 1 + _ROUNDING, bdtr(sets.n_wrong, trials, limit), 1.0)
     if of_all or at_number:
         starts, least = [(0, level)], level
     else:

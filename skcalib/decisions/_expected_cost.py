@@ -193,7 +193,8 @@ class ExpectedCostClassifier(WrappedClassifier):
         actions : ndarray of shape (n_samples,)
             Labels of the actions.
         """
-        return self.actions_[np.argmin(self._expected_costs(X), axis=1)]
+        costs = self._expected_costs(X)
+        return self.actions_[np.argmin(costs, axis=1)]
 
     def expected_cost(self, X):
         """Return the expected cost of the chosen action.

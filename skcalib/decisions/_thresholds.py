@@ -78,7 +78,9 @@ def most_errors(n_rows, target, level):
     z = ndtri(level)
     guess = n_rows * target + z * np.sqrt(n_rows * target * (1 - target)) + (1 - 2 * target) * (z**2 - 1) / 6 - 0.5
     near = np.clip(np.floor(guess) + np.array([[-1], [0], [1]]), -1, n_rows)
-    return np.where((near >= 0) & (bdtr(np.maximum(near, 0), n_rows, target) <= level), near, -1).max(axis=0).astype(int)
+    return (
+        np.where((near >= 0) & (bdtr(np.maximum(near, 0), n_rows, target) <= level), near, -1).max(axis=0).astype(int)
+    )
 
 
 def guided_start(n_rows, predicted, target, level):
