@@ -59,6 +59,7 @@ _SUBMODULES = (
     "decisions",
     "displays",
     "engines",
+    "evaluation",
     "export",
     "guarantees",
     "metrics",

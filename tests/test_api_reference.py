@@ -49,7 +49,12 @@ def _public():
 
 
 PUBLIC = dict(_public())
-RESULTS = (tuple, BinStatistics, CalibrationCertificate, CertifiedThreshold)  # a function returns them, and its page has the example
+RESULTS = (
+    tuple,
+    BinStatistics,
+    CalibrationCertificate,
+    CertifiedThreshold,
+)  # a function returns them, and its page has the example
 
 
 def _documented(thing):

@@ -13,6 +13,7 @@ PUBLIC = [
     "skcalib.binning",
     "skcalib.decisions",
     "skcalib.displays",
+    "skcalib.evaluation",
     "skcalib.guarantees",
     "skcalib.metrics",
     "skcalib.model_selection",

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from _catalog import refused
 from _engine_tables import every_engine, every_local_engine, native
 from sklearn.base import clone
 
@@ -75,7 +76,7 @@ def expected(binning, score, label, weight=None):
     if weight is not None:
         score, label, weight = score[weight > 0], label[weight > 0], weight[weight > 0]
     edges = binning.bin_edges(score, label == 1, weight)
-    return BinStatistics.from_scores(score, label == 1, edges, weight)
+    return BinStatistics.from_predictions(label == 1, score, edges, weight)
 
 
 def assert_same(found, wanted):
@@ -181,17 +182,22 @@ def test_labels_of_other_kinds(engine):
     def events(label, **options):
         return PredictionTable(data, label=label, score="p", **options).bin_statistics(1).weighted_label.tolist()
 
-    assert events("text", positive="yes") == [1]
+    assert events("text", pos_label="yes") == [1]
     assert events("flag") == [2]
-    assert events("flag", positive=False) == [1]
-    assert events("code", positive=3) == [1]
-    assert events("f", positive=2.0) == [1]
-    with pytest.raises(ValueError, match="'text' is String: say with positive="):
+    assert events("flag", pos_label=False) == [1]
+    assert events("code", pos_label=3) == [1]
+    assert events("f", pos_label=2.0) == [1]
+    with pytest.raises(ValueError, match="'text' is String: say with pos_label="):
         events("text")
-    with pytest.raises(ValueError, match="positive='1' is no value of the column 'code', which is Int64"):
-        events("code", positive="1")
-    with pytest.raises(ValueError, match="positive=nan equals no label of the column 'f'"):
-        events("f", positive=np.nan)
+    with pytest.raises(ValueError, match="pos_label='1' is no value of the column 'code', which is Int64"):
+        events("code", pos_label="1")
+    with pytest.raises(ValueError, match="pos_label=nan equals no label of the column 'f'"):
+        events("f", pos_label=np.nan)
+    for label, pos_label, found in (("text", "Yes", "'no', 'other', 'yes'"), ("code", 4, "1, 2, 3")):
+        table = PredictionTable(data, label=label, score="p", pos_label=pos_label)
+        for use in (table.bin_statistics, table.weighted_scores, table.kuiper, lambda: table.fit(PlattScaling())):  # noqa: B023
+            with refused(ValueError, f"pos_label={pos_label!r} does not occur in the column {label!r}", found):
+                use()
     with pytest.raises(ValueError, match=r"invalid rows: 2 \(label\)"):
         events("code")
 
@@ -346,7 +352,7 @@ def test_a_table_tells_its_columns():
     assert repr(table).endswith("label='y', score='p', by='g')")
     options = {"label": "y", "scores": ["q", "p"], "classes": [0, 1]}
     assert "scores=['q', 'p']" in repr(PredictionTable.top_label(data, **options))
-    assert "score='p', positive=1" in repr(PredictionTable.marginal(data, **options)[1])
+    assert "score='p', pos_label=1" in repr(PredictionTable.marginal(data, **options)[1])
 
 
 def test_too_many_distinct_scores(monkeypatch):

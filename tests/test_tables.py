@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from skcalib._inference.results import IntervalEstimate
 from skcalib.guarantees import independent_bins_certificate
 from skcalib.metrics import (
     brier_decomposition,
@@ -14,7 +15,6 @@ from skcalib.metrics import (
     calibration_test,
     segment_calibration_test,
 )
-from skcalib.metrics._bootstrap import IntervalEstimate
 from skcalib.monitoring import CalibrationMonitor, calibration_change
 
 RNG = np.random.default_rng(0)
@@ -100,7 +100,7 @@ def test_a_certificate_is_sentences_in_a_notebook_and_one_line_elsewhere():
     certificate = RESULTS["certificate"]
     assert repr(certificate) == (
         "CalibrationCertificate(epsilon=0.0503, confidence_level=0.9, kind='conditional', n_samples=400, n_bins=2, "
-        "bound='Clopper-Pearson')"
+        "interval='Clopper-Pearson')"
     )
     words = " ".join(_parsed(certificate).words)
     assert all(line.removeprefix("- ") in words for line in str(certificate).split("\n"))

@@ -5,7 +5,7 @@ from html import escape
 
 import numpy as np
 
-from skcalib._bins.tables import ResultTable
+from skcalib._inference.results import ResultTable
 from skcalib._input.scores import check_scores, checked_scores
 
 __all__ = ["ANSWERS", "FIXED", "MODEL", "PROMISES", "ROWS", "CertifiedThreshold", "deciding_scores"]

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 from sklearn.utils import check_random_state
 
-from skcalib._bins.tables import ResultTable
+from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import bdtrik
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import BinaryTask, binary_tasks, resolve_multiclass
-from skcalib._bins.statistics import BinStatistics, bin_statistics
+from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
+from skcalib._cells.statistics import BinStatistics, bin_statistics
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
@@ -190,7 +190,7 @@ def statistics_numbers(models, *, options):
         score_range = _score_range(mean)
         bars = band = None
         if options.interval in _BINOMIAL_INTERVALS:
-            bars = statistics.interval(options.confidence_level, method=options.interval)
+            bars = statistics.interval(options.confidence_level, interval=options.interval)
         elif options.interval == "bootstrap":
             band = _bootstrap_band(statistics, score_range, options)
         consistency = _consistency_band(statistics, score_range, options.confidence_level)
@@ -229,7 +229,7 @@ def _reliability_curve(task, options, histogram_limits, model, panel=None):
     bars = band = None
     score_range = _score_range(task.scores)
     if options.interval in _BINOMIAL_INTERVALS:
-        bars = statistics.interval(options.confidence_level, method=options.interval)
+        bars = statistics.interval(options.confidence_level, interval=options.interval)
     if options.strategy.needs_labels:
         band, consistency = _refitted_bands(task, score_range, options)
     else:

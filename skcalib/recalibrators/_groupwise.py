@@ -14,7 +14,20 @@ from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight
+from skcalib.recalibrators._attributes import (
+    amounts,
+    check_lengths,
+    check_same_classes,
+    fitted,
+    flag,
+    labels,
+    several,
+    shares,
+)
 from skcalib.recalibrators._base import ProbabilityTransformer, check_recalibrator, decisions
+from skcalib.recalibrators._map_forms import map_of
+from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place
+from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._temperature import TemperatureScaling
 
 _PREDICTED_CLASS = "predicted_class"
@@ -34,6 +47,11 @@ class RecalibratorOfColumns(ProbabilityTransformer):
         """The labels of the columns that the recalibrator was told, or None."""
         return getattr(self.recalibrator, "classes", None)
 
+    @property
+    def _score_width(self):
+        inner = getattr(self, "pooled_recalibrator_", None) or self.recalibrator_
+        return inner.n_features_in_
+
 
 class GroupwiseRecalibrator(RecalibratorOfColumns):
     """Any recalibrator, fitted to each group of rows by itself (Algorithm 1 of Zhao, Chen and Oymak).
@@ -51,25 +69,27 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         is then not a score), or a function of `X` that returns one value for each row. An array may be given to `fit`
         and `predict_proba` as `groups`; with None it must be given.
     min_group_size : float, default=50
-        Groups with fewer rows, by weight, use the pooled fit, or join a bundle.
+        Groups with fewer rows, by weight, use the pooled fit, or are merged.
     shrinkage : float, default=0.0
         Probabilities are a weighted mean: the group's fit has the weight n / (n + shrinkage), where n is the weight of
         its rows, and the pooled fit has the rest.
-    bundle : bool, default=False
-        Whether small groups are joined until a bundle has `min_group_size` rows. Groups with similar mean residuals of
-        the pooled fit are joined; the residuals are shrunken toward 0 by `min_group_size` rows. Groups with few rows
-        may look similar by chance, so use a positive `shrinkage` as well.
+    merge_small_groups : bool, default=False
+        Whether small groups are merged until they have `min_group_size` rows together. Groups with similar mean
+        residuals of the pooled fit are merged; the residuals are shrunken toward 0 by `min_group_size` rows. Groups
+        with few rows may look similar by chance, so use a positive `shrinkage` as well.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     groups_ : ndarray of shape (n_groups,)
         The groups seen, sorted; all classes where the predicted class is the group.
     group_sizes_ : ndarray of shape (n_groups,)
         Weight of the rows of each group.
     recalibrators_ : dict
-        From group to the fitted recalibrator that it uses: its own, its bundle's or the pooled one.
+        From group to the fitted recalibrator that it uses: its own, that of its merged groups or the pooled one.
     pooled_recalibrator_ : recalibrator
         Fitted to all rows.
     n_features_in_ : int
@@ -126,15 +146,26 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         "groups": [str, Integral, callable, None],
         "min_group_size": [Interval(Real, 0, None, closed="left")],
         "shrinkage": [Interval(Real, 0, None, closed="left")],
-        "bundle": ["boolean"],
+        "merge_small_groups": ["boolean"],
     }
+    _attributes = {
+        "groups_": labels,
+        "group_sizes_": amounts,
+        "pooled_recalibrator_": fitted,
+        "recalibrators_": several(dict),
+        "_given_groups": flag,
+        "_own_share": shares,
+    }
+    _derived = {"_names": lambda self: self.groups_.tolist()}
 
-    def __init__(self, recalibrator=None, groups=_PREDICTED_CLASS, min_group_size=50, shrinkage=0.0, *, bundle=False):
+    def __init__(
+        self, recalibrator=None, groups=_PREDICTED_CLASS, min_group_size=50, shrinkage=0.0, *, merge_small_groups=False
+    ):
         self.recalibrator = recalibrator
         self.groups = groups
         self.min_group_size = min_group_size
         self.shrinkage = shrinkage
-        self.bundle = bundle
+        self.merge_small_groups = merge_small_groups
 
     def fit(self, X, y, sample_weight=None, groups=None):
         """Fit the pooled calibration map and those of the groups.
@@ -176,6 +207,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         self.group_sizes_ = np.bincount(group, weight, minlength=len(self.groups_)).astype(np.float64)
         part = self._parts(group, self._residuals(scores, codes), weight)
         self._fit_parts(recalibrator, scores, y, weight, group, part)
+        self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
     def fit_transform(self, X, y, sample_weight=None, groups=None):
@@ -267,6 +299,39 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             return self.classes_[decisions(self._scores_and_values(X, groups, reset=False)[0], self.input)]
         return self.classes_[self.predict_proba(X, groups).argmax(axis=1)]
 
+    def _map(self, scores):
+        pooled = map_of(self.pooled_recalibrator_, scores)
+        written = {id(self.pooled_recalibrator_): pooled}  # groups may share a recalibrator
+        cases = []
+        for group, share in zip(self.groups_.tolist(), self._own_share.tolist(), strict=True):
+            recalibrator = self.recalibrators_[group]
+            if id(recalibrator) not in written:
+                written[id(recalibrator)] = map_of(recalibrator, scores)
+            own = written[id(recalibrator)]
+            mixed = own is not pooled and share < 1
+            cases.append(Mixture((share, 1 - share), (own, pooled)) if mixed else own)
+        if self._given_groups or (isinstance(self.groups, str) and self.groups != _PREDICTED_CLASS):
+            numbers = {group: number for number, group in enumerate(self.groups_.tolist())}
+            key = GroupOf(None if self._given_groups else self.groups, numbers, len(cases))
+            return Choice(key, (*cases, pooled))
+        if self.groups != _PREDICTED_CLASS:
+            raise ValueError(
+                f"GroupwiseRecalibrator(groups={self.groups!r}) cannot be written outside Python: give the column of "
+                "the groups by its name."
+            )
+        tie = np.array([0.0 if self.input == "logit" else 0.5])
+        return Choice(Largest(scores) if scores.width > 1 else Place(scores, tie), tuple(cases))
+
+    def _check_attributes(self):
+        check_lengths(self, len(self.groups_), "group_sizes_", "_own_share")
+        if list(self.recalibrators_) != self.groups_.tolist():
+            raise ValueError(f"recalibrators_ must have the groups {self.groups_.tolist()} as keys")
+        check_same_classes(self, self.pooled_recalibrator_, *self.recalibrators_.values())
+        takes_column = not self._given_groups and self.groups not in (None, _PREDICTED_CLASS)
+        width = self.pooled_recalibrator_.n_features_in_ + takes_column
+        if self.n_features_in_ != width:
+            raise ValueError(f"n_features_in_ must be {width}, found {self.n_features_in_}")
+
     def _check_one_source(self, groups):
         if isinstance(self.groups, bool | np.bool_):
             raise ValueError(f"groups must be a name, a position or a function, found {self.groups!r}.")
@@ -314,7 +379,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
     def _residuals(self, scores, codes):
         """Return the event frequency minus the pooled fit's probability: of class 1, or of the class it predicts."""
-        if not self.bundle:
+        if not self.merge_small_groups:
             return None
         probabilities = self.pooled_recalibrator_.predict_proba(scores)
         if len(self.classes_) == 2:
@@ -332,7 +397,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         total = np.bincount(group, residuals if weight is None else weight * residuals, minlength=len(sizes))
         shrunken = total[small] / (sizes[small] + self.min_group_size)
         small = small[np.argsort(shrunken, kind="stable")]
-        part[small] = large.sum() + _bundles(sizes[small], self.min_group_size)
+        part[small] = large.sum() + _merged(sizes[small], self.min_group_size)
         return part
 
     def _fit_parts(self, recalibrator, scores, y, weight, group, part):
@@ -378,15 +443,15 @@ def _rows_by_code(codes):
     yield from zip(distinct.tolist(), np.split(order, starts[1:]), strict=True)
 
 
-def _bundles(sizes, least):
-    """Return the number of the bundle of each group, taken in order: a bundle closes when it has the least size."""
+def _merged(sizes, least):
+    """Return the number of the merged part of each group, taken in order: a part closes when it has the least size."""
     number, held, numbers = 0, 0.0, []
     for size in sizes:
         numbers.append(number)
         held += size
         if held >= least:
             number, held = number + 1, 0.0
-    # What is left over at the end joins the last bundle.
+    # What is left over at the end joins the last part.
     return np.minimum(numbers, number - 1)
 
 

@@ -5,13 +5,15 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib._bins.statistics import bin_statistics
-from skcalib._bins.tables import record_html, record_text
+from skcalib._cells.statistics import bin_statistics
+from skcalib._inference.results import record_html, record_text
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.sklearn_private import HasMethods
 from skcalib.binning import UniqueScores
+from skcalib.recalibrators._attributes import BINS, fitted
 from skcalib.recalibrators._base import check_recalibrator
 from skcalib.recalibrators._binned import BinnedRecalibrator, take_rows
+from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._splitting import split_rows
 
@@ -45,7 +47,7 @@ class ScalingBinning(BinnedRecalibrator):
 
     Parameters
     ----------
-    scaler : recalibrator, default=None
+    recalibrator : recalibrator, default=None
         The scaling family; None means ``PlattScaling()``, which minimises log-loss as the experiments of [1]_ do.
         ``PlattScaling(loss="squared")`` is step 1 as printed there.
     binning : BaseBinning, int or None, default=None
@@ -68,7 +70,9 @@ class ScalingBinning(BinnedRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
-    scaler_ : recalibrator
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+    recalibrator_ : recalibrator
         The fitted smooth map of the positive class. For K > 2 classes this and the following are lists with one
         entry per class.
     bin_edges_ : ndarray of shape (n_bins + 1,)
@@ -100,18 +104,20 @@ class ScalingBinning(BinnedRecalibrator):
     (4, 4)
     """
 
-    _default_objects = {**BinnedRecalibrator._default_objects, "scaler": PlattScaling}
+    _default_objects = {**BinnedRecalibrator._default_objects, "recalibrator": PlattScaling}
     _scale = "given"
 
     _parameter_constraints = {
         **BinnedRecalibrator._parameter_constraints,
-        "scaler": [HasMethods(["fit", "predict_proba"]), None],
+        "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
         "sample_split": [tuple, list, None],
     }
 
+    _part_attributes = {**BINS, "recalibrator_": fitted}
+
     def __init__(
         self,
-        scaler=None,
+        recalibrator=None,
         binning=None,
         *,
         sample_split=None,
@@ -121,7 +127,7 @@ class ScalingBinning(BinnedRecalibrator):
         multiclass="ovr",
         normalize=True,
     ):
-        self.scaler = scaler
+        self.recalibrator = recalibrator
         self.binning = binning
         self.sample_split = sample_split
         self.random_state = random_state
@@ -193,10 +199,10 @@ class ScalingBinning(BinnedRecalibrator):
     def _fit_binary(self, scores, labels, sample_weight):
         scale_rows, edge_rows, value_rows = self._split(scores, labels, sample_weight)
         # Step 1: fit the scaling family on T1.
-        self.scaler_ = check_recalibrator(self._resolved("scaler"), "scaler").set_params(
+        self.recalibrator_ = check_recalibrator(self._resolved("recalibrator"), "recalibrator").set_params(
             input=self.input, classes=[False, True]
         )
-        self.scaler_.fit(*scale_rows)
+        self.recalibrator_.fit(*scale_rows)
         # Step 2: uniform-mass bins of its output on T2.
         scaled, *rest = self._scaled(edge_rows[0]), *edge_rows[1:]
         self.bin_edges_ = self._strategy()._edges_of(scaled, *rest)
@@ -211,8 +217,11 @@ class ScalingBinning(BinnedRecalibrator):
     def _predict_binary(self, scores):
         return super()._predict_binary(self._scaled(scores))
 
+    def _map(self, score):
+        return super()._map(map_of(self.recalibrator_, score))
+
     def _scaled(self, scores):
-        return self.scaler_.predict_proba(scores)[:, 1]
+        return self.recalibrator_.predict_proba(scores)[:, 1]
 
     def _split(self, scores, labels, sample_weight):
         """Return (scores, labels, weights) of the rows of the three steps."""

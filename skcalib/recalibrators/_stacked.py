@@ -11,10 +11,14 @@ from skcalib._input.sklearn_private import Interval
 from skcalib._rows.links import clip_probability, log_probability, row_softmax
 from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
 from skcalib._solvers.mixture import fit_mixture_weights
+from skcalib.recalibrators._attributes import amounts, check_same_classes, numbers, positive, several, weights
 from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator, check_recalibrator
 from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
 from skcalib.recalibrators._floor import learned_floor
 from skcalib.recalibrators._folds import cross_validation_folds
+from skcalib.recalibrators._map_forms import map_of
+from skcalib.recalibrators._map_forms import softmax as softmax_node
+from skcalib.recalibrators._maps import Log, Mixture, Scaled, Softmax
 from skcalib.recalibrators._matrix import DirichletCalibration
 from skcalib.recalibrators._member_fits import MemberFits
 from skcalib.recalibrators._quadratic import QuadraticScaling
@@ -46,10 +50,10 @@ class StackedRecalibrator(BaseRecalibrator):
     cv : int, splitter or iterable of (train, test), default=5
         Folds, which must predict every row once. An int makes stratified random folds that depend on the rows alone,
         not on their order. None means 5.
-    temper : float, default=0.3
+    likelihood_power : float, default=0.3
         Share of the cross-validated log-likelihood that counts, in [0, 1]: weights are proportional to ``prior *
-        exp(temper * log_likelihood)``. With 1 the weights are too extreme for few rows.
-    identity_weight : float, default=0.5
+        exp(likelihood_power * log_likelihood)``. With 1 the weights are too extreme for few rows.
+    uncalibrated_weight : float, default=0.5
         Prior weight of the uncalibrated scores, in [0, 1); the members share the rest. 0 leaves them out.
     rank_preserving : bool, default=False
         Whether the default members are monotone, so that no two scores change their order (they may tie). For K > 2
@@ -68,6 +72,8 @@ class StackedRecalibrator(BaseRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     recalibrators_ : list of fitted recalibrators
         The members, refitted on all rows; the uncalibrated scores come first.
     weights_ : ndarray of shape (n_members,)
@@ -85,7 +91,7 @@ class StackedRecalibrator(BaseRecalibrator):
     --------
     skcalib.SplineCalibration : A smooth map without a fixed shape.
     skcalib.DirichletCalibration : A linear map of the log-probabilities.
-    skcalib.metrics.recalibration_gain : What recalibrating would gain.
+    skcalib.evaluation.recalibration_gain : What recalibrating would gain.
 
     Notes
     -----
@@ -119,11 +125,18 @@ class StackedRecalibrator(BaseRecalibrator):
         **BaseRecalibrator._parameter_constraints,
         "recalibrators": [list, tuple, None],
         "cv": ["cv_object"],
-        "temper": [Interval(Real, 0, 1, closed="both")],
-        "identity_weight": [Interval(Real, 0, 1, closed="left")],
+        "likelihood_power": [Interval(Real, 0, 1, closed="both")],
+        "uncalibrated_weight": [Interval(Real, 0, 1, closed="left")],
         "rank_preserving": ["boolean"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
+    }
+    _attributes = {
+        "recalibrators_": several(list),
+        "weights_": weights,
+        "cv_log_loss_": numbers,
+        "temperature_": positive,
+        "seconds_": amounts,
     }
     _needs_classes = "two"
 
@@ -132,8 +145,8 @@ class StackedRecalibrator(BaseRecalibrator):
         recalibrators=None,
         *,
         cv=5,
-        temper=0.3,
-        identity_weight=0.5,
+        likelihood_power=0.3,
+        uncalibrated_weight=0.5,
         rank_preserving=False,
         n_jobs=None,
         verbose=False,
@@ -142,8 +155,8 @@ class StackedRecalibrator(BaseRecalibrator):
     ):
         self.recalibrators = recalibrators
         self.cv = cv
-        self.temper = temper
-        self.identity_weight = identity_weight
+        self.likelihood_power = likelihood_power
+        self.uncalibrated_weight = uncalibrated_weight
         self.rank_preserving = rank_preserving
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -193,13 +206,22 @@ class StackedRecalibrator(BaseRecalibrator):
             return mixture
         return row_softmax(log_probability(mixture) / self.temperature_)
 
+    def _map(self, scores):
+        used = [(w, one) for w, one in zip(self.weights_.tolist(), self.recalibrators_, strict=True) if w > 0]
+        weights, members = zip(*used, strict=True)
+        mixture = Mixture(weights, tuple(map_of(member, scores) for member in members))
+        return mixture if len(self.classes_) == 2 else Softmax(Scaled(Log(mixture), 1 / self.temperature_))
+
+    def _check_attributes(self):
+        check_same_classes(self, *self.recalibrators_)
+
     def _weights(self, likelihoods, sample_weight):
         n_rows = len(likelihoods) if sample_weight is None else sample_weight.sum()
-        others = likelihoods.shape[1] - (self.identity_weight > 0)
-        prior = np.full(likelihoods.shape[1], (1 - self.identity_weight) / others)
-        if self.identity_weight > 0:
-            prior[0] = self.identity_weight
-        tempered = softmax(np.log(prior) - self.temper * n_rows * self.cv_log_loss_)
+        others = likelihoods.shape[1] - (self.uncalibrated_weight > 0)
+        prior = np.full(likelihoods.shape[1], (1 - self.uncalibrated_weight) / others)
+        if self.uncalibrated_weight > 0:
+            prior[0] = self.uncalibrated_weight
+        tempered = softmax(np.log(prior) - self.likelihood_power * n_rows * self.cv_log_loss_)
         if len(self.classes_) == 2:
             return tempered
         return _TEMPERED_SHARE * tempered + (1 - _TEMPERED_SHARE) * fit_mixture_weights(likelihoods, sample_weight)
@@ -213,7 +235,7 @@ class StackedRecalibrator(BaseRecalibrator):
             members = self._monotone_members()
         else:
             members = self._default_members()
-        if self.identity_weight > 0:
+        if self.uncalibrated_weight > 0:
             members = [Uncalibrated(), *members]
         for member in members:
             taken = member.get_params(deep=False)
@@ -266,6 +288,9 @@ class Uncalibrated(LogitRecalibrator):
 
     def _predict_logits(self, logits):
         return logits
+
+    def _map(self, logits):
+        return softmax_node(logits)
 
 
 def _last_inverse_temperature(logits, codes, sample_weight):

@@ -6,13 +6,15 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib._bins.reductions import top_label
+from skcalib._cells.reductions import top_label
 from skcalib._input.scores import check_estimator_scores
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, assign_bins
 from skcalib.binning._distinct_scores import DistinctScores
+from skcalib.recalibrators._attributes import check_lengths, knots, shares
 from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._map_forms import below, steps
 
 _MANY_KNOTS = 1 << 15
 
@@ -26,7 +28,7 @@ class VennAbers(BinaryRecalibrator):
 
     Parameters
     ----------
-    max_groups : int, default=None
+    max_n_knots : int, default=None
         Pool the scores into this number of groups of equal mass first, for a smaller model. 300 groups hardly change
         the predictions. None keeps every distinct score, which is exact.
     input : {"probability", "logit"}, default="probability"
@@ -42,8 +44,10 @@ class VennAbers(BinaryRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     score_knots_ : ndarray of shape (n_knots,)
-        Scores at which the map jumps (with `max_groups` upper edges of groups). For K > 2 classes these three are
+        Scores at which the map jumps (with `max_n_knots` upper edges of groups). For K > 2 classes these three are
         lists with one entry per class.
     lower_probability_ : ndarray of shape (n_knots + 1,)
         p0 of scores below the first knot, then of those from each knot on.
@@ -84,13 +88,14 @@ class VennAbers(BinaryRecalibrator):
 
     _parameter_constraints = {
         **BinaryRecalibrator._parameter_constraints,
-        "max_groups": [Interval(Integral, 1, None, closed="left"), None],
+        "max_n_knots": [Interval(Integral, 1, None, closed="left"), None],
     }
+    _part_attributes = {"score_knots_": knots, "lower_probability_": shares, "upper_probability_": shares}
     _needs_classes = "any"
     _scale = "given"
 
-    def __init__(self, *, max_groups=None, input="probability", classes=None, multiclass="ovr", normalize=True):
-        self.max_groups = max_groups
+    def __init__(self, *, max_n_knots=None, input="probability", classes=None, multiclass="ovr", normalize=True):
+        self.max_n_knots = max_n_knots
         self.input = input
         self.classes = classes
         self.multiclass = multiclass
@@ -126,8 +131,8 @@ class VennAbers(BinaryRecalibrator):
         return tuple(np.column_stack(columns) for columns in zip(*bounds, strict=True))
 
     def _fit_binary(self, scores, labels, sample_weight):
-        if self.max_groups is not None:
-            scores = _upper_edges(scores, sample_weight, self.max_groups)
+        if self.max_n_knots is not None:
+            scores = _upper_edges(scores, sample_weight, self.max_n_knots)
         table = DistinctScores.from_rows(scores, labels, sample_weight)
         upper = np.append(_isotonic_with_event(table.weight, table.positives), 1.0)
         # A non-event at a score is an event where the labels and the order are turned round.
@@ -135,14 +140,28 @@ class VennAbers(BinaryRecalibrator):
         mirrored = _isotonic_with_event(*(sums[-1] - sums[::-1] for sums in (table.weight, negatives)))
         lower = np.append(0.0, 1 - mirrored[::-1])
         # Other scores do not change the result. Groups are kept, because a new score must be tied with its own group.
-        jumps = (np.diff(lower) != 0) | (np.diff(upper) != 0) | (self.max_groups is not None)
+        jumps = (np.diff(lower) != 0) | (np.diff(upper) != 0) | (self.max_n_knots is not None)
         self.score_knots_ = table.scores[jumps]
         self.lower_probability_ = lower[np.append(True, jumps)]
         self.upper_probability_ = upper[np.append(jumps, True)]
 
     def _predict_binary(self, scores):
-        lower, upper = self._interval(scores)
-        return upper / (1 - lower + upper)
+        return _probability(*self._interval(scores))
+
+    def _map(self, score):
+        """Build a step at each knot and one between each two; with groups a score is tied with the knot above it."""
+        lower, upper, knots = self.lower_probability_, self.upper_probability_, self.score_knots_
+        check_lengths(self, len(knots) + 1, "lower_probability_", "upper_probability_")
+        at_knots = _probability(lower[1:], upper[:-1])
+        if self.max_n_knots is not None:
+            return steps(score, knots[:-1], at_knots)  # the last knot is infinite
+        between = _probability(lower, upper)
+        cuts = np.column_stack((below(knots), knots)).ravel()
+        return steps(score, cuts, np.append(np.column_stack((between[:-1], at_knots)).ravel(), between[-1]))
+
+    def _check_attributes(self):
+        if (self.max_n_knots is not None) != bool(len(self.score_knots_) and self.score_knots_[-1] == np.inf):
+            raise ValueError("score_knots_ must end with infinity where max_n_knots is given, and only there")
 
     def _interval(self, scores):
         lower, upper = np.empty(len(scores)), np.empty(len(scores))
@@ -155,8 +174,12 @@ class VennAbers(BinaryRecalibrator):
     def _bounds(self, scores):
         first = np.searchsorted(self.score_knots_, scores, side="left")
         # From a knot on; a group of scores is tied with its knot, the group's upper edge.
-        reached = self.max_groups is not None or np.append(self.score_knots_, np.inf)[first] == scores
+        reached = self.max_n_knots is not None or np.append(self.score_knots_, np.inf)[first] == scores
         return self.lower_probability_[first + reached], self.upper_probability_[first]
+
+
+def _probability(lower, upper):
+    return upper / (1 - lower + upper)
 
 
 def _upper_edges(scores, sample_weight, n_groups):
