@@ -49,12 +49,8 @@ def _public():
 
 
 PUBLIC = dict(_public())
-RESULTS = (
-    tuple,
-    BinStatistics,
-    CalibrationCertificate,
-    CertifiedThreshold,
-)  # a function returns them, and its page has the example
+# A function returns them, and its page has the example.
+RESULTS = (tuple, BinStatistics, CalibrationCertificate, CertifiedThreshold)
 
 
 def _documented(thing):

@@ -7,15 +7,7 @@ from scipy.special import bdtr
 
 from skcalib._input.scalars import check_confidence_level, check_number, check_option
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib.decisions._certified import (
-    ANSWERS,
-    FIXED,
-    MODEL,
-    PROMISES,
-    ROWS,
-    CertifiedThreshold,
-    deciding_scores,
-)
+from skcalib.decisions._certified import ANSWERS, FIXED, MODEL, PROMISES, ROWS, CertifiedThreshold, deciding_scores
 from skcalib.decisions._thresholds import (
     AcceptedSets,
     check_thresholds,
@@ -26,7 +18,7 @@ from skcalib.decisions._thresholds import (
     rows_needed,
 )
 
-__all__ = ["certified_threshold"]
+__all__ = ["certified_threshold", "scores_and_errors"]
 
 _ROUNDING = 1e-9  # of a limit such as 1 - .9
 _GUIDED = 0.75  # share of the level for the start that the scores suggest; the rest is for the strictest possible one
@@ -40,16 +32,7 @@ _GUIDED_EXACTNESS = (
 
 
 def certified_threshold(
-    y_true,
-    y_proba,
-    *,
-    promise,
-    target,
-    confidence_level=0.9,
-    thresholds=None,
-    start=None,
-    pos_label=None,
-    labels=None,
+    y_true, y_proba, *, promise, target, confidence_level=0.9, thresholds=None, start=None, pos_label=None, labels=None
 ):
     r"""Threshold that keeps a promise with a wanted confidence: a limit for errors, or a floor for precision or recall.
 
@@ -145,26 +128,31 @@ def certified_threshold(
     level = 1 - check_confidence_level(confidence_level)
     if promise in _ORDERED and not (thresholds is None and start is None):
         raise ValueError(f"promise={promise!r} is decided by the scores of one class: leave thresholds and start out.")
-    kind = "top_label" if promise in ANSWERS and np.ndim(y_proba) == 2 else "auto"
-    data = check_scored_labels(y_true, y_proba, multiclass=kind, pos_label=pos_label, labels=labels)
-    if promise not in ANSWERS and not data.is_binary:
-        raise ValueError(
-            f"promise={promise!r} is about one event, found {data.scores.shape[1]} columns of y_proba: give the column "
-            "of the event, and whether it happened as y_true."
-        )
+    data, scores, wrong = scores_and_errors(y_true, y_proba, promise, pos_label, labels)
     descending = data.is_binary and data.classes[0] is not None and data.classes[1] < data.classes[0]
     promised = {"promise": promise, "target": target, "confidence_level": float(confidence_level)}
     promised["column"] = 0 if descending else 1  # of the event, where accepts() is given two
     if promise in _ORDERED:
         return _by_order(data, promised, level)
-    if promise == "precision":
-        scores, wrong, limit = data.scores, ~data.labels, 1 - target
-    elif data.is_binary:
-        scores, wrong, limit = np.maximum(data.scores, 1 - data.scores), (data.scores > 0.5) != data.labels, target
-    else:
-        scores, wrong, limit = data.confidence, data.predicted != data.labels, target
+    limit = 1 - target if promise == "precision" else target
     grid = default_thresholds() if thresholds is None else check_thresholds(thresholds)
     return _by_search(scores, wrong, limit, grid, start, promised, level)
+
+
+def scores_and_errors(y_true, y_proba, promise, pos_label=None, labels=None):
+    """Return the checked data, the score of each row that a threshold is put on, and whether accepting it is wrong."""
+    kind = "top_label" if promise in ANSWERS and np.ndim(y_proba) == 2 else "auto"
+    data = check_scored_labels(y_true, y_proba, multiclass=kind, pos_label=pos_label, labels=labels)
+    if not data.is_binary:
+        if promise in ANSWERS:
+            return data, data.confidence, data.predicted != data.labels
+        raise ValueError(
+            f"promise={promise!r} is about one event, found {data.scores.shape[1]} columns of y_proba: give the column "
+            "of the event, and whether it happened as y_true."
+        )
+    if promise in ANSWERS:
+        return data, np.maximum(data.scores, 1 - data.scores), (data.scores > 0.5) != data.labels
+    return data, data.scores, ~data.labels
 
 
 def _by_order(data, promised, level):

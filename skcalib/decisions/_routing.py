@@ -6,13 +6,7 @@ from scipy.special import ndtr
 from skcalib._input.labels import check_label_vector, zero_one
 from skcalib._input.scalars import check_confidence_level, check_number
 from skcalib.decisions._certified import FIXED, ROWS, CertifiedThreshold, deciding_scores
-from skcalib.decisions._thresholds import (
-    AcceptedSets,
-    check_thresholds,
-    default_thresholds,
-    most_lenient,
-    rows_needed,
-)
+from skcalib.decisions._thresholds import AcceptedSets, check_thresholds, default_thresholds, most_lenient, rows_needed
 
 __all__ = ["certified_routing"]
 
