@@ -8,9 +8,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib._defaults import ParameterHints
-from skcalib._input.scores import check_estimator_scores
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.keys import check_ids
+from skcalib._rows.links import without_impossible
 from skcalib._rows.sorting import sorted_rows
 from skcalib.guarantees import max_n_bins, uniform_mass_certificate
 from skcalib.recalibrators._attributes import (
@@ -274,10 +274,11 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         if not self.randomize:
             return super().predict_proba(X)
         check_is_fitted(self)
-        scores = check_estimator_scores(self, X, input=self.input, reset=False)
+        scores, impossible = self._possible_scores(X)
         rows = Rows(scores, ids=None if ids is None else check_ids(ids, len(scores)))
         probability = rows(self._randomised)
-        return probability if len(self.classes_) > 2 else np.hstack((1 - probability, probability))
+        found = probability if len(self.classes_) > 2 else np.hstack((1 - probability, probability))
+        return without_impossible(found, impossible)
 
     def _predict_binary(self, scores):
         return self.bin_values_[np.searchsorted(self.bin_edges_[1:-1], scores, side="right")]
