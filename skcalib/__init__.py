@@ -7,6 +7,7 @@ from skcalib.cross_fitting import CrossFittedClassifier
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators import (
     BetaCalibration,
+    CautiousRecalibrator,
     ClasswiseTemperatureScaling,
     DirichletCalibration,
     EnsembleTemperatureScaling,
@@ -31,6 +32,7 @@ from skcalib.recalibrators import (
 __version__ = "0.2.0.dev0"
 __all__ = [
     "BetaCalibration",
+    "CautiousRecalibrator",
     "ClasswiseTemperatureScaling",
     "CrossFittedClassifier",
     "DirichletCalibration",
@@ -58,6 +60,7 @@ __all__ = [
 
 _SUBMODULES = (
     "binning",
+    "decisions",
     "displays",
     "engines",
     "evaluation",

@@ -6,9 +6,10 @@ from skcalib import recalibrators as catalogue
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._report._forecasts import binary_task
 from skcalib._report._statistics import CONFIDENCE_LEVEL, REPORT_BINNING, given, mean
-from skcalib.evaluation._gain import gain_interval, recalibrated_by_fold
+from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.metrics import calibration_error
 from skcalib.recalibrators._folds import cross_validation_folds
+from skcalib.recalibrators._gain import gain_interval
 
 __all__ = ["N_FOLDS", "most_rows", "recalibration_gains"]
 
