@@ -557,7 +557,7 @@ def test_routing():
     routed = np.where(accepted, small, large)
     assert routed.mean() > large.mean() - 0.02
     assert "Asymptotic" in str(found)
-    assert "100" in found.assumptions[-1]
+    assert "1,000; there are 3,000" in found.assumptions[-1]
     with refused(ValueError, "correct_large", "booleans"):
         certified_routing(small, confidence, confidence, max_loss=0.02)
     with refused(ValueError, "correct_small", "lengths"):
@@ -683,3 +683,28 @@ def test_calibrated_probabilities_cost_least():
     by_score = (scores >= 1 / 6).astype(int)
     by_probability = (scores**2 >= 1 / 6).astype(int)
     assert mean_cost(y, by_probability, costs) < mean_cost(y, by_score, costs)
+
+
+def test_the_guide_says_what_the_library_does():
+    pytest.importorskip("matplotlib")
+    import re
+    from pathlib import Path
+
+    text = (Path(__file__).parents[1] / "doc" / "which_threshold.md").read_text("utf-8")
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(block, names)
+    for name in ("by_cost", "by_argmax", "by_everybody"):
+        shown = re.search(rf"^{name} = .*# (\d*\.\d+)$", text, flags=re.M).group(1)
+        assert names[name] == pytest.approx(float(shown), abs=6e-3)
+    assert names["found"].net_benefit[0] == pytest.approx(0.308, abs=5e-4)
+    against_all = names["against_all"]
+    shown = against_all.net_benefit[0], against_all.low[0], against_all.high[0]
+    assert shown == pytest.approx((0.025, 0.010, 0.033), abs=1e-3)
+    assert (
+        str(names["certified"]).split("\n")[1:4] == re.search(r"```text\n(.*?)\.\.\.\n", text, re.S)[1].split("\n")[1:4]
+    )
+    assert names["certified"].found
+    assert names["careful"].certificate_.found
+    assert names["routing"].found
+    np.testing.assert_array_equal(names["fixed"].predict(names["X_test"]), names["certified"].accepts(names["y_proba"]))
