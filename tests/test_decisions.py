@@ -708,3 +708,48 @@ def test_the_guide_says_what_the_library_does():
     assert names["careful"].certificate_.found
     assert names["routing"].found
     np.testing.assert_array_equal(names["fixed"].predict(names["X_test"]), names["certified"].accepts(names["y_proba"]))
+
+
+def test_json_keeps_a_certified_threshold():
+    import json
+
+    from skcalib.export import from_dict, to_dict
+
+    for y, scores in ((Y, SCORES), (Y[:40], SCORES[:40])):
+        for promise, target in PROMISES.items():
+            found = certified_threshold(y, scores, promise=promise, target=target)
+            text = json.dumps(to_dict(found), allow_nan=False)
+            read = from_dict(json.loads(text))
+            assert read == found
+            assert str(read) == str(found)
+            np.testing.assert_array_equal(read.accepts(SCORES), found.accepts(SCORES))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("threshold", -0.5),
+        ("threshold", "0.5"),
+        ("promise", "accuracy"),
+        ("target", 1.5),
+        ("confidence_level", 90),
+        ("n_samples", 0),
+        ("n_accepted", 601),
+        ("n_wrong", 0.5),
+        ("pvalue", 2),
+        ("assumptions", "none"),
+        ("n_needed", -1),
+        ("column", 2),
+        ("more", 1),
+    ],
+)
+def test_json_refuses_what_no_certified_threshold_is(field, value):
+    from skcalib.export import from_dict, to_dict
+
+    document = to_dict(certified_threshold(Y, SCORES, promise="precision", target=0.8))
+    with refused(ValueError, "The document is not valid", field):
+        from_dict({**document, "fields": {**document["fields"], field: value}})
+    if field != "more":
+        missing = {name: one for name, one in document["fields"].items() if name != field}
+        with refused(ValueError, "The document is not valid", field):
+            from_dict({**document, "fields": missing})

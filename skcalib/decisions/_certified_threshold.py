@@ -171,9 +171,9 @@ def _by_order(data, promised, level):
         threshold = float(own[most] if is_recall else above.min(initial=inf))
     accepted = scores >= threshold
     n_wrong = int(np.count_nonzero(data.labels & ~accepted if is_recall else accepted & ~data.labels))
-    return CertifiedThreshold.from_search(
-        promised,
-        threshold,
+    return CertifiedThreshold(
+        **promised,
+        threshold=threshold,
         n_samples=len(scores),
         n_accepted=int(np.count_nonzero(accepted)),
         n_wrong=n_wrong,
@@ -208,9 +208,9 @@ def _by_search(scores, wrong, limit, grid, start, promised, level):
         seen = {"n_accepted": 0, "n_wrong": 0, "pvalue": 1.0}
     else:
         seen = {name: array[best].item() for name, array in seen.items()}
-    return CertifiedThreshold.from_search(
-        promised,
-        inf if best is None else float(sets.threshold[best]),
+    return CertifiedThreshold(
+        **promised,
+        threshold=inf if best is None else float(sets.threshold[best]),
         n_samples=n_samples,
         n_needed=rows_needed(n_samples, trials, sets.n_wrong, limit, least) if best is None else None,
         assumptions=(MODEL, ROWS, FIXED, exactness),

@@ -90,9 +90,11 @@ def certified_routing(correct_small, correct_large, confidence, *, max_loss, con
     pvalue = _score_pvalue(lost.n_wrong, gained.n_wrong, n, max_loss)
     best = most_lenient(pvalue, lost.n_rows, [(0, level)])
     at = (0, 0, 1.0) if best is None else (lost.n_rows[best].item(), net[best].item(), pvalue[best].item())
-    return CertifiedThreshold.from_search(
-        {"promise": "routing", "target": max_loss, "confidence_level": float(confidence_level)},
-        np.inf if best is None else float(grid[::-1][best]),
+    return CertifiedThreshold(
+        threshold=np.inf if best is None else float(grid[::-1][best]),
+        promise="routing",
+        target=max_loss,
+        confidence_level=float(confidence_level),
         n_samples=n,
         n_accepted=at[0],
         n_wrong=at[1],
