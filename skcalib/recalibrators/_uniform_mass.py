@@ -5,9 +5,8 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from skcalib._defaults import ParameterHints
+from skcalib._defaults import ParameterHints, check_fitted
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.keys import check_ids
 from skcalib._rows.links import without_impossible
@@ -273,7 +272,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         """
         if not self.randomize:
             return super().predict_proba(X)
-        check_is_fitted(self)
+        check_fitted(self)
         scores, impossible = self._possible_scores(X)
         rows = Rows(scores, ids=None if ids is None else check_ids(ids, len(scores)))
         probability = rows(self._randomised)
