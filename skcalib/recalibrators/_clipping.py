@@ -24,8 +24,8 @@ def fit_inside(recalibrator, scores, codes, sample_weight):
         recalibrator.clip_ = PROBABILITY_CLIP if recalibrator.clip is None else float(recalibrator.clip)
     else:
         if start.floor is None:
-            floor, inverse_temperature = learned_floor(scores, codes, sample_weight, recalibrator.input)
-            start = start._replace(floor=floor, inverse_temperature=inverse_temperature)
+            floor = learned_floor(scores, codes, sample_weight, recalibrator.input)
+            start = start._replace(floor=floor)
         recalibrator.floor_ = recalibrator.clip_ = start.floor
     recalibrator._head_start = start
     try:

@@ -1,11 +1,10 @@
 """The learned floor: probabilities are lifted off 0 and 1 where the likelihood pays for it."""
 
 import numpy as np
-from scipy.special import expit, log_expit, softmax
+from scipy.special import expit, log_expit, log_softmax, softmax
 
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import PROBABILITY_CLIP, log_odds, log_probability
-from skcalib._solvers.inverse_temperature import fit_inverse_temperature
 from skcalib._solvers.newton import minimise_convex
 
 # Floors that are tried beside 0; K times the floor stays within the limit. A larger floor must gain this many nats of
@@ -17,12 +16,11 @@ _LEAST_GAIN = 1.0
 _RELATIVE_BOUNDS = (1e-6, 1e6)
 # The last Newton step, relative to the inverse temperature: what it leaves of the likelihood is far below a nat.
 _TOLERANCE = 1e-2
-# A Newton step, relative to the inverse temperature, that is about as good as it promises.
-_SHORT_STEP = 0.3
-_SMALLEST_LOGARITHM = -80.0  # of a probability above 0 in single precision
 # The margins of two classes are put into cells of this width, and further out of a width relative to the margin.
 _CELL_WIDTH, _RELATIVE_CELL_WIDTH = 0.05, 0.005
 _FAR = 40.0
+# Rows of more than two classes that tell: the others cost as much as the fit itself, and change a nat in 1000 rows.
+_MOST_ROWS = 1000
 
 
 def floored(scores, floor, input):
@@ -43,10 +41,12 @@ def floored(scores, floor, input):
 
 
 def learned_floor(scores, codes, sample_weight, input):
-    """Return the floor that temperature scaling asks for.
+    """Return the floor that temperature scaling to Platt's targets asks for.
 
     Temperature scaling is fitted to the scores above each candidate, the smallest first. A candidate is taken if its
-    log-likelihood exceeds the best so far by more than 1 nat.
+    log-likelihood exceeds the best so far by more than 1 nat. The targets say that one row of each class could have
+    been of another one, of K > 2 classes one row in all. So sure scores, whose log-odds are 36, cost something even
+    where all of them are right: no map that fits the other rows predicts as much.
 
     Parameters
     ----------
@@ -62,23 +62,18 @@ def learned_floor(scores, codes, sample_weight, input):
     Returns
     -------
     floor : float
-        From {0, 1e-5, .001, .01, .03}; K times the floor is at most .3.
-    inverse_temperature : float or None
-        That of the scores as they are, for K > 2 classes and a floor of 0.
+        From {0, 1e-5, .001, .01, .03}; K times the floor is at most .3. For more than two classes and 1000 rows it is
+        learned from 1000 quantiles of the rows by the margin of the true class.
     """
     n_classes = max(scores.shape[1], 2)
     floors = [0.0, *(floor for floor in _CANDIDATES if n_classes * floor <= _LARGEST_TOTAL)]
-    if n_classes == 2:
-        inverse, likelihoods = None, _two_class_likelihoods(floors, scores, codes, sample_weight, input)
-    else:
-        logits = scores if input == "logit" else log_probability(scores)
-        inverse = fit_inverse_temperature(logits, codes, sample_weight)
-        likelihoods = _likelihoods(floors[1:], inverse, logits, codes, sample_weight)
+    likelihoods_of = _two_class_likelihoods if n_classes == 2 else _many_class_likelihoods
+    likelihoods = likelihoods_of(floors, scores, codes, sample_weight, input)
     best = 0
     for candidate, likelihood in enumerate(likelihoods):
         if likelihood > likelihoods[best] + _LEAST_GAIN:
             best = candidate
-    return floors[best], inverse if best == 0 else None
+    return floors[best]
 
 
 def _floored_log_odds(log_odds, floor):
@@ -87,38 +82,41 @@ def _floored_log_odds(log_odds, floor):
 
 
 def _two_class_likelihoods(floors, scores, codes, sample_weight, input):
-    """Return the log-likelihood of temperature scaling above each floor, from a histogram of the margins.
+    """Return the log-likelihood of temperature scaling above each floor, from a histogram of the margins by class.
 
     The margin is the log-odds of the true class. A floor maps it like the log-odds of any other.
     """
-    margin, weight = _margins(scores, codes, sample_weight, input)
+    margin, weight, labels = _margins(scores, codes, sample_weight, input)
     margins = np.stack([margin, *(_floored_log_odds(margin, floor) for floor in floors[1:])])
     spread = np.abs(margins).max(axis=1, keepdims=True)
     margins /= np.where(spread > 0, spread, 1)  # squares of large ones would overflow
+    doubt = margins @ (weight / (np.bincount(labels, weight)[labels] + 2))  # of the targets: see PlattTargets
 
     def derivatives(inverse):
         other = expit(-inverse[:, None] * margins)
         slope = other * margins
-        return -slope @ weight, (slope * margins * (1 - other)) @ weight
+        return doubt - slope @ weight, (slope * margins * (1 - other)) @ weight
 
     inverse = minimise_convex(derivatives, spread[:, 0], _RELATIVE_BOUNDS, _TOLERANCE)
-    return log_expit(inverse[:, None] * margins) @ weight
+    return log_expit(inverse[:, None] * margins) @ weight - inverse * doubt
 
 
 def _margins(scores, codes, sample_weight, input):
-    """Return the mean margin and the weight of each cell that holds rows."""
+    """Return the mean margin, the weight and the class of each cell that holds rows."""
     n_side = int(_position(np.array([_largest_log_odds(scores, input)]))[0]) + 1
-    weight, total = np.zeros(2 * n_side + 1), np.zeros(2 * n_side + 1)
+    n_cells = 2 * n_side + 1
+    weight, total = np.zeros(2 * n_cells), np.zeros(2 * n_cells)
     for rows in row_blocks(len(scores)):
         margin = _log_odds(scores[rows], input)
         margin *= 2.0 * codes[rows] - 1
         cell = np.rint(_position(margin)).astype(np.intp)
         cell += n_side
+        cell += n_cells * codes[rows].astype(np.intp)
         row_weight = None if sample_weight is None else sample_weight[rows]
         weight += np.bincount(cell, row_weight, len(weight))
         total += np.bincount(cell, margin if row_weight is None else margin * row_weight, len(weight))
     held = np.flatnonzero(weight)
-    return total[held] / weight[held], weight[held]
+    return total[held] / weight[held], weight[held], held // n_cells
 
 
 def _log_odds(scores, input):
@@ -143,74 +141,45 @@ def _position(margin):
     return position
 
 
-def _likelihoods(floors, inverse, logits, codes, sample_weight):
-    """Return the log-likelihood of temperature scaling at `inverse`, and at the best one above each floor.
-
-    Above a floor that cannot win it is the likelihood near the best inverse temperature of the floor before.
-    """
-    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-    blocks = [_Rows(logits[rows], codes[rows], weight[rows], inverse) for rows in row_blocks(*logits.shape)]
-    likelihoods = [sum(block.likelihood for block in blocks)]
-    evaluated = inverse, 0.0, 0.0, 0.0
-
-    def derivatives(at):
-        nonlocal evaluated
-        evaluated = float(at[0]), *np.sum([block.derivatives(at[0]) for block in blocks], axis=0)
-        return np.array(evaluated[2:3]), np.array(evaluated[3:])
-
+def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
+    """Return the same for more classes, from a sample of the rows."""
+    rows, weight = _representatives(scores, codes, sample_weight)
+    n_rows = len(codes) if sample_weight is None else sample_weight.sum()
+    scores, label, n_classes = scores[rows], (np.arange(len(rows)), codes[rows]), scores.shape[1]
+    proba = softmax(scores.astype(np.float64), axis=1) if input == "logit" else scores.astype(np.float64)
+    doubt = np.full(proba.shape, weight[:,None] / (n_rows + 2) / (n_classes - 1))
+    doubt[label] = -weight / (n_rows + 2)
+    found = []
     for floor in floors:
-        spread = max(block.lift(floor) for block in blocks)
-        bounds = tuple(bound / spread for bound in _RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
-        found = start = np.clip(np.array([inverse]), *bounds)
-        slope, curvature = derivatives(start)
-        # Newton's step gains slope^2 / (2 curvature), if it is short: twice that is more than can be gained.
-        step = slope / curvature if curvature > 0 else np.array([np.inf])
-        if abs(step) > _SHORT_STEP * start or evaluated[1] + slope * step > max(likelihoods) + _LEAST_GAIN:
-            found = minimise_convex(derivatives, np.maximum(start - step, start / 10), bounds, _TOLERANCE)
-            inverse = float(found[0])
-        at, likelihood, slope, curvature = evaluated
-        step = float(found[0]) - at
-        likelihoods.append(likelihood - slope * step - 0.5 * curvature * step**2)
-    return likelihoods
+        logits = np.log(proba * (1 - n_classes * floor) + floor) if floor else (log_softmax(scores.astype(np.float64),axis=1) if input == "logit" else log_probability(scores))
+        logits -= logits.max(axis=1, keepdims=True)
+        linear = weight @ logits[label] + np.sum(doubt * logits)
+        spread = -logits.min()
+        if spread==0:
+            found.append(-weight.sum()*np.log(n_classes)); continue
+        logits /= spread
+        linear /= spread
+        def derivatives(inverse):
+            odds = np.exp(inverse * logits)
+            total = odds.sum(axis=1)
+            odds *= logits
+            mean = odds.sum(axis=1) / total
+            odds *= logits
+            variance = odds.sum(axis=1) / total - mean**2
+            return np.array([weight @ mean - linear]), np.array([weight @ np.maximum(variance, 0)])
+        inverse = minimise_convex(derivatives, np.array([spread]), _RELATIVE_BOUNDS, _TOLERANCE)
+        found.append(float(inverse[0] * linear - weight @ np.log(np.exp(inverse * logits).sum(axis=1))))
+    return found
 
 
-class _Rows:
-    """A block of rows: its probabilities, and their logarithms above a floor, in single precision (K, n).
-
-    `likelihood` is the log-likelihood of temperature scaling without a floor.
-    """
-
-    def __init__(self, logits, codes, weight, inverse):
-        self.label, self.weight = (codes, np.arange(len(codes))), weight
-        self.ones = np.ones(logits.shape[1], np.float32)
-        z = np.subtract(logits.T, logits.max(axis=1), order="C", dtype=np.result_type(logits, np.float32))
-        self.probability = np.exp(np.maximum(z, _SMALLEST_LOGARITHM), dtype=np.float32, casting="same_kind")
-        self.probability /= self.ones @ self.probability
-        z *= inverse
-        true = z[self.label]
-        odds = np.exp(np.maximum(z, _SMALLEST_LOGARITHM), dtype=np.float32, casting="same_kind")
-        self.likelihood = float(weight @ (true - np.log(self.ones @ odds)))
-
-    def lift(self, floor):
-        """Set the logarithms and return their largest spread in a row."""
-        self.table = self.probability * np.float32(1 - len(self.ones) * floor)
-        self.table += np.float32(floor)
-        np.log(self.table, out=self.table)
-        self.table -= self.table.max(axis=0)
-        self.true = self.table[self.label]
-        return float(-self.table.min())
-
-    def derivatives(self, inverse):
-        """Return the log-likelihood at an inverse temperature and the first two derivatives of its negative."""
-        inverse = np.float32(inverse)
-        odds = inverse * self.table
-        np.exp(odds, out=odds)
-        total = self.ones @ odds
-        odds *= self.table
-        mean = self.ones @ odds
-        mean /= total
-        odds *= self.table
-        square = self.ones @ odds
-        square /= total
-        likelihood = self.weight @ (inverse * self.true - np.log(total))
-        return likelihood, self.weight @ (mean - self.true), self.weight @ np.maximum(square - mean**2, 0)
+def _representatives(scores, codes, sample_weight):
+    """Return quantiles of the rows by the margin of the true class, and how many rows each stands for."""
+    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+    if len(codes) <= _MOST_ROWS:
+        return np.arange(len(codes)), weight
+    margin = scores[np.arange(len(codes)), codes] - scores.max(axis=1)
+    order = np.lexsort((scores.max(axis=1)-scores.mean(axis=1), margin))
+    total = np.cumsum(weight[order])
+    share = total[-1] / _MOST_ROWS
+    rows = np.searchsorted(total, share * (np.arange(_MOST_ROWS) + 0.5))
+    return order[rows], np.full(_MOST_ROWS, share)

@@ -153,7 +153,7 @@ class StackedRecalibrator(BaseRecalibrator):
     def _fit_scores(self, scores, codes, sample_weight):
         floor, inverse_temperature = None, None
         if self.recalibrators is None:
-            floor, inverse_temperature = learned_floor(scores, codes, sample_weight, self.input)
+            floor = learned_floor(scores, codes, sample_weight, self.input)
         fits = MemberFits(
             self._members(),
             self.classes_,
