@@ -41,7 +41,7 @@ def cases(n_rows):
         skcalib.SplineCalibration(),
         skcalib.HistogramBinning(15),
         skcalib.IsotonicCalibration(),
-        skcalib.VennAbers(max_groups=500),
+        skcalib.VennAbers(max_n_knots=500),
         skcalib.StackedRecalibrator([skcalib.PlattScaling(), skcalib.SplineCalibration()], cv=2),
     ):
         yield recalibrator.fit(scores, y), scores, new

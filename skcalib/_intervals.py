@@ -6,7 +6,7 @@ from scipy.special import betainccinv, betaincinv, ndtri
 from skcalib._input.scalars import check_confidence_level, check_option
 
 
-def binomial_interval(positives, counts, *, confidence_level=0.9, method="clopper_pearson"):
+def binomial_interval(positives, counts, *, confidence_level=0.9, interval="clopper_pearson"):
     """Two-sided interval for each proportion ``positives / counts``, one proportion at a time.
 
     Parameters
@@ -18,7 +18,7 @@ def binomial_interval(positives, counts, *, confidence_level=0.9, method="cloppe
         count as frequencies.
     confidence_level : float, default=0.9
         Coverage of each interval, strictly between 0 and 1.
-    method : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
+    interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
         Clopper-Pearson and Hoeffding cover at least at `confidence_level` for every sample size; Wilson's score
         interval does so on average over proportions only.
 
@@ -30,7 +30,7 @@ def binomial_interval(positives, counts, *, confidence_level=0.9, method="cloppe
     Raises
     ------
     ValueError
-        If `method` is unknown or `confidence_level` is outside (0, 1).
+        If `interval` is unknown or `confidence_level` is outside (0, 1).
 
     Examples
     --------
@@ -42,12 +42,12 @@ def binomial_interval(positives, counts, *, confidence_level=0.9, method="cloppe
     (0.0, 0.2589, 0.2589)
     """
     miscoverage = 1.0 - check_confidence_level(confidence_level)
-    check_option(method, "method", _INTERVALS)
+    check_option(interval, "interval", _INTERVALS)
     counts = np.asarray(counts, dtype=np.float64)
     positives = np.clip(np.asarray(positives, dtype=np.float64), 0.0, counts)
     positives, counts = np.broadcast_arrays(positives, counts)
     seen = counts > 0
-    low, high = _INTERVALS[method](np.where(seen, positives, 0.0), np.where(seen, counts, 1.0), miscoverage)
+    low, high = _INTERVALS[interval](np.where(seen, positives, 0.0), np.where(seen, counts, 1.0), miscoverage)
     low = np.where(seen & (positives > 0), np.clip(low, 0.0, 1.0), 0.0)
     high = np.where(seen & (positives < counts), np.clip(high, 0.0, 1.0), 1.0)
     return low, high

@@ -21,7 +21,7 @@ __all__ = ["sharpest_within"]  # `recalibration_gain` is public as `skcalib.metr
 _CALIBRATION = "squared_calibration_error"
 
 
-def sharpest_within(max_error, *, objective="neg_brier_score", z=1.0, binning=None):
+def sharpest_within(max_error, *, objective="neg_brier_score", n_standard_errors=1.0, binning=None):
     """Rule that picks the best candidate among those that are calibrated well enough.
 
     A calibration error alone must not choose: a constant forecast minimises it. The rule asks for an error of at most
@@ -34,9 +34,9 @@ def sharpest_within(max_error, *, objective="neg_brier_score", z=1.0, binning=No
     objective : str or callable, default="neg_brier_score"
         Scorer that is maximised among the candidates within the limit: a function, or the name that
         `skcalib.metrics.get_scorer` or else scikit-learn knows it by.
-    z : float, default=1.0
-        A candidate is within the limit if its mean signed squared error over the folds plus `z` standard errors is at
-        most ``max_error**2``.
+    n_standard_errors : float, default=1.0
+        A candidate is within the limit if its mean signed squared error over the folds plus this many standard errors
+        is at most ``max_error**2``.
     binning : BaseBinning, int or None, default=None
         Bins of the debiased error, None meaning ``EqualMass(15)``.
 
@@ -48,7 +48,7 @@ def sharpest_within(max_error, *, objective="neg_brier_score", z=1.0, binning=No
     Raises
     ------
     ValueError
-        If `max_error` or `z` is out of range or there is no such scorer.
+        If `max_error` or `n_standard_errors` is out of range or there is no such scorer.
 
     Warns
     -----
@@ -90,9 +90,9 @@ def sharpest_within(max_error, *, objective="neg_brier_score", z=1.0, binning=No
     """
     if not 0 < max_error <= 1:
         raise ValueError(f"max_error must lie in (0, 1], found {max_error!r}.")
-    if not z >= 0:
-        raise ValueError(f"z must not be negative, found {z!r}.")
-    return SharpestWithin(max_error, objective, z, binning)
+    if not n_standard_errors >= 0:
+        raise ValueError(f"n_standard_errors must not be negative, found {n_standard_errors!r}.")
+    return SharpestWithin(max_error, objective, n_standard_errors, binning)
 
 
 class SharpestWithin:
@@ -100,7 +100,7 @@ class SharpestWithin:
 
     Parameters
     ----------
-    max_error, objective, z, binning
+    max_error, objective, n_standard_errors, binning
         See `sharpest_within`.
 
     Attributes
@@ -109,10 +109,10 @@ class SharpestWithin:
         The two scorers that the search must compute.
     """
 
-    def __init__(self, max_error, objective, z, binning):
+    def __init__(self, max_error, objective, n_standard_errors, binning):
         self.max_error = max_error
         self.objective = objective
-        self.z = z
+        self.n_standard_errors = n_standard_errors
         self.binning = binning
         self.scoring = {
             "objective": _scorer(objective),
@@ -126,7 +126,7 @@ class SharpestWithin:
         squares = -_fold_scores(cv_results, _CALIBRATION)
         n_folds = squares.shape[1]
         standard_error = squares.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(len(squares))
-        upper = squares.mean(axis=1) + self.z * standard_error
+        upper = squares.mean(axis=1) + self.n_standard_errors * standard_error
         objective = cv_results["mean_test_objective"]
         usable = np.isfinite(upper) & np.isfinite(objective)
         if not usable.any():
@@ -137,7 +137,7 @@ class SharpestWithin:
         best = int(np.argmin(np.where(usable, upper, np.inf)))
         warnings.warn(
             f"No candidate is within max_error={self.max_error}: the best has an l2 calibration error of up to "
-            f"{np.sqrt(max(upper[best], 0)):.4f} (z={self.z}) and is taken.",
+            f"{np.sqrt(max(upper[best], 0)):.4f} ({self.n_standard_errors} standard errors) and is taken.",
             UserWarning,
             stacklevel=2,
         )
@@ -145,7 +145,10 @@ class SharpestWithin:
 
     def __repr__(self):
         """Say how the rule was made."""
-        return f"sharpest_within({self.max_error}, objective={self.objective!r}, z={self.z}, binning={self.binning!r})"
+        return (
+            f"sharpest_within({self.max_error}, objective={self.objective!r}, "
+            f"n_standard_errors={self.n_standard_errors}, binning={self.binning!r})"
+        )
 
 
 def recalibration_gain(

@@ -43,7 +43,7 @@ RECALIBRATORS = [
     skcalib.UniformMassBinning(n_bins=3),
     skcalib.VectorScaling(),
     skcalib.VennAbers(),
-    skcalib.VennAbers(max_groups=5, multiclass="top_label"),
+    skcalib.VennAbers(max_n_knots=5, multiclass="top_label"),
 ]
 # Those whose theory has no weights.
 UNWEIGHTED = (skcalib.UniformMassBinning,)

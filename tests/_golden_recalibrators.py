@@ -42,7 +42,7 @@ BINARY = [
     skcalib.VectorScaling(0.1),
     skcalib.VectorScaling(0.1, center=False),
     skcalib.VennAbers(),
-    skcalib.VennAbers(max_groups=6),
+    skcalib.VennAbers(max_n_knots=6),
 ]
 ON_LOG_ODDS = [PLATT(), skcalib.BetaCalibration(), skcalib.UniformMassBinning(3), skcalib.IsotonicCalibration()]
 MANY_CLASSES = [

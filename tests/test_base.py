@@ -540,7 +540,7 @@ def test_a_recalibrator_of_a_user_works_everywhere(sample):
     np.testing.assert_allclose(model.predict_proba(scores), expected)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(scores), model.predict(scores))
     binned = ScalingBinning(Offset(), 4).fit(scores, y)
-    scaler = binned.scaler_ if scores.ndim == 1 else binned.scaler_[0]
+    scaler = binned.recalibrator_ if scores.ndim == 1 else binned.recalibrator_[0]
     assert isinstance(scaler, Offset)
     make_pipeline(Offset(), TemperatureScaling()).fit(scores, y).predict_proba(scores)
     logits = logit(np.clip(scores, 0.01, 0.99)) if scores.ndim == 1 else np.log(np.clip(scores, 0.01, 1))

@@ -41,7 +41,7 @@ def test_sums_are_those_of_a_loop(dtype, weighted):
     expected = np.zeros((len(SUMS), len(EDGES) - 1))
     for s, y, w in zip(scores.astype(float).tolist(), labels.tolist(), weights.tolist(), strict=True):
         expected[:, bin_of(s, EDGES)] += [1, w, w * s, w * y, w * s * s, w * s * y]
-    found = BinStatistics.from_scores(scores, labels, EDGES, weights if weighted else None)
+    found = BinStatistics.from_predictions(labels, scores, EDGES, weights if weighted else None)
     for name, sums in zip(SUMS, expected, strict=True):
         np.testing.assert_allclose(getattr(found, name), sums, atol=1e-10, err_msg=name)
         assert getattr(found, name).dtype == (np.int64 if name == "count" else np.float64)
@@ -90,14 +90,14 @@ def test_many_rows_may_all_lie_in_the_first_bin(n_bins, dtype):
     # 3000 rows are enough for a look-up table, which then has nothing to look up.
     scores = (np.random.default_rng(4).random(3000) / 16).astype(dtype)
     labels = np.arange(3000) % 4 == 0
-    found = BinStatistics.from_scores(scores, labels, np.linspace(0, 1, n_bins + 1))
+    found = BinStatistics.from_predictions(labels, scores, np.linspace(0, 1, n_bins + 1))
     assert found.count.tolist() == [3000] + [0] * (n_bins - 1)
     assert found.weighted_label[0] == 750
     assert found.weighted_score[0] == pytest.approx(scores.astype(float).sum())
 
 
 def test_an_empty_bin_says_its_midpoint_and_knows_nothing():
-    curve = BinStatistics.from_scores(np.array([0.3]), np.array([True]), EDGES)
+    curve = BinStatistics.from_predictions(np.array([True]), np.array([0.3]), EDGES)
     empty = [0, 2, 3, 4]
     np.testing.assert_allclose(curve.mean_score[empty], [0.05, 0.55, 0.775, 0.975])
     np.testing.assert_allclose(curve.event_frequency[empty], [0.05, 0.55, 0.775, 0.975])
@@ -111,13 +111,15 @@ def test_an_empty_bin_says_its_midpoint_and_knows_nothing():
 def test_merged_parts_are_the_whole(weighted, monkeypatch):
     scores, labels, weights = _rows()
     weights = weights if weighted else None
-    whole = BinStatistics.from_scores(scores, labels, EDGES, weights)
-    part = lambda rows: BinStatistics.from_scores(  # noqa: E731
-        scores[rows], labels[rows], EDGES, None if weights is None else weights[rows]
-    )
+    whole = BinStatistics.from_predictions(labels, scores, EDGES, weights)
+
+    def part(rows):
+        weight = None if weights is None else weights[rows]
+        return BinStatistics.from_predictions(labels[rows], scores[rows], EDGES, weight)
+
     merged = part(slice(0, 7)).merge(part(slice(7, 300))).merge(part(slice(300, 400)))
     monkeypatch.setattr(blocks, "_BLOCK_ELEMENTS", 13)
-    in_blocks = BinStatistics.from_scores(scores, labels, EDGES, weights)
+    in_blocks = BinStatistics.from_predictions(labels, scores, EDGES, weights)
     for name in SUMS:
         np.testing.assert_allclose(getattr(merged, name), getattr(whole, name), rtol=1e-12, err_msg=name)
         np.testing.assert_allclose(getattr(in_blocks, name), getattr(whole, name), rtol=1e-12, err_msg=name)
@@ -126,13 +128,13 @@ def test_merged_parts_are_the_whole(weighted, monkeypatch):
 def test_other_edges_do_not_merge():
     scores, labels, _ = _rows(20)
     with refused(ValueError, "equal edges", "FixedEdges"):
-        BinStatistics.from_scores(scores, labels, EDGES).merge(
-            BinStatistics.from_scores(scores, labels, EDGES[[0, 2, 5]])
+        BinStatistics.from_predictions(labels, scores, EDGES).merge(
+            BinStatistics.from_predictions(labels, scores, EDGES[[0, 2, 5]])
         )
 
 
 def test_statistics_are_frozen_and_pickle():
-    curve = BinStatistics.from_scores(*_rows(20)[:2], EDGES)
+    curve = BinStatistics.from_predictions(*_rows(20)[1::-1], EDGES)
     with pytest.raises(FrozenInstanceError):
         curve.weight = None
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(curve)).weight, curve.weight)
@@ -153,8 +155,8 @@ def test_curve_of_each_class():
 def test_weights_count_as_rows_in_the_interval():
     scores, labels, _ = _rows(50)
     weights = 1 + np.arange(50) % 3
-    found = BinStatistics.from_scores(scores, labels, EDGES, weights.astype(float)).interval(0.8)
-    rows = BinStatistics.from_scores(np.repeat(scores, weights), np.repeat(labels, weights), EDGES).interval(0.8)
+    found = BinStatistics.from_predictions(labels, scores, EDGES, weights.astype(float)).interval(0.8)
+    rows = BinStatistics.from_predictions(np.repeat(labels, weights), np.repeat(scores, weights), EDGES).interval(0.8)
     np.testing.assert_allclose(found, rows)
 
 
@@ -224,7 +226,7 @@ NEED_ROWS = {
 
 @pytest.mark.parametrize("call", NEED_ROWS.values(), ids=NEED_ROWS)
 def test_what_needs_rows_refuses_sums_by_name(call):
-    statistics = BinStatistics.from_scores(*_rows(50)[:2], EDGES)
+    statistics = BinStatistics.from_predictions(*_rows(50)[1::-1], EDGES)
     with refused(ValueError, "BinStatistics", "the score and the label of each row"):
         call(statistics)
 
@@ -297,7 +299,7 @@ def test_sums_that_no_rows_have(name, value, words):
 
 def test_no_rows_at_all():
     by_hand = BinStatistics(**{name: [0, 0] if name != "edges" else value for name, value in SOUND.items()})
-    part = BinStatistics.from_scores([], [], SOUND["edges"])  # an empty part of the rows
+    part = BinStatistics.from_predictions([], [], SOUND["edges"])  # an empty part of the rows
     for empty in (by_hand, part):
         assert repr(empty) == "BinStatistics(n_bins=2, n_rows=0)"
         assert BinStatistics(**SOUND).merge(empty).weight.tolist() == SOUND["weight"]
@@ -309,34 +311,34 @@ def test_no_rows_at_all():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (([0.2, 1.2], [0, 1], [0, 1]), ["scores", "[0, 1]", "row 1"]),
-        (([[0.2, 0.8]], [0], [0, 1]), ["scores", "one column", "2"]),
-        (([0.2, 0.3], [0, 2], [0, 1]), ["labels", "0 and 1"]),
-        (([0.2, 0.3], ["a", "b"], [0, 1]), ["labels", "0 and 1"]),
-        (([0.2, 0.3], [0], [0, 1]), ["labels", "1 rows"]),
-        (([0.2, 0.3], [0, 1], [0, 0.5, 0.2]), ["edges", "increasing"]),
-        (([0.2, 0.3], [0, 1], [0, 1], [1, -1]), ["sample_weight", "row 1"]),
-        (([], [1], [0, 1]), ["scores", "empty"]),
+        (([0, 1], [0.2, 1.2], [0, 1]), ["y_proba", "[0, 1]", "row 1"]),
+        (([0], [[0.2, 0.8]], [0, 1]), ["y_proba", "one column", "2"]),
+        (([0, 2], [0.2, 0.3], [0, 1]), ["y_true", "0 and 1"]),
+        ((["a", "b"], [0.2, 0.3], [0, 1]), ["y_true", "0 and 1"]),
+        (([0], [0.2, 0.3], [0, 1]), ["y_true", "1 rows"]),
+        (([0, 1], [0.2, 0.3], [0, 0.5, 0.2]), ["edges", "increasing"]),
+        (([0, 1], [0.2, 0.3], [0, 1], [1, -1]), ["sample_weight", "row 1"]),
+        (([1], [], [0, 1]), ["y_proba", "empty"]),
     ],
 )
 def test_rows_are_checked(arguments, words):
     with refused(ValueError, *words):
-        BinStatistics.from_scores(*arguments)
+        BinStatistics.from_predictions(*arguments)
 
 
 def test_rows_of_weight_zero_do_not_count():
-    found = BinStatistics.from_scores([0.2, 0.3, 0.9], [1, 0, 1], [0, 0.5, 1], [1.5, 0, 2])
+    found = BinStatistics.from_predictions([1, 0, 1], [0.2, 0.3, 0.9], [0, 0.5, 1], [1.5, 0, 2])
     assert found.count.tolist() == [1, 1]
     assert found.weighted_label.tolist() == [1.5, 2]
 
 
 def test_numbers_of_tables_pass():
-    # What `from_scores` makes is sound itself, in any precision and with points and weights.
+    # What `from_predictions` makes is sound itself, in any precision and with points and weights.
     for dtype in (np.float64, np.float32):
         for scores, labels, weights in _shapes():
             for weight in (None, weights, weights * 1e-6):
                 for edges in (EDGES, [0, 1], np.linspace(0, 1, 400), [0, 0, 0.3, 1]):
-                    made = BinStatistics.from_scores(scores.astype(dtype), labels, edges, weight)
+                    made = BinStatistics.from_predictions(labels, scores.astype(dtype), edges, weight)
                     BinStatistics(*(getattr(made, field.name) for field in fields(made)))
 
 

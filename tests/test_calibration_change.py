@@ -124,7 +124,7 @@ def test_a_change_of_the_scores_alone_is_none():
 def test_statistics_take_the_place_of_rows():
     y_before, before, y_after, after = _samples(2000, 0.3)
     edges = EqualMass(60).bin_edges(np.concatenate((before, after)))
-    bins = [BinStatistics.from_scores(scores, y, edges) for scores, y in ((before, y_before), (after, y_after))]
+    bins = [BinStatistics.from_predictions(y, scores, edges) for scores, y in ((before, y_before), (after, y_after))]
     change = calibration_change(*bins, random_state=0)
     again = calibration_change(y_before=bins[0], y_after=bins[1], random_state=0)
     rows = calibration_change(y_before, before, y_after, after, random_state=0)
@@ -179,17 +179,17 @@ def test_wrong_input_is_named():
         calibration_change(y_before, before, y_after[:3], after[:3])
     with refused(ValueError, "no scores in common"):
         calibration_change(y_before, before / 10, y_after, 0.9 + after / 10)
-    bins = BinStatistics.from_scores(before, y_before, [0, 0.5, 1])
+    bins = BinStatistics.from_predictions(y_before, before, [0, 0.5, 1])
     with refused(ValueError, "equal edges"):
-        calibration_change(bins, BinStatistics.from_scores(before, y_before, [0, 0.4, 1]))
+        calibration_change(bins, BinStatistics.from_predictions(y_before, before, [0, 0.4, 1]))
     with refused(ValueError, "y_after", "BinStatistics", "ndarray"):
         calibration_change(bins, before)
     with refused(ValueError, "binning"):
         calibration_change(bins, bins, binning=5)
     with refused(ValueError, "weights"):
-        calibration_change(bins, BinStatistics.from_scores(before, y_before, [0, 0.5, 1], np.full(60, 2.0)))
+        calibration_change(bins, BinStatistics.from_predictions(y_before, before, [0, 0.5, 1], np.full(60, 2.0)))
     with refused(ValueError, "y_after", "no rows"):
-        calibration_change(bins, BinStatistics.from_scores([], [], [0, 0.5, 1]))
+        calibration_change(bins, BinStatistics.from_predictions([], [], [0, 0.5, 1]))
 
 
 @pytest.mark.slow

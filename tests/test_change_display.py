@@ -50,7 +50,7 @@ def test_points_are_differences_of_residuals_in_common_bins():
 def test_statistics_give_the_same_points():
     y_before, before, y_after, after = samples = _samples(0, 0.1)
     edges = [0, 0.2, 0.5, 0.9, 1]
-    sums = [BinStatistics.from_scores(s, y, edges) for s, y in ((before, y_before), (after, y_after))]
+    sums = [BinStatistics.from_predictions(y, s, edges) for s, y in ((before, y_before), (after, y_after))]
     rows = ChangeDisplay.from_predictions(*samples, binning=FixedEdges(edges), **QUICK)
     display = ChangeDisplay.from_predictions(*sums, **QUICK)
     np.testing.assert_allclose(display.difference, rows.difference)
@@ -76,7 +76,7 @@ def test_intervals_cover_the_difference_of_the_bins():
     for seed in range(60):
         y_before, before, y_after, after = _samples(seed, 0.1, 600)
         edges = [0, 0.1, 0.3, 1]
-        sums = [BinStatistics.from_scores(s, y, edges) for s, y in ((before, y_before), (after, y_after))]
+        sums = [BinStatistics.from_predictions(y, s, edges) for s, y in ((before, y_before), (after, y_after))]
         display = ChangeDisplay(None, sums)
         after_inside = [
             np.minimum(after + 0.1, 1)[(after > a) & (after <= b)].mean()

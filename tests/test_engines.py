@@ -75,7 +75,7 @@ def expected(binning, score, label, weight=None):
     if weight is not None:
         score, label, weight = score[weight > 0], label[weight > 0], weight[weight > 0]
     edges = binning.bin_edges(score, label == 1, weight)
-    return BinStatistics.from_scores(score, label == 1, edges, weight)
+    return BinStatistics.from_predictions(label == 1, score, edges, weight)
 
 
 def assert_same(found, wanted):
@@ -181,17 +181,17 @@ def test_labels_of_other_kinds(engine):
     def events(label, **options):
         return PredictionTable(data, label=label, score="p", **options).bin_statistics(1).weighted_label.tolist()
 
-    assert events("text", positive="yes") == [1]
+    assert events("text", pos_label="yes") == [1]
     assert events("flag") == [2]
-    assert events("flag", positive=False) == [1]
-    assert events("code", positive=3) == [1]
-    assert events("f", positive=2.0) == [1]
-    with pytest.raises(ValueError, match="'text' is String: say with positive="):
+    assert events("flag", pos_label=False) == [1]
+    assert events("code", pos_label=3) == [1]
+    assert events("f", pos_label=2.0) == [1]
+    with pytest.raises(ValueError, match="'text' is String: say with pos_label="):
         events("text")
-    with pytest.raises(ValueError, match="positive='1' is no value of the column 'code', which is Int64"):
-        events("code", positive="1")
-    with pytest.raises(ValueError, match="positive=nan equals no label of the column 'f'"):
-        events("f", positive=np.nan)
+    with pytest.raises(ValueError, match="pos_label='1' is no value of the column 'code', which is Int64"):
+        events("code", pos_label="1")
+    with pytest.raises(ValueError, match="pos_label=nan equals no label of the column 'f'"):
+        events("f", pos_label=np.nan)
     with pytest.raises(ValueError, match=r"invalid rows: 2 \(label\)"):
         events("code")
 
@@ -346,7 +346,7 @@ def test_a_table_tells_its_columns():
     assert repr(table).endswith("label='y', score='p', by='g')")
     options = {"label": "y", "scores": ["q", "p"], "classes": [0, 1]}
     assert "scores=['q', 'p']" in repr(PredictionTable.top_label(data, **options))
-    assert "score='p', positive=1" in repr(PredictionTable.marginal(data, **options)[1])
+    assert "score='p', pos_label=1" in repr(PredictionTable.marginal(data, **options)[1])
 
 
 def test_too_many_distinct_scores(monkeypatch):

@@ -53,7 +53,7 @@ RECALIBRATORS = [
     TemperatureScaling(),
     SplineCalibration(),
     VennAbers(),
-    VennAbers(max_groups=20),
+    VennAbers(max_n_knots=20),
     PriorShift(target_prior=[0.4, 0.6]),
     VectorScaling(),
     MatrixScaling(),

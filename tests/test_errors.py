@@ -6,7 +6,13 @@ from _catalog import refused
 from _twins import equal_mass_edges, normal_absolute_moment, power, repeated, root, tasks, unique_score_edges
 
 from skcalib.binning import EqualMass, EqualWidth, UniqueScores
-from skcalib.metrics import calibration_error, expected_calibration_error, maximum_calibration_error
+from skcalib.metrics import (
+    calibration_error,
+    calibration_error_interval,
+    expected_calibration_error,
+    groupwise_calibration_error,
+    maximum_calibration_error,
+)
 from skcalib.metrics._errors import absolute_moment
 
 NORMS = [("plugin", norm) for norm in (1, 1.5, 2, 3, 10, np.inf)]
@@ -218,8 +224,8 @@ def test_options_are_checked(options, words):
 @pytest.mark.parametrize("norm", [20, 50, 100, 200])
 def test_large_norms_tend_to_the_largest_gap(norm):
     y, s = _sample("k / 100")
-    largest = maximum_calibration_error(y, s, binning=5)
-    found = expected_calibration_error(y, s, norm=norm, binning=5)
+    largest = maximum_calibration_error(y, s, binning=EqualMass(5))
+    found = expected_calibration_error(y, s, norm=norm, binning=EqualMass(5))
     # of 5 bins the worst has at least .19 of the weight
     assert largest * 0.19 ** (1 / norm) <= found <= largest
 
@@ -273,3 +279,24 @@ def test_input_is_left_alone():
     calibration_error(y, s, method="label_binned", sample_weight=weights)
     for array, copy in zip(arrays, before, strict=True):
         np.testing.assert_array_equal(array, copy)
+
+
+@pytest.mark.parametrize(
+    ("metric", "strategy"),
+    [
+        (expected_calibration_error, EqualWidth),
+        (maximum_calibration_error, EqualWidth),
+        (groupwise_calibration_error, EqualWidth),
+        (calibration_error, EqualMass),
+    ],
+)
+def test_a_number_of_bins_is_one_of_the_metrics_own_kind(metric, strategy):
+    rng = np.random.default_rng(3)
+    s = rng.beta(1, 4, 200)
+    y = rng.random(200) < s
+    assert metric(y, s, binning=7) == metric(y, s, binning=strategy(7))
+    intervals = [
+        calibration_error_interval(y, s, metric=metric, binning=binning, n_resamples=20, random_state=0)
+        for binning in (7, strategy(7))
+    ]
+    assert intervals[0] == intervals[1]

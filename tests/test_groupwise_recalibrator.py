@@ -217,34 +217,40 @@ def test_unseen_groups_use_the_pooled_fit_with_one_warning():
 # --- Groups with few rows
 
 
-def test_small_groups_are_bundled_by_what_the_pooled_fit_leaves():
+def test_small_groups_are_merged_by_what_the_pooled_fit_leaves():
     # Twelve sites of 30 rows: in six of them the event is rarer than the score says, in six more frequent.
     rng = np.random.default_rng(0)
     site = np.repeat(np.arange(12), 30)
     scores = rng.uniform(0.2, 0.8, len(site))
     y = rng.random(len(site)) < expit(logit(scores) + np.where(site % 2 == 0, -2, 2))
-    model = GroupwiseRecalibrator(PlattScaling(), min_group_size=180, bundle=True).fit(scores, y, groups=site)
+    model = GroupwiseRecalibrator(PlattScaling(), min_group_size=180, merge_small_groups=True).fit(
+        scores, y, groups=site
+    )
     rarer, oftener = model.recalibrators_[0], model.recalibrators_[1]
     assert rarer is not oftener
     assert all(model.recalibrators_[k] is (oftener if k % 2 else rarer) for k in range(12))
     rows = site % 2 == 0
     expected = PlattScaling().fit(scores[rows], y[rows]).predict_proba(scores[rows])
     np.testing.assert_allclose(model.predict_proba(scores, groups=site)[rows], expected, atol=1e-12)
-    # a bundle's shrinkage goes by the rows of the bundle
+    # the shrinkage of merged groups goes by the rows of all of them
     shrunken = clone(model).set_params(shrinkage=60).fit(scores, y, groups=site).predict_proba(scores, groups=site)
     pooled = PlattScaling().fit(scores, y).predict_proba(scores)
     np.testing.assert_allclose(shrunken[rows], 0.75 * expected + 0.25 * pooled[rows], atol=1e-12)  # 180 / 240
-    # what is left over joins the last bundle; too little for one bundle stays pooled
-    uneven = GroupwiseRecalibrator(PlattScaling(), min_group_size=150, bundle=True).fit(scores, y, groups=site)
+    # what is left over joins the last merged groups; too little for one part stays pooled
+    uneven = GroupwiseRecalibrator(PlattScaling(), min_group_size=150, merge_small_groups=True).fit(
+        scores, y, groups=site
+    )
     sizes = [sum(one is other for one in uneven.recalibrators_.values()) for other in uneven.recalibrators_.values()]
     assert sorted(sizes) == [5] * 5 + [7] * 7
-    alone = GroupwiseRecalibrator(PlattScaling(), min_group_size=400, bundle=True).fit(scores, y, groups=site)
+    alone = GroupwiseRecalibrator(PlattScaling(), min_group_size=400, merge_small_groups=True).fit(
+        scores, y, groups=site
+    )
     assert all(one is alone.pooled_recalibrator_ for one in alone.recalibrators_.values())
 
 
 def test_bundles_of_predicted_classes():
     proba, y = _many(n=400, n_classes=8)
-    model = GroupwiseRecalibrator(min_group_size=120, bundle=True).fit(proba, y)
+    model = GroupwiseRecalibrator(min_group_size=120, merge_small_groups=True).fit(proba, y)
     parts = {id(one) for one in model.recalibrators_.values()} - {id(model.pooled_recalibrator_)}
     assert 2 <= len(parts) <= 3
     assert np.isfinite(log_loss(y, model.predict_proba(proba)))
@@ -296,7 +302,7 @@ def test_an_error_in_a_group_names_it():
 def test_integer_weights_are_repeated_rows():
     scores, y, groups = _binary()
     weights = np.random.default_rng(2).integers(0, 4, len(y))
-    for options in ({}, {"shrinkage": 20.0}, {"min_group_size": 60, "bundle": True}):
+    for options in ({}, {"shrinkage": 20.0}, {"min_group_size": 60, "merge_small_groups": True}):
         model = GroupwiseRecalibrator(PlattScaling(), **options).fit(scores, y, weights, groups)
         rows = clone(model)
         s, labels, g = repeated(weights, scores, y, groups)
@@ -518,7 +524,7 @@ def test_parameters_are_checked():
     for options in (
         {"min_group_size": -1},
         {"shrinkage": -0.1},
-        {"bundle": "yes"},
+        {"merge_small_groups": "yes"},
         {"groups": 1.5},
         {"recalibrator": 3},
     ):

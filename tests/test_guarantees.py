@@ -149,7 +149,7 @@ def test_inverses_of_each_other_and_for_huge_samples():
 @pytest.mark.parametrize(("method", "name"), [("clopper_pearson", "exact"), ("wilson", "wilson")])
 def test_intervals_equal_scipys(method, name):
     cases = [(k, n) for n in (1, 2, 7, 30) for k in range(n + 1)] + [(3, 10_000), (9_999, 10_000)]
-    low, high = event_frequency_interval(*zip(*cases, strict=True), simultaneous=False, method=method)
+    low, high = event_frequency_interval(*zip(*cases, strict=True), simultaneous=False, interval=method)
     for (k, n), lower, upper in zip(cases, low, high, strict=True):
         expected = binomtest(k, n).proportion_ci(confidence_level=0.9, method=name)
         assert (lower, upper) == pytest.approx((expected.low, expected.high), abs=1e-9)
@@ -157,7 +157,7 @@ def test_intervals_equal_scipys(method, name):
 
 def test_interval_edges_are_exact():
     for method in ("clopper_pearson", "hoeffding", "wilson"):
-        low, high = event_frequency_interval([0, 0, 12, 0], [0, 12, 12, 1], method=method)
+        low, high = event_frequency_interval([0, 0, 12, 0], [0, 12, 12, 1], interval=method)
         assert (low[0], high[0]) == (0.0, 1.0)  # no rows: nothing is known
         assert low[1] == low[3] == 0.0
         assert high[2] == 1.0
@@ -170,7 +170,7 @@ def test_interval_edges_are_exact():
 
 
 def test_hoeffding_interval_by_hand():
-    low, high = event_frequency_interval([60, 1], [200, 200], method="hoeffding", simultaneous=False)
+    low, high = event_frequency_interval([60, 1], [200, 200], interval="hoeffding", simultaneous=False)
     half_width = sqrt(log(20) / 400)
     assert (low[0], high[0]) == pytest.approx((0.3 - half_width, 0.3 + half_width), rel=1e-12)
     assert (low[1], high[1]) == (0.0, pytest.approx(0.005 + half_width))
@@ -183,7 +183,7 @@ def test_exact_coverage(method, level):
     smallest = []
     for n in (1, 4, 15, 60):
         k = np.arange(n + 1)
-        low, high = event_frequency_interval(k, n, confidence_level=level, simultaneous=False, method=method)
+        low, high = event_frequency_interval(k, n, confidence_level=level, simultaneous=False, interval=method)
         covers = (low <= frequency[:, None]) & (frequency[:, None] <= high)
         coverage = (binom.pmf(k, n, frequency[:, None]) * covers).sum(axis=1)
         assert (coverage >= level - 1e-12).all()
@@ -209,7 +209,7 @@ def test_exact_simultaneous_coverage():
 def test_fractional_weights(share, count, level):
     positives = share * count
     limits = {
-        method: event_frequency_interval(positives, count, confidence_level=level, method=method)
+        method: event_frequency_interval(positives, count, confidence_level=level, interval=method)
         for method in ("clopper_pearson", "hoeffding", "wilson")
     }
     for low, high in limits.values():
@@ -226,7 +226,7 @@ def test_fractional_weights(share, count, level):
 def test_clopper_pearson_lies_within_hoeffding(count, share, level):
     positives = round(share * count)
     inner = event_frequency_interval(positives, count, confidence_level=level)
-    outer = event_frequency_interval(positives, count, confidence_level=level, method="hoeffding")
+    outer = event_frequency_interval(positives, count, confidence_level=level, interval="hoeffding")
     assert outer[0] <= inner[0] + 1e-12
     assert inner[1] <= outer[1] + 1e-12
 
@@ -571,10 +571,10 @@ EVENTS = np.array([0, 2, 9, 15, 19])
     ],
 )
 def test_theorem_certificate(kind, keep_boundary, name):
-    certificate = uniform_mass(EVENTS, INSIDE, 99, kind=kind, keep_boundary=keep_boundary, bound="theorem")
+    certificate = uniform_mass(EVENTS, INSIDE, 99, kind=kind, keep_boundary=keep_boundary, interval="theorem")
     formula = {"conditional": conditional_epsilon, "marginal": marginal_epsilon}[kind]
     assert certificate.epsilon == formula(99, 5, keep_boundary=keep_boundary)
-    assert (certificate.bound, certificate.kind) == (name, kind)
+    assert (certificate.interval, certificate.kind) == (name, kind)
     np.testing.assert_allclose(certificate.high, np.minimum(EVENTS / 19 + certificate.epsilon, 1))
     np.testing.assert_allclose(certificate.low, np.maximum(EVENTS / 19 - certificate.epsilon, 0))
 
@@ -589,7 +589,7 @@ def test_data_dependent_certificate_by_hand(kind, n_intervals):
     np.testing.assert_allclose(certificate.high, [interval.high for interval in limits], atol=1e-9)
     distance = max(max(k / 19 - i.low, i.high - k / 19) for k, i in zip(EVENTS, limits, strict=True))
     assert certificate.epsilon == pytest.approx(distance, abs=1e-9)
-    assert certificate.bound == "Clopper-Pearson"
+    assert certificate.interval == "Clopper-Pearson"
     assert (certificate.n_samples, certificate.n_bins, certificate.n_problems) == (99, 5, 1)
 
 
@@ -605,14 +605,14 @@ def test_data_dependent_is_never_above_the_theorem(n_bins, rows, extra, random):
         for keep, predictions in ((False, positives / counts), (True, (positives + boundary) / (counts + 1))):
             options = {"n_samples": n, "kind": kind, "keep_boundary": keep, "n_candidates": 3}
             sharp = uniform_mass_certificate(positives, counts, predictions, **options)
-            theorem = uniform_mass_certificate(positives, counts, predictions, bound="theorem", **options)
+            theorem = uniform_mass_certificate(positives, counts, predictions, interval="theorem", **options)
             assert sharp.epsilon <= theorem.epsilon + 1e-12
 
 
-@pytest.mark.parametrize("bound", ["clopper_pearson", "theorem"])
+@pytest.mark.parametrize("interval", ["clopper_pearson", "theorem"])
 @pytest.mark.parametrize("kind", ["conditional", "marginal"])
-def test_union_over_problems_and_candidates(kind, bound):
-    plain = {"kind": kind, "bound": bound}
+def test_union_over_problems_and_candidates(kind, interval):
+    plain = {"kind": kind, "interval": interval}
     single = uniform_mass(EVENTS, INSIDE, 99, confidence_level=1 - 0.1 / 6, **plain)
     candidates = uniform_mass(EVENTS, INSIDE, 99, n_candidates=6, **plain)
     assert candidates.epsilon == pytest.approx(single.epsilon, rel=1e-12)
@@ -629,9 +629,9 @@ def test_union_over_problems_and_candidates(kind, bound):
 
 
 def test_kinds_and_levels_are_ordered():
-    for bound in ("clopper_pearson", "theorem"):
+    for interval in ("clopper_pearson", "theorem"):
         epsilons = [
-            uniform_mass(EVENTS, INSIDE, 99, kind=kind, confidence_level=level, bound=bound).epsilon
+            uniform_mass(EVENTS, INSIDE, 99, kind=kind, confidence_level=level, interval=interval).epsilon
             for kind, level in (("marginal", 0.8), ("marginal", 0.9), ("conditional", 0.9), ("conditional", 0.99))
         ]
         assert epsilons == sorted(epsilons)
@@ -645,8 +645,8 @@ def test_independent_bins(edges):
     low, high = event_frequency_interval(positives, counts)
     np.testing.assert_array_equal((certificate.low, certificate.high), (low, high))
     assert certificate.epsilon == 1 - low[2]  # three events of three rows: the widest interval
-    wider = independent_bins_certificate(positives, counts, positives / counts, edges=edges, bound="hoeffding")
-    assert wider.bound == "Hoeffding"
+    wider = independent_bins_certificate(positives, counts, positives / counts, edges=edges, interval="hoeffding")
+    assert wider.interval == "Hoeffding"
     assert wider.epsilon == pytest.approx(min(1.0, sqrt(log(60) / 6)))
     other = {"fixed": "fixed before these rows were seen", "split": "formed on other rows"}[edges]
     assert other in str(certificate)
@@ -749,7 +749,7 @@ def test_independent_bins_hold():
             predictions = np.where(counts > 0, positives / np.maximum(counts, 1), 0.125)
             for (kind, method), failures in broken.items():
                 certificate = independent_bins_certificate(
-                    positives, counts, predictions, edges="fixed", kind=kind, bound=method, confidence_level=0.8
+                    positives, counts, predictions, edges="fixed", kind=kind, interval=method, confidence_level=0.8
                 )
                 wrong = np.abs(predictions - truth) > certificate.epsilon
                 outside = (truth < certificate.low) | (truth > certificate.high)
@@ -810,7 +810,7 @@ def test_choice_among_candidates_needs_to_be_declared():
         (lambda: event_frequency_interval([1], [inf]), ValueError, "counts=inf"),
         (lambda: event_frequency_interval([1, 2], [3, 4, 5]), ValueError, r"one shape, found \(2,\) and \(3,\)"),
         (lambda: event_frequency_interval(["a"], [3]), ValueError, "arrays of numbers"),
-        (lambda: event_frequency_interval([1], [3], method="wald"), ValueError, "method must be one of .*'wald'"),
+        (lambda: event_frequency_interval([1], [3], interval="wald"), ValueError, "interval must be one of .*'wald'"),
         (lambda: well_balanced_alpha([]), ValueError, "counts must be a vector with a positive sum"),
         (lambda: well_balanced_alpha([0, 0]), ValueError, "positive sum"),
         (lambda: well_balanced_alpha([3, -1]), ValueError, r"counts=-1.0 at index \(1,\)"),
@@ -854,8 +854,8 @@ def test_bad_arguments(call, error, message):
         ({"predictions": EVENTS[:3] / 19}, r"one entry a bin, got shapes \(5,\), \(5,\) and \(3,\)"),
         ({"counts": [], "positives": [], "predictions": []}, "counts is empty"),
         ({"kind": "joint"}, "kind must be one of"),
-        ({"kind": "joint", "bound": "theorem"}, "kind must be one of"),
-        ({"bound": "wilson"}, "bound must be one of .*'wilson'"),
+        ({"kind": "joint", "interval": "theorem"}, "kind must be one of"),
+        ({"interval": "wilson"}, "interval must be one of .*'wilson'"),
         ({"n_candidates": 0}, "n_candidates must be an int of at least 1"),
         ({"confidence_level": 1.0}, "confidence_level must be a number strictly between 0 and 1"),
     ],
@@ -875,7 +875,7 @@ def test_uniform_mass_certificate_refuses(changed, message):
         ([1, 1], [2, 1.5], {}, "whole numbers"),
         ([1, 1], [2, 1], {}, "n_samples=3 is too few for n_bins=2"),
         ([1, 1], [4, 4], {"edges": "learned"}, "edges must be one of"),
-        ([1, 1], [4, 4], {"bound": "theorem"}, "bound must be one of"),
+        ([1, 1], [4, 4], {"interval": "theorem"}, "interval must be one of"),
         ([[1, 1], [1, 1]], [[4, 4], [4, 5]], {}, "same rows everywhere"),
     ],
 )

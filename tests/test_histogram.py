@@ -182,7 +182,7 @@ def test_scaling_binning_with_three_parts():
     )
     np.testing.assert_allclose(model.bin_edges_, edges)
     np.testing.assert_allclose(model.bin_values_, values)
-    assert model.scaler_.slope_ == smooth.slope_
+    assert model.recalibrator_.slope_ == smooth.slope_
 
 
 def test_scaling_binning_weighs_every_step():
@@ -199,15 +199,16 @@ def test_scaling_binning_needs_three_shares(sample_split):
         ScalingBinning(sample_split=sample_split).fit(*_sample(20))
 
 
-def test_scaling_binning_leaves_its_scaler_alone():
+def test_scaling_binning_leaves_its_recalibrator_alone():
     scaler = PlattScaling()
     scores, y = _sample()
     model = ScalingBinning(scaler, 4, input="logit").fit(3 * scores - 1, y)
     assert not hasattr(scaler, "slope_")
     assert scaler.input == "probability"
-    assert model.scaler_.input == "logit"
+    assert model.recalibrator_.input == "logit"
     assert (
-        ScalingBinning().set_params(scaler__loss="squared", binning__n_bins=3).get_params()["scaler__loss"] == "squared"
+        ScalingBinning().set_params(recalibrator__loss="squared", binning__n_bins=3).get_params()["recalibrator__loss"]
+        == "squared"
     )
 
 

@@ -158,7 +158,7 @@ def test_groups():
 def test_shared_objects_stay_shared_whatever_the_order_of_the_keys():
     scores, y = two_class_rows()
     groups = np.arange(len(y)) % 8
-    fitted = skcalib.GroupwiseRecalibrator(min_group_size=60, bundle=True).fit(scores, y, groups=groups)
+    fitted = skcalib.GroupwiseRecalibrator(min_group_size=60, merge_small_groups=True).fit(scores, y, groups=groups)
     text = json.dumps(to_dict(fitted), sort_keys=True)
     back = from_dict(json.loads(text))
     for one in range(8):
@@ -282,7 +282,7 @@ def _documents():
     scores, y = two_class_rows(80)
     many, many_y = many_class_rows(80)
     groups = np.arange(len(y)) % 2
-    stack = skcalib.StackedRecalibrator([skcalib.SplineCalibration(4), skcalib.VennAbers(max_groups=4)], cv=2)
+    stack = skcalib.StackedRecalibrator([skcalib.SplineCalibration(4), skcalib.VennAbers(max_n_knots=4)], cv=2)
     return [
         to_dict(fitted)
         for fitted in (

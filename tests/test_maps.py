@@ -105,12 +105,14 @@ def test_clipping(clip, input, n_classes):
         np.testing.assert_allclose(predicted(as_map, scores), fitted.predict_proba(scores), rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("bundle", [False, True])
-def test_groups_that_are_given(bundle):
+@pytest.mark.parametrize("merge", [False, True])
+def test_groups_that_are_given(merge):
     scores, y = _two_class_rows()
     groups = np.array(["a", "b", "b", "o'c", "d"])[np.arange(len(scores)) % 5]
     groups[:3] = "rare"
-    recalibrator = skcalib.GroupwiseRecalibrator(skcalib.PlattScaling(), shrinkage=20, min_group_size=70, bundle=bundle)
+    recalibrator = skcalib.GroupwiseRecalibrator(
+        skcalib.PlattScaling(), shrinkage=20, min_group_size=70, merge_small_groups=merge
+    )
     fitted = recalibrator.fit(scores, y, groups=groups)
     as_map = calibration_map(fitted)
     assert as_map.group_key.column is None

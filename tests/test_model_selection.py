@@ -32,13 +32,13 @@ def test_best_objective_within_the_limit():
     # Upper ends at z = 1: .005 (within), .013 (not), .021 (not); at z = 0 the second is within, and the better one.
     cv_results = results([[0.003, 0.005], [0.005, 0.013], [0.019, 0.021]], [-0.3, -0.2, -0.1])
     assert sharpest_within(0.1)(cv_results) == 0
-    assert sharpest_within(0.1, z=0)(cv_results) == 1
+    assert sharpest_within(0.1, n_standard_errors=0)(cv_results) == 1
     assert sharpest_within(0.2)(cv_results) == 2
 
 
 def test_signed_squares_are_averaged_not_their_roots():
     # -.02 and .03: mean .005, within .1^2 only because the negative square counts
-    assert sharpest_within(0.1, z=0)(results([[-0.02, 0.03], [0.02, 0.03]], [-0.3, -0.1])) == 0
+    assert sharpest_within(0.1, n_standard_errors=0)(results([[-0.02, 0.03], [0.02, 0.03]], [-0.3, -0.1])) == 0
 
 
 def test_none_within_the_limit_warns_and_takes_the_best_calibrated():
@@ -57,7 +57,7 @@ def test_bad_arguments():
     for arguments, message in [
         ({"max_error": 0}, "max_error"),
         ({"max_error": 1.5}, "max_error"),
-        ({"max_error": 0.1, "z": -1}, "z must"),
+        ({"max_error": 0.1, "n_standard_errors": -1}, "n_standard_errors must"),
         ({"max_error": 0.1, "objective": "nonsense"}, "nonsense"),
     ]:
         with pytest.raises(ValueError, match=message):

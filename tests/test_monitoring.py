@@ -91,7 +91,7 @@ def test_restarts_find_a_late_change_sooner():
     parts = [(scores[k : k + 100], events[k : k + 100]) for k in range(0, 9000, 100)]
     by_bins = CalibrationMonitor(restarts=True)
     for part in parts:
-        by_bins.partial_fit(BinStatistics.from_scores(*part, np.linspace(0, 1, 11)))
+        by_bins.partial_fit(BinStatistics.from_predictions(*part[::-1], np.linspace(0, 1, 11)))
     assert 5000 < by_bins.alarm_row_ < rows[1] + 500
     with refused(ValueError, "restarts=True", "average_run_length"):
         CalibrationMonitor(restarts=True, average_run_length=100).fit([0.5], [1])
@@ -175,7 +175,7 @@ def test_a_batch_of_statistics_is_one_bet_on_its_bin_means(average_run_length):
     wealth = np.zeros(20) if average_run_length else np.ones(20)
     monitor = CalibrationMonitor(average_run_length=average_run_length)
     for rows in np.array_split(np.arange(3000), 6):
-        statistics = BinStatistics.from_scores(scores[rows], events[rows], edges)
+        statistics = BinStatistics.from_predictions(events[rows], scores[rows], edges)
         monitor.partial_fit(statistics)
         ratios = np.ones(20)
         for s, k, n in zip(statistics.mean_score, statistics.weighted_label, statistics.count, strict=True):
@@ -185,7 +185,7 @@ def test_a_batch_of_statistics_is_one_bet_on_its_bin_means(average_run_length):
     assert monitor.alarm_
     assert (monitor.alarm_row_ + 1) % 500 == 0
     assert monitor.change_row_ == 1500
-    empty = BinStatistics.from_scores([], [], edges)
+    empty = BinStatistics.from_predictions([], [], edges)
     assert monitor.partial_fit(empty).n_rows_ == 3000
 
 
@@ -244,11 +244,11 @@ def test_wrong_batches_are_named_and_change_nothing(scores, y, words):
 
 
 def test_wrong_statistics_and_parameters():
-    statistics = BinStatistics.from_scores([0.2, 0.4], [0, 1], [0, 1], sample_weight=[1, 2])
+    statistics = BinStatistics.from_predictions([0, 1], [0.2, 0.4], [0, 1], sample_weight=[1, 2])
     with refused(ValueError, "weights"):
         CalibrationMonitor().fit(statistics)
     with refused(ValueError, "y", "BinStatistics"):
-        CalibrationMonitor().fit(BinStatistics.from_scores([0.2], [0], [0, 1]), [0])
+        CalibrationMonitor().fit(BinStatistics.from_predictions([0], [0.2], [0, 1]), [0])
     with refused(ValueError, "confidence_level"):
         CalibrationMonitor(confidence_level=99).fit([0.2], [0])
     with refused(ValueError, "average_run_length"):

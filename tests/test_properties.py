@@ -108,9 +108,9 @@ def _assert_close(found, expected):
 def test_merged_parts_are_the_whole(strategy, sample, cut):
     scores, y, weights = sample
     edges = strategy.bin_edges(scores, y, weights + 1.0)
-    whole = BinStatistics.from_scores(scores, y, edges, weights + 1.0)
+    whole = BinStatistics.from_predictions(y, scores, edges, weights + 1.0)
     parts = [
-        BinStatistics.from_scores(scores[p], y[p], edges, weights[p] + 1.0) for p in (slice(cut), slice(cut, None))
+        BinStatistics.from_predictions(y[p], scores[p], edges, weights[p] + 1.0) for p in (slice(cut), slice(cut, None))
     ]
     merged = parts[0].merge(parts[1])
     for name in (

@@ -536,7 +536,7 @@ def test_a_recalibrator_without_weights_is_refused(binary, weight):
 def test_a_classifier_is_no_recalibrator(binary, found):
     with pytest.raises(TypeError, match="recalibrator must be a recalibrator of scores.*LogisticRegression"):
         RecalibratedClassifierCV(LinearSVC(), found).fit(*binary)
-    with pytest.raises(TypeError, match="scaler must be a recalibrator of scores"):
+    with pytest.raises(TypeError, match="recalibrator must be a recalibrator of scores"):
         ScalingBinning(found).fit([0.2, 0.8], [0, 1])
 
 

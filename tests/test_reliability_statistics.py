@@ -45,6 +45,6 @@ def test_the_error_in_the_title_is_that_of_the_sums(rows):
 def test_what_are_no_sums_is_refused(rows):
     with refused(TypeError, "BinStatistics", "found 3"):
         ReliabilityDisplay.from_statistics({"a": 3})
-    empty = BinStatistics.from_scores(*(np.zeros(0) for _ in range(2)), edges=[0.0, 0.5, 1.0])
+    empty = BinStatistics.from_predictions(*(np.zeros(0) for _ in range(2)), edges=[0.0, 0.5, 1.0])
     with refused(ValueError, "no row"):
         ReliabilityDisplay.from_statistics(empty)

@@ -14,6 +14,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.svm import LinearSVC
 
+from skcalib._input.scalars import resolve_norm
 from skcalib.binning import EqualWidth
 from skcalib.metrics import calibration_error, expected_calibration_error, get_scorer, get_scorer_names
 from skcalib.metrics._table import scorers
@@ -68,6 +69,12 @@ def test_names():
     } <= set(get_scorer_names())
     with refused(ValueError, "'ece'", ECE):
         get_scorer("ece")
+    # one name each: no two scorers have the same metric with the same norm
+    meanings = [
+        (metric, str({**options, "norm": resolve_norm(options.get("norm", 2))}))
+        for metric, options in scorers().values()
+    ]
+    assert len(set(meanings)) == len(meanings)
 
 
 @every_scorer

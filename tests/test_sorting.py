@@ -74,20 +74,18 @@ def test_lookup_is_searchsorted(edges, dtype):
         ]
     )
     expected = np.searchsorted(edges[1:-1], scores, side="left")
-    for n_rows in (len(scores), 10, 10**6):  # with a table, without, and with the largest
-        np.testing.assert_array_equal(BinLookup(edges, n_rows)(scores), expected)
-        values = np.random.default_rng(1).random(len(edges) - 1)
-        np.testing.assert_array_equal(BinLookup(edges, n_rows).values(scores, values), values[expected])
-        assert BinLookup(edges, n_rows)(scores[:0]).tolist() == []
+    for every in (scores, scores[:10], np.resize(scores, 10**6)):  # with a table, without, and with the largest
+        np.testing.assert_array_equal(BinLookup(edges, every)(scores), expected)
+        assert BinLookup(edges, every)(scores[:0]).tolist() == []
 
 
 def test_lookup_of_scores_that_crowd_at_the_edges():
     edges = np.array([0.0, 0.3, 0.3 + 1e-9, 0.3 + 2e-9, 1.0])
-    lookup, rng = BinLookup(edges, 50_000), np.random.default_rng(5)
+    rng = np.random.default_rng(5)
+    lookup = BinLookup(edges, rng.random(50_000))
     for scores in (0.3 + 3e-9 * rng.random(10_000) - 1e-9, rng.random(10_000), np.full(9, 0.3)):
         expected = np.searchsorted(edges[1:-1], scores, side="left")
         np.testing.assert_array_equal(lookup(scores), expected)
-        np.testing.assert_array_equal(lookup.values(scores, np.arange(4) / 7), expected / 7)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -104,13 +102,10 @@ def test_lookup_of_scores_that_crowd_at_many_edges(where, dtype):
         cuts = cuts[(cuts > 0) & (cuts < 1)]
         scores = np.concatenate((rng.choice(cuts, 10_000), rng.choice(cuts, 10_000) * rng.uniform(0.9, 1, 10_000)))
     scores = rng.permutation(np.concatenate((scores, [0, 1, np.nextafter(1, 0), 5e-324, 0.5]))).astype(dtype)
-    lookup = BinLookup(np.concatenate(([0.0], cuts, [1.0])), 10**6)
-    expected = np.searchsorted(cuts, scores, side="left")
-    for _ in range(2):  # also once it is known that they crowd
-        np.testing.assert_array_equal(lookup(scores), expected)
-    assert lookup.is_crowded
-    values = rng.random(len(cuts) + 1)
-    np.testing.assert_array_equal(lookup.values(scores, values), values[expected])
+    lookup = BinLookup(np.concatenate(([0.0], cuts, [1.0])), scores)
+    np.testing.assert_array_equal(lookup(scores), np.searchsorted(cuts, scores, side="left"))
+    n_cells = lookup.table[0]  # even cells, or those that narrow towards the ends
+    assert (n_cells is None) == (where != "on a grid")
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -119,8 +114,8 @@ def test_sums_of_ordered_rows_are_those_of_the_same_rows_in_disorder(edges, dtyp
     rng = np.random.default_rng(2)
     scores = np.round(rng.random(3000), 3).astype(dtype)
     labels = rng.random(3000) < scores
-    found = BinStatistics.from_scores(*sorted_rows(scores, labels), edges)
-    expected = BinStatistics.from_scores(scores, labels, edges)
+    found = BinStatistics.from_predictions(*sorted_rows(scores, labels)[::-1], edges)
+    expected = BinStatistics.from_predictions(labels, scores, edges)
     for name in vars(expected):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-12, err_msg=name)
 

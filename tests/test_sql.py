@@ -205,7 +205,7 @@ def test_texts_that_engines_would_refuse():
         skcalib.HistogramBinning(40),
         skcalib.UniformMassBinning(7),
         skcalib.VennAbers(),
-        skcalib.VennAbers(max_groups=9),
+        skcalib.VennAbers(max_n_knots=9),
         skcalib.HistogramBinning(1),
     ],
     ids=str,

@@ -60,7 +60,7 @@ def test_weights_of_two_classes_by_the_formula():
     scores, y = sample(120)
     scores, splits = scores[:, None], list(KFold(4).split(scores))
     members = [TemperatureScaling(), IsotonicCalibration()]
-    stack = StackedRecalibrator(members, cv=splits, temper=0.2, identity_weight=0.4).fit(scores, y)
+    stack = StackedRecalibrator(members, cv=splits, likelihood_power=0.2, uncalibrated_weight=0.4).fit(scores, y)
     table = np.clip(likelihoods([Uncalibrated(), *members], scores, y, splits), 2.0**-52, 1 - 2.0**-52)
     np.testing.assert_allclose(stack.cv_log_loss_, -np.log(table).mean(axis=0), rtol=1e-9)
     powers = [prior * np.prod(table[:, j] ** 0.2) for j, prior in enumerate([0.4, 0.3, 0.3])]
@@ -113,7 +113,7 @@ def test_many_classes_by_the_formulas():
 def test_fits_to_folds_that_start_from_the_fit_to_all_are_those_from_scratch():
     scores, y = many(300)
     splits = list(KFold(3).split(scores))
-    stack = StackedRecalibrator([DirichletCalibration(0.1)], cv=splits, identity_weight=0).fit(scores, y)
+    stack = StackedRecalibrator([DirichletCalibration(0.1)], cv=splits, uncalibrated_weight=0).fit(scores, y)
     table = likelihoods([DirichletCalibration(0.1)], scores, y, splits)
     np.testing.assert_allclose(stack.cv_log_loss_, -np.log(table).mean(axis=0), rtol=1e-7)
 
@@ -174,7 +174,7 @@ def test_default_members():
         SplineCalibration,
         VennAbers,
     ]
-    stack = StackedRecalibrator(identity_weight=0).fit(*many(80))
+    stack = StackedRecalibrator(uncalibrated_weight=0).fit(*many(80))
     assert types(stack) == [TemperatureScaling, VennAbers, DirichletCalibration, DirichletCalibration]
     assert [member.alpha for member in stack.recalibrators_[2:]] == [0.3, 0.03]
     assert types(StackedRecalibrator(rank_preserving=True).fit(*many(80))) == [
@@ -359,7 +359,9 @@ def test_options_that_contradict_each_other_are_refused():
         StackedRecalibrator([PlattScaling()], rank_preserving=True).fit(scores, y)
 
 
-@pytest.mark.parametrize("option", [{"temper": -1}, {"identity_weight": 1}, {"cv": 1}, {"recalibrators": "all"}])
+@pytest.mark.parametrize(
+    "option", [{"likelihood_power": -1}, {"uncalibrated_weight": 1}, {"cv": 1}, {"recalibrators": "all"}]
+)
 def test_options_out_of_range_are_refused(option):
     with pytest.raises(ValueError, match=next(iter(option))):
         StackedRecalibrator(**option).fit(*sample(40))

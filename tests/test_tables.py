@@ -100,7 +100,7 @@ def test_a_certificate_is_sentences_in_a_notebook_and_one_line_elsewhere():
     certificate = RESULTS["certificate"]
     assert repr(certificate) == (
         "CalibrationCertificate(epsilon=0.0503, confidence_level=0.9, kind='conditional', n_samples=400, n_bins=2, "
-        "bound='Clopper-Pearson')"
+        "interval='Clopper-Pearson')"
     )
     words = " ".join(_parsed(certificate).words)
     assert all(line.removeprefix("- ") in words for line in str(certificate).split("\n"))

@@ -184,7 +184,7 @@ def test_certificates_have_the_theorems_tolerance():
     assert marginal.epsilon == pytest.approx(marginal_epsilon(2900, 10, confidence_level=0.95))
     chosen = model.certificate(n_candidates=4)
     assert chosen.epsilon == pytest.approx(conditional_epsilon(2900, 10, confidence_level=1 - 0.1 / 4))
-    assert model.certificate(bound="clopper_pearson").epsilon < model.certificate().epsilon
+    assert model.certificate(interval="clopper_pearson").epsilon < model.certificate().epsilon
 
 
 def test_constructor_level_is_the_certificates_default():
@@ -209,7 +209,7 @@ def test_bins_that_do_not_depend_on_their_rows_are_certified(model):
     # Hoeffding for the smallest bin, union over the bins
     expected = math.sqrt(math.log(2 * model.n_bins_ / 0.1) / (2 * model.bin_counts_.min()))
     assert certificate.epsilon == pytest.approx(expected)
-    assert model.certificate(bound="clopper_pearson").epsilon < certificate.epsilon
+    assert model.certificate(interval="clopper_pearson").epsilon < certificate.epsilon
 
 
 def test_assumptions_are_printed():

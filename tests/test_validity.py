@@ -60,8 +60,8 @@ POPULATIONS = {
 
 
 @pytest.mark.parametrize("name", POPULATIONS)
-@pytest.mark.parametrize("bound", ["theorem", "clopper_pearson"])
-def test_certificates_of_uniform_mass_binning_hold(name, bound):
+@pytest.mark.parametrize("interval", ["theorem", "clopper_pearson"])
+def test_certificates_of_uniform_mass_binning_hold(name, interval):
     population = POPULATIONS[name]
     rng = np.random.default_rng(0)
     conditional, marginal, slack = [], [], []
@@ -69,11 +69,11 @@ def test_certificates_of_uniform_mass_binning_hold(name, bound):
         model = UniformMassBinning(8, randomize=True, random_state=run).fit(*population.sample(400, rng))
         probability, truth = population.bins(population.mass(model.bin_edges_[1:-1], model._cut_key_))
         gap = np.nan_to_num(np.abs(model.bin_values_ - truth))  # a bin without mass receives no row
-        certificate = model.certificate(LEVEL, bound=bound)
+        certificate = model.certificate(LEVEL, interval=interval)
         conditional.append(gap.max() <= certificate.epsilon)
         slack.append(gap.max() / certificate.epsilon)
-        marginal.append(probability @ (gap <= model.certificate(LEVEL, "marginal", bound=bound).epsilon))
-    print(f"{name}, {bound}: epsilon could have been {np.quantile(slack, LEVEL):.2f} times as large")
+        marginal.append(probability @ (gap <= model.certificate(LEVEL, "marginal", interval=interval).epsilon))
+    print(f"{name}, {interval}: epsilon could have been {np.quantile(slack, LEVEL):.2f} times as large")
     assert np.mean(conditional) >= LOWEST
     assert np.mean(marginal) >= LOWEST
 
@@ -89,7 +89,7 @@ def test_certificates_of_independent_bins_hold(name, model):
     for _ in range(N_RUNS):
         model.fit(*population.sample(400, rng))
         _, truth = population.bins(population.mass(model.bin_edges_[1:-1], None))
-        certificate = model.certificate(LEVEL, bound="clopper_pearson")
+        certificate = model.certificate(LEVEL, interval="clopper_pearson")
         held.append(np.nanmax(np.abs(model.bin_values_ - truth)) <= certificate.epsilon)
     assert np.mean(held) >= LOWEST
 
@@ -104,7 +104,7 @@ def test_choice_among_candidates_needs_their_number():
         fitted = [UniformMassBinning(b).fit(scores, labels) for b in (4, 6, 8, 10)]
         model = max(fitted, key=lambda m: np.var(m.bin_values_))
         _, truth = population.bins(population.mass(model.bin_edges_[1:-1], None))
-        epsilon = model.certificate(LEVEL, n_candidates=4, bound="clopper_pearson").epsilon
+        epsilon = model.certificate(LEVEL, n_candidates=4, interval="clopper_pearson").epsilon
         held.append(np.abs(model.bin_values_ - truth).max() <= epsilon)
     assert np.mean(held) >= LOWEST
 

@@ -80,7 +80,7 @@ def test_groups_are_tied_scores():
     scores = rng.random(500)
     labels = rng.random(500) < scores
     new = rng.random(50)
-    grouped = VennAbers(max_groups=20).fit(scores, labels)
+    grouped = VennAbers(max_n_knots=20).fit(scores, labels)
     # The twin: replace each score by the number of its group, 25 rows each (the scores are distinct).
     cuts = np.sort(scores)[24::25][:-1]
     ties = VennAbers(input="logit").fit(np.searchsorted(cuts, scores, side="left").astype(float), labels)
@@ -89,7 +89,7 @@ def test_groups_are_tied_scores():
     np.testing.assert_allclose(grouped.predict_interval(new), expected)
     assert len(grouped.score_knots_) == 20
     exact = VennAbers().fit(scores, labels).predict_proba(new)
-    np.testing.assert_allclose(VennAbers(max_groups=1000).fit(scores, labels).predict_proba(new), exact, atol=0.02)
+    np.testing.assert_allclose(VennAbers(max_n_knots=1000).fit(scores, labels).predict_proba(new), exact, atol=0.02)
 
 
 def test_log_odds_and_probabilities_give_the_same_map():

@@ -115,7 +115,7 @@ def _one(truth, n, n_bins, rng):
     histogram = HistogramBinning(n_bins).fit(scores, labels)
     scaling = clone(_PLATT).fit(scores, labels)
     binned = ScalingBinning(_PLATT, n_bins).fit(scores, labels)
-    scaler = binned.scaler_
+    scaler = binned.recalibrator_
     scaled_edges = np.log(binned.bin_edges_[1:-1]) - np.log1p(-binned.bin_edges_[1:-1])
     score_edges = expit((scaled_edges - scaler.intercept_) / scaler.slope_)
     return (

@@ -16,11 +16,16 @@ def _weights(problem):
     return 1.0 + np.arange(len(problem.labels)) % 3
 
 
+def _bins_of_equal_mass(scores, n_bins):
+    """Return each score's bin: the scores are sorted alone, and each is searched for among the cuts."""
+    return np.searchsorted(np.sort(scores)[np.arange(1, n_bins) * len(scores) // n_bins], scores)
+
+
 def _equal_mass(n_bins):
     def run(problem):
-        scores, labels = _ordered(problem)
-        first = np.arange(n_bins) * len(scores) // n_bins
-        return np.abs(np.add.reduceat(scores, first) - np.add.reduceat(labels, first)).sum() / len(scores)
+        bins = _bins_of_equal_mass(problem.scores, n_bins)
+        gap = np.bincount(bins, problem.scores) - np.bincount(bins, problem.labels)
+        return np.abs(gap).sum() / len(bins)
 
     return run
 
@@ -34,21 +39,17 @@ def _weighted_equal_mass(problem, n_bins=15):
 
 
 def _resampled(problem, n_bins=15, n_resamples=1000):
-    scores, labels = _ordered(problem)
-    first = np.arange(n_bins) * len(scores) // n_bins
-    events = np.add.reduceat(labels, first)
-    cells = np.concatenate((events, np.diff(first, append=len(scores)) - events))
-    counts = np.random.default_rng(0).multinomial(len(scores), cells / cells.sum(), n_resamples)
+    bins = _bins_of_equal_mass(problem.scores, n_bins)
+    cells = np.bincount(bins + n_bins * (problem.labels == 0), minlength=2 * n_bins)
+    counts = np.random.default_rng(0).multinomial(len(bins), cells / cells.sum(), n_resamples)
     return np.quantile(np.abs(counts[:, :n_bins] - counts[:, n_bins:]).sum(axis=1), (0.05, 0.95))
 
 
 def _marginal_equal_mass(problem, n_bins=15):
-    first = np.arange(n_bins) * len(problem.labels) // n_bins
     error = 0.0
-    for k, column in enumerate(problem.scores.T):
-        order = np.argsort(column)
-        totals = [np.add.reduceat(values[order], first) for values in (column, problem.labels == k)]
-        error += np.abs(totals[0] - totals[1]).sum()
+    for k, column in enumerate(np.ascontiguousarray(problem.scores.T)):
+        bins = _bins_of_equal_mass(column, n_bins)
+        error += np.abs(np.bincount(bins, column) - np.bincount(bins, problem.labels == k)).sum()
     return error
 
 
@@ -100,15 +101,14 @@ def _unique_score_histogram(problem):
 
 
 def _histogram(problem, n_bins=10):
-    return _values_and_forecast(problem, *_ordered(problem), n_bins)
+    bins = _bins_of_equal_mass(problem.scores, n_bins)
+    event = (np.bincount(bins, problem.labels) / np.maximum(np.bincount(bins), 1))[bins]
+    return np.column_stack((1 - event, event))
 
 
 def _randomised_histogram(problem, n_bins=10):
     order = np.lexsort((np.random.default_rng(0).random(len(problem.scores)), problem.scores))
-    return _values_and_forecast(problem, problem.scores[order], problem.labels[order], n_bins)
-
-
-def _values_and_forecast(problem, scores, labels, n_bins):
+    scores, labels = problem.scores[order], problem.labels[order]
     first = np.arange(n_bins) * len(scores) // n_bins
     frequency = np.add.reduceat(labels, first) / np.diff(first, append=len(scores))
     event = frequency[np.searchsorted(scores[first[1:]], problem.scores, side="right")]

@@ -39,7 +39,7 @@ brier = [brier_score_loss(y_test, one.predict_proba(scores_test)[:, 1]) for one 
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.5), layout="constrained")
 left.plot(counts, [conditional_epsilon(len(y_calibration), n) for n in counts], "o-", label="theorem")
-left.plot(counts, [one.certificate(bound="clopper_pearson").epsilon for one in fits], "s-", label="Clopper-Pearson")
+left.plot(counts, [one.certificate(interval="clopper_pearson").epsilon for one in fits], "s-", label="Clopper-Pearson")
 left.axhline(0.1, color="grey", linestyle="--", label="wanted")
 left.set(xlabel="bins", title="promised tolerance", ylim=(0, None))
 left.legend()

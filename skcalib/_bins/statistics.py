@@ -58,8 +58,8 @@ class BinStatistics:
     --------
     >>> from skcalib.metrics import BinStatistics, calibration_error
     >>> edges = [0, 0.5, 1]
-    >>> monday = BinStatistics.from_scores([0.2, 0.4], [0, 1], edges)
-    >>> tuesday = BinStatistics.from_scores([0.8, 0.9], [1, 1], edges)
+    >>> monday = BinStatistics.from_predictions([0, 1], [0.2, 0.4], edges)
+    >>> tuesday = BinStatistics.from_predictions([1, 1], [0.8, 0.9], edges)
     >>> both = monday.merge(tuesday)
     >>> both
     BinStatistics(n_bins=2, n_rows=4, mean_score=0.575, event_frequency=0.75)
@@ -88,17 +88,17 @@ class BinStatistics:
         _check_consistency(self)
 
     @classmethod
-    def from_scores(cls, scores, labels, edges, sample_weight=None):
+    def from_predictions(cls, y_true, y_proba, edges, sample_weight=None):
         """Sum rows by bin; rows in parts give the same by `merge`.
 
         Parameters
         ----------
-        scores : array-like of shape (n,)
-            Probabilities of the event, in [0, 1].
-        labels : array-like of shape (n,)
+        y_true : array-like of shape (n,)
             Whether the event happened: 0 and 1, or booleans.
+        y_proba : array-like of shape (n,)
+            Probabilities of the event, in [0, 1].
         edges : array-like of shape (n_bins + 1,)
-            Increasing edges in [0, 1], for instance of ``EqualMass(15).bin_edges(scores)``. Scores beyond the outer
+            Increasing edges in [0, 1], for instance of ``EqualMass(15).bin_edges(y_proba)``. Scores beyond the outer
             edges belong to the outer bins.
         sample_weight : array-like of shape (n,), default=None
             Weights, which count as repeated rows.
@@ -111,12 +111,14 @@ class BinStatistics:
         Raises
         ------
         ValueError
-            For scores, labels, weights or edges that are not as described.
+            For labels, probabilities, weights or edges that are not as described.
         """
         edges = _check_edges(_as_sums(edges, "edges"))
-        if np.size(scores) == 0 == np.size(labels):  # an empty part
+        if np.size(y_proba) == 0 == np.size(y_true):  # an empty part
             return bin_statistics(np.empty(0), np.empty(0, dtype=bool), edges)
-        scores, events, weight = check_score_column(scores, labels, sample_weight, labels_name="labels")
+        scores, events, weight = check_score_column(
+            y_proba, y_true, sample_weight, name="y_proba", labels_name="y_true"
+        )
         return bin_statistics(scores, events, edges, weight)
 
     def merge(self, other):
@@ -197,14 +199,14 @@ class BinStatistics:
         """Middle of each bin."""
         return (self.edges[:-1] + self.edges[1:]) / 2
 
-    def interval(self, confidence_level=0.9, *, method="clopper_pearson"):
+    def interval(self, confidence_level=0.9, *, interval="clopper_pearson"):
         """Return the confidence interval of each bin's event frequency, one bin at a time.
 
         Parameters
         ----------
         confidence_level : float, default=0.9
             Coverage of each interval.
-        method : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
+        interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
             Kind of the interval. Weights count as repeated rows.
 
         Returns
@@ -212,7 +214,7 @@ class BinStatistics:
         low, high : ndarray of shape (n_bins,)
             Limits; 0 and 1 for an empty bin.
         """
-        return binomial_interval(self.weighted_label, self.weight, confidence_level=confidence_level, method=method)
+        return binomial_interval(self.weighted_label, self.weight, confidence_level=confidence_level, interval=interval)
 
     def _mean(self, total):
         out = np.broadcast_to(self.midpoint, total.shape).copy()
@@ -224,7 +226,7 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
 
     `moments` is the highest power of the scores that is summed. Sums of higher ones are NaN: each costs a pass.
     """
-    lookup = BinLookup(edges, len(scores))
+    lookup = BinLookup(edges, scores)
     sums = np.zeros((6, len(edges) - 1))
     for rows in row_blocks(len(scores), at_least=4 * len(edges)):
         block = scores[rows].astype(np.float64, copy=False)

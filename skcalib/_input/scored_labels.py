@@ -86,14 +86,14 @@ def check_scored_labels(
     return data if sample_weight is None or not drop or sample_weight.min() > 0 else data.at(data.kept)
 
 
-def check_score_column(scores, labels, sample_weight, *, labels_name, input="probability"):
+def check_score_column(scores, labels, sample_weight, *, labels_name, name="scores", input="probability"):
     """Validate one column of `scores`, with labels 0 and 1 or None; return boolean labels, without weights of zero."""
-    scores = check_scores(scores, name="scores", input=input)
+    scores = check_scores(scores, name=name, input=input)
     if scores.shape[1] != 1:
-        raise ValueError(f"scores must be one column, those of one event, found {scores.shape[1]} columns.")
+        raise ValueError(f"{name} must be one column, those of one event, found {scores.shape[1]} columns.")
     scores = scores[:, 0]
     if labels is not None:
-        labels = zero_one(check_label_vector(labels, len(scores), name=labels_name, scores_name="scores"))
+        labels = zero_one(check_label_vector(labels, len(scores), name=labels_name, scores_name=name))
         if labels is None:
             raise ValueError(f"{labels_name} must be 0 and 1 or booleans: compare them with the positive label first.")
     weight = check_sample_weight(sample_weight, len(scores))

@@ -126,7 +126,7 @@ def assign_bins(scores, edges):
     >>> assign_bins(np.array([0.0, 0.5, 0.51, 1.0]), np.array([0.0, 0.5, 1.0])).tolist()
     [0, 0, 1, 1]
     """
-    lookup = BinLookup(edges, len(scores))
+    lookup = BinLookup(edges, scores)
     bins = np.empty(len(scores), dtype=np.intp)
     for rows in row_blocks(len(scores)):
         bins[rows] = lookup(scores[rows])

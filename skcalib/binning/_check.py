@@ -4,6 +4,7 @@ from numbers import Integral
 
 from skcalib.binning._base import BaseBinning
 from skcalib.binning._equal_mass import EqualMass
+from skcalib.binning._equal_width import EqualWidth
 
 
 def check_binning(binning, default=None):
@@ -12,9 +13,10 @@ def check_binning(binning, default=None):
     Parameters
     ----------
     binning : BaseBinning, int or None
-        A strategy, a number of equal-mass bins, or None for the caller's default.
+        A strategy, None for the default, or a number of bins.
     default : BaseBinning, optional
-        What None stands for; ``EqualMass()`` if not given.
+        What None stands for; ``EqualMass()`` if not given. A number of bins is one of equal width where this is
+        `EqualWidth`, else of equal mass.
 
     Returns
     -------
@@ -33,16 +35,19 @@ def check_binning(binning, default=None):
 
     Examples
     --------
-    >>> from skcalib.binning import check_binning
+    >>> from skcalib.binning import EqualWidth, check_binning
     >>> check_binning(20)
     EqualMass(n_bins=20)
+    >>> check_binning(20, EqualWidth())
+    EqualWidth(n_bins=20)
     """
+    default = EqualMass() if default is None else default
     if binning is None:
-        return EqualMass() if default is None else default
+        return default
     if isinstance(binning, BaseBinning):
         return binning
     if isinstance(binning, Integral) and not isinstance(binning, bool):
-        return EqualMass(int(binning))
+        return (EqualWidth if type(default) is EqualWidth else EqualMass)(int(binning))
     raise TypeError(
         f"binning must be a strategy of skcalib.binning (such as EqualMass(15)), an int or None, found {binning!r}."
     )

@@ -52,7 +52,7 @@ class EqualMass(BaseBinning):
         cuts = self._cuts(scores, sample_weight)
         if in_order(scores):
             ordered, cumulative = scores, None if sample_weight is None else np.cumsum(sample_weight)
-        elif counting_pays(scores, cuts):
+        elif counting_pays(scores, cuts, is_weighted=sample_weight is not None):
             ordered, cumulative = scores_near(scores, sample_weight, cuts)
         elif sample_weight is None:
             ordered, cumulative = np.sort(scores), None

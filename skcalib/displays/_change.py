@@ -154,7 +154,7 @@ class ChangeDisplay:
         count = np.array([one.count[both] for one in self.statistics])
         frequency = np.array([one.event_frequency[both] for one in self.statistics])
         score = np.array([one.mean_score[both] for one in self.statistics])
-        options = {"confidence_level": self.confidence_level, "simultaneous": False, "method": "wilson"}
+        options = {"confidence_level": self.confidence_level, "simultaneous": False, "interval": "wilson"}
         limits = [event_frequency_interval(f * n, n, **options) for f, n in zip(frequency, count, strict=True)]
         below, above = (np.abs(frequency - np.array([one[end] for one in limits])) for end in (0, 1))
         difference = (frequency - score)[1] - (frequency - score)[0]

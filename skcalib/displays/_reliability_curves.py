@@ -190,7 +190,7 @@ def statistics_numbers(models, *, options):
         score_range = _score_range(mean)
         bars = band = None
         if options.interval in _BINOMIAL_INTERVALS:
-            bars = statistics.interval(options.confidence_level, method=options.interval)
+            bars = statistics.interval(options.confidence_level, interval=options.interval)
         elif options.interval == "bootstrap":
             band = _bootstrap_band(statistics, score_range, options)
         consistency = _consistency_band(statistics, score_range, options.confidence_level)
@@ -229,7 +229,7 @@ def _reliability_curve(task, options, histogram_limits, model, panel=None):
     bars = band = None
     score_range = _score_range(task.scores)
     if options.interval in _BINOMIAL_INTERVALS:
-        bars = statistics.interval(options.confidence_level, method=options.interval)
+        bars = statistics.interval(options.confidence_level, interval=options.interval)
     if options.strategy.needs_labels:
         band, consistency = _refitted_bands(task, score_range, options)
     else:

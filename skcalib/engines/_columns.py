@@ -26,7 +26,7 @@ class PredictionColumns:
         self.by, self.on_invalid, self.own = by, on_invalid, own
 
     @classmethod
-    def from_names(cls, data, *, label, score, weight, by, positive, on_invalid):
+    def from_names(cls, data, *, label, score, weight, by, pos_label, on_invalid):
         """Check names and types, and return the expressions."""
         nw, frame = narwhals(), wrapped(data)
         by = names_of("by", by)
@@ -38,7 +38,7 @@ class PredictionColumns:
         return cls(
             frame,
             nw.col(score).cast(nw.Float64),
-            _event(schema[label], label, positive),
+            _event(schema[label], label, pos_label),
             None if weight is None else nw.col(weight).cast(nw.Float64),
             by,
             on_invalid,
@@ -167,20 +167,20 @@ def check_no_hidden_nan(*sums):
         raise hidden_nan()
 
 
-def _event(dtype, name, positive):
+def _event(dtype, name, pos_label):
     """Return the label as 1 for the event and 0 for all else."""
     nw = narwhals()
     label = nw.col(name)
-    if positive is None:
+    if pos_label is None:
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             raise ValueError(
-                f"label must be 0 and 1 or booleans, but {name!r} is {dtype}: say with positive= which label is the "
+                f"label must be 0 and 1 or booleans, but {name!r} is {dtype}: say with pos_label= which label is the "
                 "event."
             )
         # Comparing integers as they are is quicker.
         return label if dtype.is_integer() else label.cast(nw.Float64)
-    check_value("positive", positive, name, dtype)
-    if isinstance(positive, float) and positive != positive:
-        raise ValueError(f"positive=nan equals no label of the column {name!r}: missing labels are invalid rows.")
+    check_value("pos_label", pos_label, name, dtype)
+    if isinstance(pos_label, float) and pos_label != pos_label:
+        raise ValueError(f"pos_label=nan equals no label of the column {name!r}: missing labels are invalid rows.")
     present = ~label.is_null() & ~label.is_nan() if dtype.is_float() else ~label.is_null()
-    return nw.when(present).then((label == nw.lit(positive)).cast(nw.Float64))
+    return nw.when(present).then((label == nw.lit(pos_label)).cast(nw.Float64))

@@ -32,7 +32,7 @@ class PredictionTable:
     by : str or list of str, default=None
         Columns of segments: results are then dicts by segment. NULL is a segment of its own, with the key None;
         several columns give tuples.
-    positive : object, default=None
+    pos_label : object, default=None
         The label that is the event. None takes 0 and 1, or booleans.
     on_invalid : {"raise", "drop"}, default="raise"
         What to do with rows that have no valid score, label or weight: see `invalid_rows`.
@@ -64,10 +64,10 @@ class PredictionTable:
     ([0.3, 0.85], [0.5, 1.0])
     """
 
-    def __init__(self, data, *, label, score, weight=None, by=None, positive=None, on_invalid="raise"):
+    def __init__(self, data, *, label, score, weight=None, by=None, pos_label=None, on_invalid="raise"):
         self._by_is_one, self._names = isinstance(by, str), {"label": label, "score": score, "weight": weight, "by": by}
         self._columns = PredictionColumns.from_names(
-            data, label=label, score=score, weight=weight, by=by, positive=positive, on_invalid=on_invalid
+            data, label=label, score=score, weight=weight, by=by, pos_label=pos_label, on_invalid=on_invalid
         )
 
     @classmethod
@@ -145,7 +145,7 @@ class PredictionTable:
         )
         return {
             value: cls._of(
-                of_class, by, {"label": label, "score": score, "positive": value, "weight": weight, "by": by}
+                of_class, by, {"label": label, "score": score, "pos_label": value, "weight": weight, "by": by}
             )
             for score, (value, of_class) in zip(scores, columns.items(), strict=True)
         }

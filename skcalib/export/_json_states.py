@@ -184,8 +184,8 @@ def _venn_abers(part, _):
     length = len(part.score_knots_) + 1
     for name in ("lower_probability_", "upper_probability_"):
         _same_length(name, getattr(part, name), length)
-    if (part.max_groups is not None) != bool(len(part.score_knots_) and part.score_knots_[-1] == np.inf):
-        raise ValueError("score_knots_ must end with infinity where max_groups is given, and only there")
+    if (part.max_n_knots is not None) != bool(len(part.score_knots_) and part.score_knots_[-1] == np.inf):
+        raise ValueError("score_knots_ must end with infinity where max_n_knots is given, and only there")
 
 
 def _temperature(fitted, _):
@@ -339,7 +339,7 @@ STATES = {
     "QuadraticScaling": State(
         {"intercept_": number, "slope_": number, "curvature_": number, "log_odds_range_": log_odds_range}, _POOLED
     ),
-    "ScalingBinning": State({**_BINS, "scaler_": fitted}, check=_bins),
+    "ScalingBinning": State({**_BINS, "recalibrator_": fitted}, check=_bins),
     "SplineCalibration": State(
         {"knots_": knots, "knot_log_odds_": number_array, "roughness_penalty_": number, "spline_": spline}
     ),

@@ -258,14 +258,14 @@ def _uniform_mass(fitted, score):
 
 
 def _scaling_binning(fitted, score):
-    return _binned(fitted, _output(fitted.scaler_, score))
+    return _binned(fitted, _output(fitted.recalibrator_, score))
 
 
 def _venn_abers(fitted, score):
     """Write a step at each knot and one between each two; with groups a score is tied with the knot above it."""
     lower, upper, knots = fitted.lower_probability_, fitted.upper_probability_, fitted.score_knots_
     at_knots = _venn_abers_probability(lower[1:], upper[:-1])
-    if fitted.max_groups is not None:
+    if fitted.max_n_knots is not None:
         return _steps(score, knots[:-1], at_knots)  # the last knot is infinite
     between = _venn_abers_probability(lower, upper)
     cuts = np.column_stack((_below(knots), knots)).ravel()

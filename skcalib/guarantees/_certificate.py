@@ -33,8 +33,8 @@ class CalibrationCertificate:
     low, high : ndarray of shape (n_bins,) or tuple of such arrays
         Interval of the event frequency of each bin. All hold at once (conditional), or the one of a random row's bin
         holds (marginal). One entry per problem where there are several.
-    bound : str
-        Which bound it is, such as ``"Theorem 3"`` or ``"Clopper-Pearson"``.
+    interval : str
+        Which bound or interval it is, such as ``"Theorem 3"`` or ``"Clopper-Pearson"``.
     n_problems : int, default=1
         Number of binary problems that the promise covers together (classes, one-vs-rest).
     n_candidates : int, default=1
@@ -66,7 +66,7 @@ class CalibrationCertificate:
     assumptions: tuple[str, ...]
     low: np.ndarray | tuple[np.ndarray, ...]
     high: np.ndarray | tuple[np.ndarray, ...]
-    bound: str
+    interval: str
     n_problems: int = 1
     n_candidates: int = 1
 
@@ -74,16 +74,15 @@ class CalibrationCertificate:
         """Say the promise and its assumptions in sentences."""
         sizes = sorted(set(np.atleast_1d(self.n_bins).tolist()))
         bins = " to ".join(map(str, sizes[:: max(1, len(sizes) - 1)])) + (" bin" if sizes == [1] else " bins")
-        title = (
-            f"Calibration certificate: {self.kind}, by {self.bound}, from {self.n_samples} calibration rows in {bins}."
-        )
+        source = f"{self.n_samples} calibration rows in {bins}"
+        title = f"Calibration certificate: {self.kind}, by {self.interval}, from {source}."
         conditions = [f"- {sentence}" for sentence in self.assumptions]
         return "\n".join([title, self._promise(), "This holds provided that:", *conditions])
 
     def __repr__(self):
         return (
             f"CalibrationCertificate(epsilon={self._tolerance()}, confidence_level={self.confidence_level:.10g}, "
-            f"kind={self.kind!r}, n_samples={self.n_samples}, n_bins={self.n_bins}, bound={self.bound!r})"
+            f"kind={self.kind!r}, n_samples={self.n_samples}, n_bins={self.n_bins}, interval={self.interval!r})"
         )
 
     def _repr_html_(self):
@@ -114,7 +113,7 @@ def uniform_mass_certificate(
     kind="conditional",
     keep_boundary=False,
     n_candidates=1,
-    bound="clopper_pearson",
+    interval="clopper_pearson",
 ):
     r"""Certificate of uniform-mass binning without sample splitting.
 
@@ -138,7 +137,7 @@ def uniform_mass_certificate(
         Whether `predictions` include the boundary rows.
     n_candidates : int, default=1
         Number of candidates, fixed beforehand, among which this recalibrator was chosen on the same rows.
-    bound : {"clopper_pearson", "theorem"}, default="clopper_pearson"
+    interval : {"clopper_pearson", "theorem"}, default="clopper_pearson"
         ``"theorem"``: `conditional_epsilon` or `marginal_epsilon`, known before any label. ``"clopper_pearson"``: the
         sharper one from the labels at hand; it is never above the theorem's.
 
@@ -188,9 +187,10 @@ def uniform_mass_certificate(
     >>> import numpy as np
     >>> from skcalib.guarantees import uniform_mass_certificate
     >>> positives, counts = np.array([5, 100, 380, 490]), np.array([499, 499, 499, 499])
-    >>> for bound in "theorem", "clopper_pearson":
-    ...     certificate = uniform_mass_certificate(positives, counts, positives / counts, n_samples=1999, bound=bound)
-    ...     print(certificate.bound, round(certificate.epsilon, 4))
+    >>> bins = positives, counts, positives / counts
+    >>> for interval in "theorem", "clopper_pearson":
+    ...     certificate = uniform_mass_certificate(*bins, n_samples=1999, interval=interval)
+    ...     print(certificate.interval, round(certificate.epsilon, 4))
     Theorem 3 0.0663
     Clopper-Pearson 0.0456
     """
@@ -208,7 +208,7 @@ def uniform_mass_certificate(
         "The number of bins was fixed before the labels of these rows were used.",
         "No two scores are equal, or ties were broken at random.",
     )
-    check_option(bound, "bound", ("clopper_pearson", "theorem"))
+    check_option(interval, "interval", ("clopper_pearson", "theorem"))
     promise = {
         "confidence_level": confidence_level,
         "kind": kind,
@@ -216,9 +216,9 @@ def uniform_mass_certificate(
         "n_candidates": n_candidates,
         "assumptions": assumptions,
     }
-    if bound == "theorem":
+    if interval == "theorem":
         return _theorem_certificate(problems, keep_boundary, promise)
-    return _interval_certificate(problems, bound, promise)
+    return _interval_certificate(problems, interval, promise)
 
 
 def independent_bins_certificate(
@@ -230,7 +230,7 @@ def independent_bins_certificate(
     confidence_level=0.9,
     kind="conditional",
     n_candidates=1,
-    bound="clopper_pearson",
+    interval="clopper_pearson",
 ):
     """Certificate of histogram binning whose bins do not depend on the rows that estimate the event frequencies.
 
@@ -251,7 +251,7 @@ def independent_bins_certificate(
         Promise for all bins at once, or for the bin of one random future row.
     n_candidates : int, default=1
         Number of candidates, fixed beforehand, among which this recalibrator was chosen on the same rows.
-    bound : {"clopper_pearson", "hoeffding"}, default="clopper_pearson"
+    interval : {"clopper_pearson", "hoeffding"}, default="clopper_pearson"
         Interval for each bin. Hoeffding's is known from the counts alone and never narrower.
 
     Returns
@@ -284,11 +284,11 @@ def independent_bins_certificate(
     --------
     >>> from skcalib.guarantees import independent_bins_certificate
     >>> certificate = independent_bins_certificate([10, 90], [100, 100], [0.1, 0.9], edges="split", kind="marginal")
-    >>> round(certificate.epsilon, 4), certificate.bound
+    >>> round(certificate.epsilon, 4), certificate.interval
     (0.0637, 'Clopper-Pearson')
     """
     problems = _check_problems(positives, counts, predictions)
-    check_option(bound, "bound", ("clopper_pearson", "hoeffding"))
+    check_option(interval, "interval", ("clopper_pearson", "hoeffding"))
     n_samples = int(problems[0][1].sum())
     for _, rows, _ in problems:
         if rows.sum() != n_samples:
@@ -303,7 +303,7 @@ def independent_bins_certificate(
         "n_candidates": n_candidates,
         "assumptions": assumptions,
     }
-    return _interval_certificate(problems, bound, promise)
+    return _interval_certificate(problems, interval, promise)
 
 
 _ONE_MODEL = (
@@ -345,19 +345,19 @@ def _theorem_certificate(problems, keep_boundary, promise):
     return _certificate(intervals, max(epsilons), _THEOREMS[kind, bool(keep_boundary)], promise)
 
 
-def _interval_certificate(problems, method, promise):
+def _interval_certificate(problems, interval, promise):
     check_option(promise["kind"], "kind", tuple(_PROMISES))
     level = _level_per_problem(problems, promise)
     union = promise["kind"] == "conditional"
     intervals = [
-        event_frequency_interval(events, rows, confidence_level=level, simultaneous=union, method=method)
+        event_frequency_interval(events, rows, confidence_level=level, simultaneous=union, interval=interval)
         for events, rows, _ in problems
     ]
     distances = [
         np.maximum(predicted - low, high - predicted).max()
         for (_, _, predicted), (low, high) in zip(problems, intervals, strict=True)
     ]
-    return _certificate(intervals, float(max(distances)), _INTERVALS[method], promise)
+    return _certificate(intervals, float(max(distances)), _INTERVALS[interval], promise)
 
 
 def _level_per_problem(problems, promise):
@@ -365,7 +365,7 @@ def _level_per_problem(problems, promise):
     return union_level(promise["confidence_level"], len(problems) * n_candidates)
 
 
-def _certificate(intervals, epsilon, bound, promise):
+def _certificate(intervals, epsilon, interval, promise):
     for limit in (limit for limits in intervals for limit in limits):
         limit.flags.writeable = False
     low, high = zip(*intervals, strict=True)
@@ -380,7 +380,7 @@ def _certificate(intervals, epsilon, bound, promise):
         assumptions=(*promise["assumptions"], _selection(promise["n_candidates"])),
         low=low[0] if single else low,
         high=high[0] if single else high,
-        bound=bound,
+        interval=interval,
         n_problems=len(intervals),
         n_candidates=int(promise["n_candidates"]),
     )

@@ -7,7 +7,7 @@ from skcalib._intervals import binomial_interval
 from skcalib.guarantees._checks import union_level
 
 
-def event_frequency_interval(positives, counts, *, confidence_level=0.9, simultaneous=True, method="clopper_pearson"):
+def event_frequency_interval(positives, counts, *, confidence_level=0.9, simultaneous=True, interval="clopper_pearson"):
     """Confidence intervals for the event frequency of each bin.
 
     Parameters
@@ -21,7 +21,7 @@ def event_frequency_interval(positives, counts, *, confidence_level=0.9, simulta
     simultaneous : bool, default=True
         True: all intervals cover at once with that probability (union bound over the bins that have rows).
         False: each of them does.
-    method : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
+    interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
         Clopper-Pearson and Hoeffding keep the level for every sample size, and Clopper-Pearson is never the wider of
         the two. Wilson's score interval is narrower and keeps it approximately.
 
@@ -62,7 +62,7 @@ def event_frequency_interval(positives, counts, *, confidence_level=0.9, simulta
     positives, counts = check_frequencies(positives, counts)
     n_intervals = max(1, np.count_nonzero(counts)) if simultaneous else 1
     level = union_level(confidence_level, n_intervals)
-    return binomial_interval(positives, counts, confidence_level=level, method=method)
+    return binomial_interval(positives, counts, confidence_level=level, interval=interval)
 
 
 def well_balanced_alpha(counts):

@@ -150,7 +150,7 @@ def expected_calibration_error(
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1 or ``np.inf``.
     binning : BaseBinning, int or None, default=None
-        Strategy; an int is a number of equal-mass bins, None ``EqualWidth(15)``.
+        Strategy; an int is a number of equal-width bins, None ``EqualWidth(15)``.
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
@@ -229,7 +229,7 @@ def maximum_calibration_error(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
-        Strategy; an int is a number of equal-mass bins, None ``EqualWidth(15)``.
+        Strategy; an int is a number of equal-width bins, None ``EqualWidth(15)``.
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None

@@ -43,14 +43,10 @@ class Metric(NamedTuple):
     scorers: dict | None = None
 
 
-# "neg_l1_calibration_error" and the like stand beside the library's own names: they are scikit-learn's coming ones.
 _NORMS = {
     "neg_calibration_error": {},
     "neg_squared_calibration_error": {"squared": True},
     "neg_l1_calibration_error": {"norm": "l1"},
-    "neg_l2_calibration_error": {"norm": "l2"},
-    "neg_l2_squared_calibration_error": {"norm": "l2", "squared": True},
-    "neg_max_calibration_error": {"norm": "max", "method": "plugin"},
 }
 
 METRICS = {

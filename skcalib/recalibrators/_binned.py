@@ -31,9 +31,9 @@ class BinnedRecalibrator(BinaryRecalibrator):
         return check_binning(self.binning, self._default_objects["binning"]())
 
     def _predict_binary(self, scores):
-        lookup, probability = BinLookup(self.bin_edges_, len(scores)), np.empty(len(scores))
+        lookup, probability = BinLookup(self.bin_edges_, scores), np.empty(len(scores))
         for rows in row_blocks(len(scores)):
-            probability[rows] = lookup.values(scores[rows], self.bin_values_)
+            probability[rows] = self.bin_values_[lookup(scores[rows])]
         return probability
 
 

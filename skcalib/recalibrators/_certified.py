@@ -19,7 +19,7 @@ class CertifiedMixin:
     A class defines ``_issue_certificate(problems, **promise)`` for its fitted binary problems.
     """
 
-    def certificate(self, confidence_level=None, kind="conditional", n_candidates=1, *, bound="theorem"):
+    def certificate(self, confidence_level=None, kind="conditional", n_candidates=1, *, interval="theorem"):
         """Return what may be promised about the fitted probabilities, for any distribution of the rows.
 
         Parameters
@@ -30,7 +30,7 @@ class CertifiedMixin:
             A promise for all predicted probabilities at once, or for that of one random future row.
         n_candidates : int, default=1
             Number of candidates, fixed beforehand, among which this one was chosen on the same rows.
-        bound : {"theorem", "clopper_pearson"}, default="theorem"
+        interval : {"theorem", "clopper_pearson"}, default="theorem"
             What is known before any label is seen, or the sharper bound from the labels at hand.
 
         Returns
@@ -62,7 +62,7 @@ class CertifiedMixin:
             )
         level = getattr(self, "confidence_level", _DEFAULT_LEVEL) if confidence_level is None else confidence_level
         certificate = self._issue_certificate(
-            problems, confidence_level=level, kind=kind, n_candidates=n_candidates, bound=bound
+            problems, confidence_level=level, kind=kind, n_candidates=n_candidates, interval=interval
         )
         if len(self.classes_) > 2 and self.multiclass == "top_label":
             sentence = "The promise is about the probability of the predicted class, which the model alone decides."
@@ -82,13 +82,13 @@ class CertifiedMixin:
         }
 
 
-def certify_independent_bins(problems, edges, *, bound, **promise):
+def certify_independent_bins(problems, edges, *, interval, **promise):
     """Return the certificate of bins that do not depend on the rows counted in them; `edges` says why."""
     return independent_bins_certificate(
         [part.bin_positives_ for part in problems],
         [part.bin_counts_ for part in problems],
         [part.bin_values_ for part in problems],
         edges=edges,
-        bound="hoeffding" if bound == "theorem" else bound,
+        interval="hoeffding" if interval == "theorem" else interval,
         **promise,
     )

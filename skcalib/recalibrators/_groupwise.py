@@ -51,14 +51,14 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         is then not a score), or a function of `X` that returns one value for each row. An array may be given to `fit`
         and `predict_proba` as `groups`; with None it must be given.
     min_group_size : float, default=50
-        Groups with fewer rows, by weight, use the pooled fit, or join a bundle.
+        Groups with fewer rows, by weight, use the pooled fit, or are merged.
     shrinkage : float, default=0.0
         Probabilities are a weighted mean: the group's fit has the weight n / (n + shrinkage), where n is the weight of
         its rows, and the pooled fit has the rest.
-    bundle : bool, default=False
-        Whether small groups are joined until a bundle has `min_group_size` rows. Groups with similar mean residuals of
-        the pooled fit are joined; the residuals are shrunken toward 0 by `min_group_size` rows. Groups with few rows
-        may look similar by chance, so use a positive `shrinkage` as well.
+    merge_small_groups : bool, default=False
+        Whether small groups are merged until they have `min_group_size` rows together. Groups with similar mean
+        residuals of the pooled fit are merged; the residuals are shrunken toward 0 by `min_group_size` rows. Groups
+        with few rows may look similar by chance, so use a positive `shrinkage` as well.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     group_sizes_ : ndarray of shape (n_groups,)
         Weight of the rows of each group.
     recalibrators_ : dict
-        From group to the fitted recalibrator that it uses: its own, its bundle's or the pooled one.
+        From group to the fitted recalibrator that it uses: its own, that of its merged groups or the pooled one.
     pooled_recalibrator_ : recalibrator
         Fitted to all rows.
     n_features_in_ : int
@@ -126,15 +126,17 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         "groups": [str, Integral, callable, None],
         "min_group_size": [Interval(Real, 0, None, closed="left")],
         "shrinkage": [Interval(Real, 0, None, closed="left")],
-        "bundle": ["boolean"],
+        "merge_small_groups": ["boolean"],
     }
 
-    def __init__(self, recalibrator=None, groups=_PREDICTED_CLASS, min_group_size=50, shrinkage=0.0, *, bundle=False):
+    def __init__(
+        self, recalibrator=None, groups=_PREDICTED_CLASS, min_group_size=50, shrinkage=0.0, *, merge_small_groups=False
+    ):
         self.recalibrator = recalibrator
         self.groups = groups
         self.min_group_size = min_group_size
         self.shrinkage = shrinkage
-        self.bundle = bundle
+        self.merge_small_groups = merge_small_groups
 
     def fit(self, X, y, sample_weight=None, groups=None):
         """Fit the pooled calibration map and those of the groups.
@@ -314,7 +316,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
     def _residuals(self, scores, codes):
         """Return the event frequency minus the pooled fit's probability: of class 1, or of the class it predicts."""
-        if not self.bundle:
+        if not self.merge_small_groups:
             return None
         probabilities = self.pooled_recalibrator_.predict_proba(scores)
         if len(self.classes_) == 2:
@@ -332,7 +334,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         total = np.bincount(group, residuals if weight is None else weight * residuals, minlength=len(sizes))
         shrunken = total[small] / (sizes[small] + self.min_group_size)
         small = small[np.argsort(shrunken, kind="stable")]
-        part[small] = large.sum() + _bundles(sizes[small], self.min_group_size)
+        part[small] = large.sum() + _merged(sizes[small], self.min_group_size)
         return part
 
     def _fit_parts(self, recalibrator, scores, y, weight, group, part):
@@ -378,15 +380,15 @@ def _rows_by_code(codes):
     yield from zip(distinct.tolist(), np.split(order, starts[1:]), strict=True)
 
 
-def _bundles(sizes, least):
-    """Return the number of the bundle of each group, taken in order: a bundle closes when it has the least size."""
+def _merged(sizes, least):
+    """Return the number of the merged part of each group, taken in order: a part closes when it has the least size."""
     number, held, numbers = 0, 0.0, []
     for size in sizes:
         numbers.append(number)
         held += size
         if held >= least:
             number, held = number + 1, 0.0
-    # What is left over at the end joins the last bundle.
+    # What is left over at the end joins the last part.
     return np.minimum(numbers, number - 1)
 
 

@@ -84,7 +84,7 @@ class IsotonicCalibration(BinaryRecalibrator):
 def _interpolated(scores, knots, values):
     """Return what `np.interp` does, exact at the knots and never falling: scores are looked up, not searched for."""
     outer = (0.0, 1.0) if knots[0] >= 0 and knots[-1] <= 1 else (-np.inf, np.inf)
-    segment = BinLookup(np.concatenate((outer[:1], knots, outer[1:])), len(scores))(scores)
+    segment = BinLookup(np.concatenate((outer[:1], knots, outer[1:])), scores)(scores)
     # The right end of each segment; the first and the last are flat.
     knot, value = (np.append(ends, ends[-1]) for ends in (knots, values))
     rise, width = np.pad(np.diff(values), 1), np.pad(np.diff(knots), 1, constant_values=1)

@@ -45,7 +45,7 @@ class ScalingBinning(BinnedRecalibrator):
 
     Parameters
     ----------
-    scaler : recalibrator, default=None
+    recalibrator : recalibrator, default=None
         The scaling family; None means ``PlattScaling()``, which minimises log-loss as the experiments of [1]_ do.
         ``PlattScaling(loss="squared")`` is step 1 as printed there.
     binning : BaseBinning, int or None, default=None
@@ -68,7 +68,7 @@ class ScalingBinning(BinnedRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
-    scaler_ : recalibrator
+    recalibrator_ : recalibrator
         The fitted smooth map of the positive class. For K > 2 classes this and the following are lists with one
         entry per class.
     bin_edges_ : ndarray of shape (n_bins + 1,)
@@ -100,18 +100,18 @@ class ScalingBinning(BinnedRecalibrator):
     (4, 4)
     """
 
-    _default_objects = {**BinnedRecalibrator._default_objects, "scaler": PlattScaling}
+    _default_objects = {**BinnedRecalibrator._default_objects, "recalibrator": PlattScaling}
     _scale = "given"
 
     _parameter_constraints = {
         **BinnedRecalibrator._parameter_constraints,
-        "scaler": [HasMethods(["fit", "predict_proba"]), None],
+        "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
         "sample_split": [tuple, list, None],
     }
 
     def __init__(
         self,
-        scaler=None,
+        recalibrator=None,
         binning=None,
         *,
         sample_split=None,
@@ -121,7 +121,7 @@ class ScalingBinning(BinnedRecalibrator):
         multiclass="ovr",
         normalize=True,
     ):
-        self.scaler = scaler
+        self.recalibrator = recalibrator
         self.binning = binning
         self.sample_split = sample_split
         self.random_state = random_state
@@ -193,10 +193,10 @@ class ScalingBinning(BinnedRecalibrator):
     def _fit_binary(self, scores, labels, sample_weight):
         scale_rows, edge_rows, value_rows = self._split(scores, labels, sample_weight)
         # Step 1: fit the scaling family on T1.
-        self.scaler_ = check_recalibrator(self._resolved("scaler"), "scaler").set_params(
+        self.recalibrator_ = check_recalibrator(self._resolved("recalibrator"), "recalibrator").set_params(
             input=self.input, classes=[False, True]
         )
-        self.scaler_.fit(*scale_rows)
+        self.recalibrator_.fit(*scale_rows)
         # Step 2: uniform-mass bins of its output on T2.
         scaled, *rest = self._scaled(edge_rows[0]), *edge_rows[1:]
         self.bin_edges_ = self._strategy()._edges_of(scaled, *rest)
@@ -212,7 +212,7 @@ class ScalingBinning(BinnedRecalibrator):
         return super()._predict_binary(self._scaled(scores))
 
     def _scaled(self, scores):
-        return self.scaler_.predict_proba(scores)[:, 1]
+        return self.recalibrator_.predict_proba(scores)[:, 1]
 
     def _split(self, scores, labels, sample_weight):
         """Return (scores, labels, weights) of the rows of the three steps."""

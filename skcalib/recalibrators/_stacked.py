@@ -46,10 +46,10 @@ class StackedRecalibrator(BaseRecalibrator):
     cv : int, splitter or iterable of (train, test), default=5
         Folds, which must predict every row once. An int makes stratified random folds that depend on the rows alone,
         not on their order. None means 5.
-    temper : float, default=0.3
+    likelihood_power : float, default=0.3
         Share of the cross-validated log-likelihood that counts, in [0, 1]: weights are proportional to ``prior *
-        exp(temper * log_likelihood)``. With 1 the weights are too extreme for few rows.
-    identity_weight : float, default=0.5
+        exp(likelihood_power * log_likelihood)``. With 1 the weights are too extreme for few rows.
+    uncalibrated_weight : float, default=0.5
         Prior weight of the uncalibrated scores, in [0, 1); the members share the rest. 0 leaves them out.
     rank_preserving : bool, default=False
         Whether the default members are monotone, so that no two scores change their order (they may tie). For K > 2
@@ -119,8 +119,8 @@ class StackedRecalibrator(BaseRecalibrator):
         **BaseRecalibrator._parameter_constraints,
         "recalibrators": [list, tuple, None],
         "cv": ["cv_object"],
-        "temper": [Interval(Real, 0, 1, closed="both")],
-        "identity_weight": [Interval(Real, 0, 1, closed="left")],
+        "likelihood_power": [Interval(Real, 0, 1, closed="both")],
+        "uncalibrated_weight": [Interval(Real, 0, 1, closed="left")],
         "rank_preserving": ["boolean"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -132,8 +132,8 @@ class StackedRecalibrator(BaseRecalibrator):
         recalibrators=None,
         *,
         cv=5,
-        temper=0.3,
-        identity_weight=0.5,
+        likelihood_power=0.3,
+        uncalibrated_weight=0.5,
         rank_preserving=False,
         n_jobs=None,
         verbose=False,
@@ -142,8 +142,8 @@ class StackedRecalibrator(BaseRecalibrator):
     ):
         self.recalibrators = recalibrators
         self.cv = cv
-        self.temper = temper
-        self.identity_weight = identity_weight
+        self.likelihood_power = likelihood_power
+        self.uncalibrated_weight = uncalibrated_weight
         self.rank_preserving = rank_preserving
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -195,11 +195,11 @@ class StackedRecalibrator(BaseRecalibrator):
 
     def _weights(self, likelihoods, sample_weight):
         n_rows = len(likelihoods) if sample_weight is None else sample_weight.sum()
-        others = likelihoods.shape[1] - (self.identity_weight > 0)
-        prior = np.full(likelihoods.shape[1], (1 - self.identity_weight) / others)
-        if self.identity_weight > 0:
-            prior[0] = self.identity_weight
-        tempered = softmax(np.log(prior) - self.temper * n_rows * self.cv_log_loss_)
+        others = likelihoods.shape[1] - (self.uncalibrated_weight > 0)
+        prior = np.full(likelihoods.shape[1], (1 - self.uncalibrated_weight) / others)
+        if self.uncalibrated_weight > 0:
+            prior[0] = self.uncalibrated_weight
+        tempered = softmax(np.log(prior) - self.likelihood_power * n_rows * self.cv_log_loss_)
         if len(self.classes_) == 2:
             return tempered
         return _TEMPERED_SHARE * tempered + (1 - _TEMPERED_SHARE) * fit_mixture_weights(likelihoods, sample_weight)
@@ -213,7 +213,7 @@ class StackedRecalibrator(BaseRecalibrator):
             members = self._monotone_members()
         else:
             members = self._default_members()
-        if self.identity_weight > 0:
+        if self.uncalibrated_weight > 0:
             members = [Uncalibrated(), *members]
         for member in members:
             taken = member.get_params(deep=False)

@@ -230,7 +230,7 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
     def _ties_forbid_a_certificate(self):
         return not self.randomize and any(part._has_ties_ for part in getattr(self, "estimators_", [self]))
 
-    def _issue_certificate(self, problems, *, bound, **promise):
+    def _issue_certificate(self, problems, *, interval, **promise):
         if self._ties_forbid_a_certificate():
             raise ValueError(
                 "No certificate: scores are tied, and the theory needs ties to be broken at random. Fit with "
@@ -245,7 +245,7 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
             [part.bin_values_ for part in problems],
             n_samples=n_rows,
             keep_boundary=self.keep_boundary,
-            bound=bound,
+            interval=interval,
             **promise,
         )
 

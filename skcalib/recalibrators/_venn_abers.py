@@ -26,7 +26,7 @@ class VennAbers(BinaryRecalibrator):
 
     Parameters
     ----------
-    max_groups : int, default=None
+    max_n_knots : int, default=None
         Pool the scores into this number of groups of equal mass first, for a smaller model. 300 groups hardly change
         the predictions. None keeps every distinct score, which is exact.
     input : {"probability", "logit"}, default="probability"
@@ -43,7 +43,7 @@ class VennAbers(BinaryRecalibrator):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     score_knots_ : ndarray of shape (n_knots,)
-        Scores at which the map jumps (with `max_groups` upper edges of groups). For K > 2 classes these three are
+        Scores at which the map jumps (with `max_n_knots` upper edges of groups). For K > 2 classes these three are
         lists with one entry per class.
     lower_probability_ : ndarray of shape (n_knots + 1,)
         p0 of scores below the first knot, then of those from each knot on.
@@ -84,13 +84,13 @@ class VennAbers(BinaryRecalibrator):
 
     _parameter_constraints = {
         **BinaryRecalibrator._parameter_constraints,
-        "max_groups": [Interval(Integral, 1, None, closed="left"), None],
+        "max_n_knots": [Interval(Integral, 1, None, closed="left"), None],
     }
     _needs_classes = "any"
     _scale = "given"
 
-    def __init__(self, *, max_groups=None, input="probability", classes=None, multiclass="ovr", normalize=True):
-        self.max_groups = max_groups
+    def __init__(self, *, max_n_knots=None, input="probability", classes=None, multiclass="ovr", normalize=True):
+        self.max_n_knots = max_n_knots
         self.input = input
         self.classes = classes
         self.multiclass = multiclass
@@ -126,8 +126,8 @@ class VennAbers(BinaryRecalibrator):
         return tuple(np.column_stack(columns) for columns in zip(*bounds, strict=True))
 
     def _fit_binary(self, scores, labels, sample_weight):
-        if self.max_groups is not None:
-            scores = _upper_edges(scores, sample_weight, self.max_groups)
+        if self.max_n_knots is not None:
+            scores = _upper_edges(scores, sample_weight, self.max_n_knots)
         table = DistinctScores.from_rows(scores, labels, sample_weight)
         upper = np.append(_isotonic_with_event(table.weight, table.positives), 1.0)
         # A non-event at a score is an event where the labels and the order are turned round.
@@ -135,7 +135,7 @@ class VennAbers(BinaryRecalibrator):
         mirrored = _isotonic_with_event(*(sums[-1] - sums[::-1] for sums in (table.weight, negatives)))
         lower = np.append(0.0, 1 - mirrored[::-1])
         # Other scores do not change the result. Groups are kept, because a new score must be tied with its own group.
-        jumps = (np.diff(lower) != 0) | (np.diff(upper) != 0) | (self.max_groups is not None)
+        jumps = (np.diff(lower) != 0) | (np.diff(upper) != 0) | (self.max_n_knots is not None)
         self.score_knots_ = table.scores[jumps]
         self.lower_probability_ = lower[np.append(True, jumps)]
         self.upper_probability_ = upper[np.append(jumps, True)]
@@ -155,7 +155,7 @@ class VennAbers(BinaryRecalibrator):
     def _bounds(self, scores):
         first = np.searchsorted(self.score_knots_, scores, side="left")
         # From a knot on; a group of scores is tied with its knot, the group's upper edge.
-        reached = self.max_groups is not None or np.append(self.score_knots_, np.inf)[first] == scores
+        reached = self.max_n_knots is not None or np.append(self.score_knots_, np.inf)[first] == scores
         return self.lower_probability_[first + reached], self.upper_probability_[first]
 
 
