@@ -13,7 +13,6 @@ from scipy.special import softmax
 
 import skcalib
 from skcalib.export import from_dict, to_dict
-from skcalib.export._maps import score_width
 
 PATH = Path(__file__).with_name("golden_recalibrators.json")
 # Those that float32 holds (or rounds to 0 or 1), so that both types see the same scores.
@@ -74,7 +73,7 @@ class Golden(NamedTuple):
     @property
     def alone(self):
         """The scores without a column of features."""
-        return self.scores[:, : score_width(self.recalibrator)]
+        return self.scores[:, : self.recalibrator._score_width]
 
     def __str__(self):
         return f"{self.recalibrator} for {len(self.recalibrator.classes_)} classes"

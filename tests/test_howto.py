@@ -98,22 +98,42 @@ print(calibration_error([0, 1], [0.1, 0.6], norm=1, method="plugin", binning=Geo
     assert _run(tmp_path, program) == ["0.25"]
 
 
-def test_four_files_add_a_recalibrator(tmp_path):
-    (module, _), (room, names), (package, top_names), (states, row) = _steps("recalibrator")
+def test_three_files_add_a_recalibrator_with_all_ways_out(tmp_path):
+    (module, _), (room, names), (package, top_names) = _steps("recalibrator")
     _copy(tmp_path)
     shutil.copy(DOC / "examples" / "complementary_log_log.py", tmp_path / module)
     _exported(tmp_path, room, names)
     _exported(tmp_path, package, top_names)
-    _edit(tmp_path / states, '    "DirichletCalibration": State(', f'    {row}\n    "DirichletCalibration": State(')
     program = """
 import numpy as np
 from skcalib import ComplementaryLogLog
-from skcalib.export import from_dict, to_dict
+from skcalib.export import from_dict, to_dict, to_onnx, to_sql
 scores, y = np.arange(1, 30) / 30, np.arange(29) % 3 == 0
 fitted = ComplementaryLogLog().fit(scores, y)
-print((from_dict(to_dict(fitted)).predict_proba(scores) == fitted.predict_proba(scores)).all())
+expected = fitted.predict_proba(scores)
+print((from_dict(to_dict(fitted)).predict_proba(scores) == expected).all())
+many = ComplementaryLogLog().fit(np.random.default_rng(0).dirichlet(np.ones(3), 90), [0, 1, 2] * 30)
+print(from_dict(to_dict(many)).slope_ == many.slope_)
+sql = to_sql(fitted, dialect="duckdb")
+try:
+    import duckdb, pandas
+    rows = pandas.DataFrame({"p": scores})
+    print(np.allclose(duckdb.sql(f"SELECT {sql} AS q FROM rows").df()["q"], expected[:, 1], rtol=0, atol=1e-12))
+    from skcalib.engines import PredictionTable
+    table = PredictionTable(duckdb.from_df(rows.assign(y=y * 1)), label="y", score="p")
+    found = table.apply(fitted, output="q").df().sort_values("p")["q"]
+    print(np.allclose(found, expected[:, 1], rtol=0, atol=1e-12))
+except ImportError:
+    print("True True")
+try:
+    import onnxruntime
+    session = onnxruntime.InferenceSession(to_onnx(fitted, dtype="float64").SerializeToString())
+    found = session.run(None, {"scores": scores[:, None]})[0]
+    print(np.allclose(found, expected, rtol=0, atol=1e-12))
+except ImportError:
+    print("True")
 """
-    assert _run(tmp_path, program) == ["True"]
+    assert _run(tmp_path, program) == ["True"] * 5
 
 
 def _edit(path, old, new):

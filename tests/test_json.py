@@ -2,6 +2,7 @@
 
 import copy
 import json
+import time
 
 import numpy as np
 import pytest
@@ -129,7 +130,8 @@ def test_parameters_of_all_kinds():
     ):
         fitted = recalibrator.fit(scores, np.where(y, "yes", "no"))
         back = there_and_back(fitted)
-        np.testing.assert_array_equal(back.predict_proba(scores), fitted.predict_proba(scores))
+        options = {"ids": range(len(scores))} if hasattr(recalibrator, "randomize") else {}
+        np.testing.assert_array_equal(back.predict_proba(scores, **options), fitted.predict_proba(scores, **options))
     assert (
         there_and_back(skcalib.ClasswiseTemperatureScaling(max_deviation=np.inf).fit(scores, y)).max_deviation == np.inf
     )
@@ -205,8 +207,8 @@ def test_the_calibration_part_of_a_classifier(classifier, n_classes, ensemble):
     scores = [getattr(pair.estimator, method)(X).reshape(len(X), -1) for pair in model.calibrated_classifiers_]
     if n_classes == 2:
         scores = [one[:, -1:] for one in scores]
-    np.testing.assert_allclose(back.predict_proba(np.hstack(scores)), model.predict_proba(X), rtol=0, atol=1e-15)
-    assert back.predict(np.hstack(scores)).tolist() == model.predict(X).tolist()
+    np.testing.assert_allclose(back.predict_proba(np.stack(scores)), model.predict_proba(X), rtol=0, atol=1e-15)
+    assert back.predict(np.stack(scores)).tolist() == model.predict(X).tolist()
     recalibrators = [pair.recalibrator for pair in model.calibrated_classifiers_]
     of_all = np.mean([one.predict_proba(_given(scores[0], method)) for one in recalibrators], axis=0)
     np.testing.assert_allclose(back.predict_proba(scores[0]), of_all, rtol=0, atol=1e-15)
@@ -224,8 +226,64 @@ def test_tampered_calibration_parts():
             with pytest.raises(ValueError, match=r"\w"):
                 from_dict(_changed(document, path, _nonsense({"class": "os.system"})))
     back = from_dict(document)
-    with refused(ValueError, "scores in place of rows", "found 5"):
+    with refused(ValueError, "scores in place of rows", "(2, 5)"):
         back.predict_proba(np.ones((2, 5)))
+
+
+def test_two_columns_of_one_classifier_are_not_the_scores_of_two():
+    X, y = many_class_rows(300, 2)
+    model = skcalib.RecalibratedClassifierCV(GaussianNB(), ensemble=True, cv=2).fit(X, y)
+    back = there_and_back(model)
+    first = model.calibrated_classifiers_[0].estimator.predict_proba(X)
+    np.testing.assert_allclose(back.predict_proba(first), back.predict_proba(first[:, 1]), rtol=0, atol=1e-14)
+    of_each = np.stack([pair.estimator.predict_proba(X) for pair in model.calibrated_classifiers_])
+    np.testing.assert_allclose(back.predict_proba(of_each), model.predict_proba(X), rtol=0, atol=1e-15)
+
+
+def _nested(depth, references):
+    """Return a document of stacks, each with several references to the one below it."""
+    scores, y = two_class_rows(60)
+    stack = to_dict(skcalib.StackedRecalibrator([skcalib.PlattScaling()], cv=2, uncalibrated_weight=0).fit(scores, y))
+    document = copy.deepcopy(stack)
+    inner = document
+    for number in range(1, depth):
+        below = {key: value for key, value in copy.deepcopy(stack).items() if key != "schema"} | {"id": number}
+        inner["fitted"]["recalibrators_"] = [below] + [{"same": number}] * (references - 1)
+        for name, value in (("weights_", 1 / references), ("cv_log_loss_", 0.1), ("seconds_", 0.1)):
+            inner["fitted"][name]["array"] = [value] * references
+        inner = below
+    return document
+
+
+def test_shared_objects_cost_no_more_than_the_text():
+    from_dict(_nested(3, 2))
+    from_dict(_nested(8, 1))
+    start = time.process_time()
+    with refused(ValueError, "StackedRecalibrator", "too often"):
+        from_dict(_nested(30, 3))
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400)])
+def test_integers_beyond_the_range_of_floats(number):
+    for document in _documents():
+        for path in _places(document):
+            if path and isinstance(path[-1], str) and path[-1] not in ("schema", "class"):
+                with pytest.raises(ValueError, match=r"\w") as caught:
+                    from_dict(_changed(document, path, _nonsense({"array": [number], "dtype": "float64"})))
+                assert type(caught.value) is ValueError
+    document = to_dict(skcalib.PlattScaling().fit(*two_class_rows()))
+    document["fitted"]["slope_"] = number
+    with refused(ValueError, "slope_"):
+        from_dict(document)
+
+
+def test_knots_that_do_not_increase():
+    document = to_dict(skcalib.SplineCalibration(4).fit(*two_class_rows()))
+    knots = document["fitted"]["knots_"]["array"]
+    knots[1], knots[2] = knots[2], knots[1]
+    with refused(ValueError, "SplineCalibration", "knots_", "increasing"):
+        from_dict(document)
 
 
 # What is not written.

@@ -5,8 +5,8 @@ import numpy as np
 from skcalib.engines._columns import check_value
 from skcalib.engines._expressions import ColumnWriter
 from skcalib.engines._native import narwhals
-from skcalib.export._maps import calibration_map
 from skcalib.recalibrators import GroupwiseRecalibrator
+from skcalib.recalibrators._map_forms import calibration_map
 
 __all__ = ["with_forecasts"]
 

@@ -6,11 +6,11 @@ from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.engines._columns import free_name
 from skcalib.engines._native import narwhals
 from skcalib.engines._pieces import as_pieces, is_joined, joined
-from skcalib.export._nodes import (
-    Above,
+from skcalib.recalibrators._maps import (
     Affine,
     Choice,
     Clip,
+    Exp,
     Expit,
     GroupOf,
     LogOdds,
@@ -18,8 +18,11 @@ from skcalib.export._nodes import (
     Mixture,
     OneColumn,
     Pieces,
+    Place,
+    RowKey,
     Scaled,
     Scores,
+    no_row_keys,
 )
 
 __all__ = ["ColumnWriter"]
@@ -64,6 +67,8 @@ class ColumnWriter:
     def expression(self, node):
         """Return the node's value as an expression."""
         write = _WRITERS.get(type(node))
+        if isinstance(node, RowKey):
+            raise no_row_keys("tables of different engines do not compute alike")
         if write is None:
             raise ValueError(f"{type(node).__name__} has no form as an expression of one score.")
         return write(self, node)
@@ -140,6 +145,10 @@ def _clip(writer, node):
     return _clipped(writer.column(node.of), node.low, node.high)
 
 
+def _exp(writer, node):
+    return _clipped(writer.column(node.of), -_LARGEST_EXPONENT, _LARGEST_EXPONENT).exp()
+
+
 def _log_odds(writer, node):
     inside = writer.inside(node.of)
     return (inside / (1 - inside)).log()
@@ -210,9 +219,12 @@ def _one_column(writer, node):
 
 def _choice(writer, node):
     nw, key = narwhals(), node.key
-    if isinstance(key, Above):
-        below, above = (writer.case(case) for case in node.cases)
-        return nw.when(writer.column(key.of) > key.threshold).then(above).otherwise(below)
+    if isinstance(key, Place):
+        cases = [writer.case(case) for case in node.cases]
+        chosen = cases[-1]
+        for cut, case in zip(key.cuts[::-1].tolist(), cases[-2::-1], strict=True):
+            chosen = nw.when(writer.column(key.of) <= cut).then(case).otherwise(chosen)
+        return chosen
     if not isinstance(key, GroupOf) or writer.group is None:
         raise ValueError("groups are taken from one column: name it with by=.")
     maps = [as_pieces(case) for case in node.cases]
@@ -264,11 +276,12 @@ def _polynomial(argument, origin, coefficients):
     return value
 
 
-_SHORT = Affine, Clip, Expit, Mixture, Scaled  # written in a case; others are columns before it
+_SHORT = Affine, Clip, Exp, Expit, Mixture, Scaled  # written in a case; others are columns before it
 _WRITERS = {
     Affine: _affine,
     Choice: _choice,
     Clip: _clip,
+    Exp: _exp,
     Expit: _expit,
     LogOdds: _log_odds,
     Mixture: _mixture,

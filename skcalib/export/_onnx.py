@@ -6,13 +6,14 @@ from functools import singledispatchmethod
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-import skcalib.export._nodes as nodes
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import PROBABILITY_CLIP
-from skcalib.export._maps import calibration_map, score_width
+from skcalib.recalibrators import _maps as nodes
+from skcalib.recalibrators._map_forms import calibration_map
 
 __all__ = ["Graph", "graph_of", "to_onnx"]
 
+_NO_OVERFLOW = 700.0
 _OPSETS = (13, 17)  # the oldest that has these operators, and the one that is taken where none is asked for
 # How far a probability or a row's sum may be off by rounding: (refused beyond, left untouched within).
 _ROUNDING = {"float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
@@ -86,7 +87,7 @@ def import_onnx():
 def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated"):
     """Return the `Graph` of a fitted recalibrator between an input and an output of these names."""
     check_is_fitted(recalibrator)
-    as_map = calibration_map(recalibrator, n_columns=score_width(recalibrator))
+    as_map = calibration_map(recalibrator, n_columns=getattr(recalibrator, "_score_width", None))
     if as_map.group_key is not None:
         raise ValueError(
             "GroupwiseRecalibrator with given groups has no form in ONNX: the graph takes scores alone. Write each one "
@@ -208,6 +209,10 @@ class Graph:
         return self.add("Add", product, self.constant(node.intercept))
 
     @_write.register
+    def _(self, node: nodes.Exp):
+        return self.add("Exp", self.clip(self.write(node.of), -_NO_OVERFLOW, _NO_OVERFLOW))
+
+    @_write.register
     def _(self, node: nodes.Log):
         return self.add("Log", self.clip(self.write(node.of), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP))
 
@@ -292,6 +297,10 @@ class Graph:
         return self.shares(x, self.row_sum(x), 1 / node.width)
 
     @_write.register
+    def _(self, node: nodes.RowKey):
+        raise nodes.no_row_keys("ONNX has no operator for")
+
+    @_write.register
     def _(self, node: nodes.RowMax):
         return self.row_extreme("ReduceMax", self.write(node.of))
 
@@ -334,8 +343,7 @@ class Graph:
     def _key(self, key):
         if isinstance(key, nodes.Largest):
             return self._largest(self.write(key.of))
-        above = self.add("Greater", self.write(key.of), self.constant(key.threshold))
-        return self.add("Cast", above, to=_type_number("int64"))
+        return self._piece(self.write(key.of), key.cuts)
 
 
 def _slopes_of_cases(choice):

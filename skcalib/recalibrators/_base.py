@@ -24,8 +24,25 @@ from skcalib._rows.links import (
     row_softmax,
 )
 from skcalib._solvers.inverse_temperature import fit_inverse_temperature
-from skcalib.recalibrators._clipping import fit_inside, inside
+from skcalib.recalibrators._clipping import fit_inside, inside, inside_node
 from skcalib.recalibrators._head_start import HeadStart
+from skcalib.recalibrators._map_forms import inside as inside_clip
+from skcalib.recalibrators._map_forms import two_logits
+from skcalib.recalibrators._maps import (
+    Affine,
+    Columns,
+    Expit,
+    Log,
+    LogOdds,
+    LogOddsAgainstRest,
+    Normalized,
+    OneColumn,
+    RowMax,
+    Rows,
+    Scores,
+    Softmax,
+    Spread,
+)
 
 # What the strength of a ridge may be: as large as logits and weights.
 RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
@@ -41,6 +58,25 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
             y, scores.shape[1], self.classes, name="y", classes_name="classes", column_numbers=True
         )
         return codes
+
+    # For states that are read: the check of each fitted attribute. Those of `_part_attributes` are held by each binary
+    # problem where there are more than two classes. `_derived` are functions that make what is not written.
+    _attributes, _part_attributes, _derived = {}, {}, {}
+
+    def _check_attributes(self):
+        """Raise a ValueError if attributes (of a binary problem, if there are several) do not fit together."""
+
+    @property
+    def _score_width(self):
+        """Number of the columns given to `fit` that are scores."""
+        return self.n_features_in_
+
+    def _map_of(self, scores):
+        """Return the calibration map as nodes, from scores to probabilities: of the positive class alone of two.
+
+        A method writes ``_map``. Some of its bases bring the scores to its scale here, and join classes after it.
+        """
+        return self._map(scores)
 
     def transform(self, X):
         """Return the same as `predict_proba`, so that recalibrators chain.
@@ -232,6 +268,10 @@ class BinaryRecalibrator(BaseRecalibrator):
     (n,) and positive weights or None, and sets the fitted attributes; ``_predict_binary(scores)`` returns the
     probability of the event. Many classes are fitted one against the rest, or by the predicted class alone.
 
+    In place of ``_predict_binary`` it may define ``_map(score)``: the probability as an expression of the nodes in
+    `skcalib.recalibrators._maps`. `predict_proba` then evaluates it, and SQL, ONNX and JavaScript are written from it.
+    A method that has both is quicker by the first, and is tested to agree.
+
     Attributes
     ----------
     _scale : {"log_odds", "probability", "given"}
@@ -354,11 +394,31 @@ class BinaryRecalibrator(BaseRecalibrator):
         for name in [name for name in vars(self.estimators_[0]) if name.endswith("_")]:
             setattr(self, name, [getattr(part, name) for part in self.estimators_])
 
+    def _map_of(self, scores):
+        scores, on_log_odds = inside_node(self, scores), self._scale == "log_odds"
+        if len(self.classes_) == 2:
+            return self._map(self._score_node(scores))
+        probabilities = Softmax(scores, clip=False) if self.input == "logit" else scores
+        on_scale = LogOddsAgainstRest(probabilities) if on_log_odds else probabilities
+        if self.multiclass == "top_label":
+            confidence = self.estimators_[0]._map(RowMax(on_scale))
+            return Spread(inside_clip(probabilities) if on_log_odds else probabilities, confidence)
+        parts = Columns(tuple(part._map(OneColumn(on_scale, k)) for k, part in enumerate(self.estimators_)))
+        return Normalized(parts) if self.normalize else parts
+
+    def _score_node(self, scores):
+        """Return the score of the positive class of two: of two probabilities the second, which alone is looked at."""
+        if self.input == "probability":
+            score = scores if scores.width == 1 else OneColumn(scores, 1)
+            return LogOdds(score) if self._scale == "log_odds" else score
+        score = scores if scores.width == 1 else Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
+        return Expit(score, clip=False) if self._scale == "probability" else score
+
     def _fit_binary(self, scores, labels, sample_weight):
         raise NotImplementedError
 
     def _predict_binary(self, scores):
-        raise NotImplementedError
+        return Rows(scores[:, None])(self._map(Scores(1)))[:, 0]
 
 
 class LogitRecalibrator(BaseRecalibrator):
@@ -399,6 +459,16 @@ class LogitRecalibrator(BaseRecalibrator):
             log_odds_ = scores[:, 0].astype(np.float64) if self.input == "logit" else log_odds(scores[:, 0])
             return np.column_stack((np.zeros(len(scores)), log_odds_))
         return scores if self.input == "logit" else log_probability(scores)
+
+    def _map_of(self, scores):
+        scores = inside_node(self, scores)
+        if scores.width == 1:
+            return self._map(self._logits_of(scores if self.input == "logit" else LogOdds(scores)))
+        return self._map(scores if self.input == "logit" else Log(scores))
+
+    def _logits_of(self, log_odds):
+        """Return the two logits that log-odds stand for, for methods that ignore what is added to both."""
+        return two_logits(log_odds)
 
     def _fit_inverse_temperature(self, logits, codes, sample_weight):
         """Return the inverse temperature of least log-loss, where neither a floor nor a stack has shown it."""

@@ -1,11 +1,11 @@
 """Beta calibration: the map between two beta densities."""
 
 import numpy as np
-from scipy.special import expit
 
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib.recalibrators._attributes import number
+from skcalib.recalibrators._maps import Affine, Expit, LogSides
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
 from skcalib.recalibrators._scaling import location_scale
 
@@ -90,6 +90,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         "smooth_targets": ["boolean"],
     }
 
+    _part_attributes = {"a_": number, "b_": number, "c_": number}
+
     def __init__(
         self,
         parameters="abm",
@@ -144,9 +146,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         at_half = 0.0 if self.parameters == "ab" else float(coef[-1])
         self.c_ = at_half + (self.a_ - self.b_) * float(np.log(2))
 
-    def _predict_binary(self, log_odds):
-        log_score, minus_log_rest = _log_features(log_odds)  # not a matrix product: that rounds by the number of rows
-        return clip_probability(expit(self.a_ * log_score + self.b_ * minus_log_rest + self.c_))
+    def _map(self, log_odds):
+        return Expit(Affine(LogSides(log_odds), np.array([[self.a_, self.b_]]), np.array([self.c_])))
 
 
 def _log_features(log_odds):

@@ -8,7 +8,9 @@ from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, check_binning
 from skcalib.binning._lookup import BinLookup
+from skcalib.recalibrators._attributes import check_bins
 from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._map_forms import steps
 
 
 class BinnedRecalibrator(BinaryRecalibrator):
@@ -35,6 +37,12 @@ class BinnedRecalibrator(BinaryRecalibrator):
         for rows in row_blocks(len(scores)):
             probability[rows] = self.bin_values_[lookup(scores[rows])]
         return probability
+
+    def _check_attributes(self):
+        check_bins(self)
+
+    def _map(self, score):
+        return steps(score, self.bin_edges_[1:-1], self.bin_values_)
 
 
 def take_rows(rows, scores, labels, sample_weight):

@@ -19,6 +19,8 @@ class CertifiedMixin:
     A class defines ``_issue_certificate(problems, **promise)`` for its fitted binary problems.
     """
 
+    _derived = {"_fitted_params_": lambda self: copy.deepcopy(self._promised_params())}
+
     def certificate(self, confidence_level=None, kind="conditional", n_candidates=1, *, interval="theorem"):
         """Return what may be promised about the fitted probabilities, for any distribution of the rows.
 

@@ -8,6 +8,7 @@ from scipy.special import log_softmax
 from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.recalibrators._floor import floored, learned_floor
+from skcalib.recalibrators._maps import Clip, Expit, Log, LogNormalized, LogOdds, Scaled, Softmax
 
 # What the parameter `clip` may be, of the methods that declare `_works_on_log_odds`.
 CLIP_CONSTRAINT = {"clip": [Interval(Real, 0, 0.5, closed="neither"), StrOptions({"auto"}), None]}
@@ -41,6 +42,22 @@ def inside(recalibrator, scores):
     if recalibrator.clip_ in (0, PROBABILITY_CLIP):  # log-odds do that themselves
         return scores
     return _clipped(scores, recalibrator.clip_, recalibrator.input)
+
+
+def inside_node(recalibrator, scores):
+    """Return the same as a node of the calibration map."""
+    width, is_logit, floor = scores.width, recalibrator.input == "logit", getattr(recalibrator, "floor_", 0)
+    if floor > 0:
+        probabilities = (Expit if width == 1 else Softmax)(scores, clip=False) if is_logit else scores
+        lifted = Scaled(probabilities, 1 - len(recalibrator.classes_) * floor, floor)
+        return (LogOdds if width == 1 else Log)(lifted) if is_logit else lifted
+    clip = getattr(recalibrator, "clip_", PROBABILITY_CLIP)
+    if clip in (0, PROBABILITY_CLIP):
+        return scores
+    low, high = float(np.log(clip)), float(np.log1p(-clip))
+    if not is_logit:
+        return Clip(scores, clip, 1 - clip)
+    return Clip(scores, low - high, high - low) if width == 1 else Clip(LogNormalized(scores), low, high)
 
 
 def _clipped(scores, constant, input):

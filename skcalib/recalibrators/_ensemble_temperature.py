@@ -5,6 +5,10 @@ from scipy.special import softmax
 
 from skcalib._rows.links import log_probability
 from skcalib._solvers.mixture import fit_mixture_weights
+from skcalib.recalibrators._attributes import weights
+from skcalib.recalibrators._map_forms import inside, normalized
+from skcalib.recalibrators._map_forms import softmax as softmax_node
+from skcalib.recalibrators._maps import Mixture, Scaled
 from skcalib.recalibrators._temperature import TemperatureScaling
 
 
@@ -64,6 +68,8 @@ class EnsembleTemperatureScaling(TemperatureScaling):
 
     loss = "log"
 
+    _attributes = {**TemperatureScaling._attributes, "weights_": weights}
+
     def __init__(self, *, input="probability", classes=None, clip="auto"):
         self.input = input
         self.classes = classes
@@ -77,6 +83,11 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     def _predict_logits(self, logits):
         parts = self._parts(logits.astype(np.float64))
         return log_probability(sum(weight * part for weight, part in zip(self.weights_, parts, strict=True)))
+
+    def _map(self, logits):
+        tempered, given, uniform = self.weights_.tolist()
+        parts = softmax_node(Scaled(logits, self.inverse_temperature_), clip=False), softmax_node(logits, clip=False)
+        return inside(normalized(inside(Mixture((tempered, given), parts, uniform / len(self.classes_)))))
 
     def _parts(self, logits):
         """Return the tempered, the given and the uniform forecast."""

@@ -14,7 +14,19 @@ from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight
+from skcalib.recalibrators._attributes import (
+    amounts,
+    check_lengths,
+    check_same_classes,
+    fitted,
+    flag,
+    labels,
+    several,
+    shares,
+)
 from skcalib.recalibrators._base import ProbabilityTransformer, check_recalibrator, decisions
+from skcalib.recalibrators._map_forms import map_of
+from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place
 from skcalib.recalibrators._temperature import TemperatureScaling
 
 _PREDICTED_CLASS = "predicted_class"
@@ -33,6 +45,11 @@ class RecalibratorOfColumns(ProbabilityTransformer):
     def classes(self):
         """The labels of the columns that the recalibrator was told, or None."""
         return getattr(self.recalibrator, "classes", None)
+
+    @property
+    def _score_width(self):
+        inner = getattr(self, "pooled_recalibrator_", None) or self.recalibrator_
+        return inner.n_features_in_
 
 
 class GroupwiseRecalibrator(RecalibratorOfColumns):
@@ -128,6 +145,15 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         "shrinkage": [Interval(Real, 0, None, closed="left")],
         "merge_small_groups": ["boolean"],
     }
+    _attributes = {
+        "groups_": labels,
+        "group_sizes_": amounts,
+        "pooled_recalibrator_": fitted,
+        "recalibrators_": several(dict),
+        "_given_groups": flag,
+        "_own_share": shares,
+    }
+    _derived = {"_names": lambda self: self.groups_.tolist()}
 
     def __init__(
         self, recalibrator=None, groups=_PREDICTED_CLASS, min_group_size=50, shrinkage=0.0, *, merge_small_groups=False
@@ -268,6 +294,39 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         if getattr(self.pooled_recalibrator_, "_keeps_decisions", False):
             return self.classes_[decisions(self._scores_and_values(X, groups, reset=False)[0], self.input)]
         return self.classes_[self.predict_proba(X, groups).argmax(axis=1)]
+
+    def _map(self, scores):
+        pooled = map_of(self.pooled_recalibrator_, scores)
+        written = {id(self.pooled_recalibrator_): pooled}  # groups may share a recalibrator
+        cases = []
+        for group, share in zip(self.groups_.tolist(), self._own_share.tolist(), strict=True):
+            recalibrator = self.recalibrators_[group]
+            if id(recalibrator) not in written:
+                written[id(recalibrator)] = map_of(recalibrator, scores)
+            own = written[id(recalibrator)]
+            mixed = own is not pooled and share < 1
+            cases.append(Mixture((share, 1 - share), (own, pooled)) if mixed else own)
+        if self._given_groups or (isinstance(self.groups, str) and self.groups != _PREDICTED_CLASS):
+            numbers = {group: number for number, group in enumerate(self.groups_.tolist())}
+            key = GroupOf(None if self._given_groups else self.groups, numbers, len(cases))
+            return Choice(key, (*cases, pooled))
+        if self.groups != _PREDICTED_CLASS:
+            raise ValueError(
+                f"GroupwiseRecalibrator(groups={self.groups!r}) cannot be written outside Python: give the column of "
+                "the groups by its name."
+            )
+        tie = np.array([0.0 if self.input == "logit" else 0.5])
+        return Choice(Largest(scores) if scores.width > 1 else Place(scores, tie), tuple(cases))
+
+    def _check_attributes(self):
+        check_lengths(self, len(self.groups_), "group_sizes_", "_own_share")
+        if list(self.recalibrators_) != self.groups_.tolist():
+            raise ValueError(f"recalibrators_ must have the groups {self.groups_.tolist()} as keys")
+        check_same_classes(self, self.pooled_recalibrator_, *self.recalibrators_.values())
+        takes_column = not self._given_groups and self.groups not in (None, _PREDICTED_CLASS)
+        width = self.pooled_recalibrator_.n_features_in_ + takes_column
+        if self.n_features_in_ != width:
+            raise ValueError(f"n_features_in_ must be {width}, found {self.n_features_in_}")
 
     def _check_one_source(self, groups):
         if isinstance(self.groups, bool | np.bool_):

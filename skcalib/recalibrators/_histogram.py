@@ -9,6 +9,7 @@ from skcalib._bins.reductions import BinaryTask
 from skcalib._bins.statistics import bin_statistics
 from skcalib._input.sklearn_private import Interval
 from skcalib.binning import EqualWidth, FixedEdges
+from skcalib.recalibrators._attributes import BINS, amounts, flag
 from skcalib.recalibrators._binned import BinnedRecalibrator, take_rows
 from skcalib.recalibrators._certified import CertifiedMixin, certify_independent_bins
 from skcalib.recalibrators._splitting import split_rows
@@ -78,6 +79,8 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         "sample_split": [Interval(Real, 0, 1, closed="neither"), None],
         "smoothing": [Interval(Real, 0, None, closed="left")],
     }
+
+    _part_attributes = {**BINS, "bin_positives_": amounts, "_weighted_": flag}
 
     def __init__(
         self,

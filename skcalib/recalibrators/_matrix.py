@@ -7,8 +7,11 @@ from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap
 from skcalib.recalibrators._alpha_path import AffineProblem, affine_features, fit_path
+from skcalib.recalibrators._attributes import matrix, number, numbers, positive
 from skcalib.recalibrators._base import RIDGE, LogitRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT, inside
+from skcalib.recalibrators._map_forms import log_normalized, softmax
+from skcalib.recalibrators._maps import Affine, Centred, Scaled
 
 _NEAR = 1.5  # ratio of inverse temperatures up to which one fit is a start for another
 _LARGEST_FEATURE = 1e150  # whose square is a number
@@ -28,6 +31,12 @@ class AffineScaling(LogitRecalibrator):
         "alpha_intercept": [RIDGE, None],
     }
 
+    _attributes = {
+        "alpha_": number,
+        "inverse_temperature_": positive,
+        "intercept_": numbers,
+        "coef_": matrix,
+    }
     _works_on_log_odds = True
     _auto_alphas = (1.0, 0.3, 0.1, 0.02)
 
@@ -86,6 +95,9 @@ class AffineScaling(LogitRecalibrator):
 
     def _predict_logits(self, logits):
         return self._affine_map.apply(self._parameters(1.0), affine_features(logits, self._reference(logits))).T
+
+    def _map(self, logits):
+        return softmax(Affine(Centred(logits), self.coef_, self.intercept_))
 
     def _reference(self, logits):
         """Return what is taken off each row of logits, so that a constant added to the row changes nothing."""
@@ -169,7 +181,7 @@ class VectorScaling(AffineScaling):
     """
 
     _affine_map = DiagonalMap
-
+    _attributes = {**AffineScaling._attributes, "coef_": numbers}
     _parameter_constraints = {**AffineScaling._parameter_constraints, "center": ["boolean"]}
 
     def __init__(self, alpha=1.0, *, center=True, alpha_intercept=None, input="probability", classes=None, clip="auto"):
@@ -185,6 +197,18 @@ class VectorScaling(AffineScaling):
 
     def _reference(self, logits):
         return super()._reference(logits) if self.center else np.zeros(len(logits))
+
+    def _map(self, logits):
+        return softmax(Scaled(Centred(logits) if self.center else logits, self.coef_, self.intercept_))
+
+    def _logits_of(self, log_odds):
+        if self.center or self.n_features_in_ == 1:
+            return super()._logits_of(log_odds)
+        if self.input == "logit":
+            raise ValueError(
+                "VectorScaling(center=False) of two columns of logits is no function of one score: give both columns."
+            )
+        return log_normalized(super()._logits_of(log_odds))
 
 
 class MatrixScaling(AffineScaling):
@@ -289,10 +313,10 @@ class MatrixScaling(AffineScaling):
         self.clip = clip
 
     def _penalty(self, n_classes, alpha):
-        matrix = np.full((n_classes, n_classes), n_classes * (n_classes - 1) * self._alpha("off_diagonal", alpha))
-        np.fill_diagonal(matrix, n_classes * self._alpha("diagonal", alpha))
+        ridge = np.full((n_classes, n_classes), n_classes * (n_classes - 1) * self._alpha("off_diagonal", alpha))
+        np.fill_diagonal(ridge, n_classes * self._alpha("diagonal", alpha))
         intercept = np.full(n_classes, n_classes * self._alpha("intercept", alpha))
-        return self._affine_map.packed(matrix, intercept)
+        return self._affine_map.packed(ridge, intercept)
 
 
 class DirichletCalibration(MatrixScaling):
@@ -360,3 +384,6 @@ class DirichletCalibration(MatrixScaling):
 
     def _reference(self, logits):
         return logsumexp(logits.astype(np.float64), axis=1)
+
+    def _map(self, logits):
+        return softmax(Affine(log_normalized(logits), self.coef_, self.intercept_))

@@ -12,6 +12,7 @@ from skcalib._rows.links import log_odds_against_rest
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._alpha_path import best_on_path
+from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 
@@ -145,6 +146,7 @@ class PartiallyPooledRecalibrator(BinaryRecalibrator):
     }
     _scale = "log_odds"
     _works_on_log_odds = True
+    _attributes = {"class_pooling_": number}
 
     @property
     def _pools_classes(self):

@@ -9,7 +9,10 @@ from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._rows.links import clip_probability
 from skcalib._solvers.mixture import fit_mixture_weights
+from skcalib.recalibrators._attributes import weights
 from skcalib.recalibrators._base import LogitRecalibrator
+from skcalib.recalibrators._map_forms import softmax
+from skcalib.recalibrators._maps import Scaled
 
 _ROUNDING = 1e-6
 
@@ -67,6 +70,8 @@ class PriorShift(LogitRecalibrator):
         "target_prior": ["array-like", dict, Interval(Real, 0, 1, closed="both"), StrOptions({"balanced"}), None],
     }
 
+    _attributes = {"train_prior_": weights, "target_prior_": weights}
+
     def __init__(self, train_prior=None, target_prior=None, *, input="probability", classes=None):
         self.train_prior = train_prior
         self.target_prior = target_prior
@@ -92,7 +97,14 @@ class PriorShift(LogitRecalibrator):
 
     def _predict_logits(self, logits):
         # Saerens et al., Eq. 2.4: p(k | x) times target / train
-        return logits + np.log(np.maximum(self.target_prior_, np.finfo(np.float64).tiny)) - np.log(self.train_prior_)
+        return logits + self._log_ratios
+
+    def _map(self, logits):
+        return softmax(Scaled(logits, 1.0, self._log_ratios))
+
+    @property
+    def _log_ratios(self):
+        return np.log(np.maximum(self.target_prior_, np.finfo(np.float64).tiny)) - np.log(self.train_prior_)
 
 
 def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None):

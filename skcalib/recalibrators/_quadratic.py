@@ -5,7 +5,10 @@ from scipy.special import expit
 
 from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib.recalibrators._attributes import number, range_of_numbers
 from skcalib.recalibrators._base import RIDGE
+from skcalib.recalibrators._map_forms import polynomials
+from skcalib.recalibrators._maps import Expit
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap
 
 # The square is scaled by a typical log-odds, and this is its lower limit.
@@ -102,6 +105,13 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         "monotone": ["boolean"],
     }
 
+    _part_attributes = {
+        "intercept_": number,
+        "slope_": number,
+        "curvature_": number,
+        "log_odds_range_": range_of_numbers,
+    }
+
     def __init__(
         self,
         alpha=1.0,
@@ -179,6 +189,15 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         parabola = self.intercept_ + self.slope_ * inside + self.curvature_ * inside**2
         tangent = (self.slope_ + 2 * self.curvature_ * inside) * (log_odds - inside)
         return clip_probability(expit(parabola + tangent))
+
+    def _map(self, log_odds):
+        # A parabola between the ends of the fitted range, and its tangents beyond them.
+        low, high = self.log_odds_range_
+        parabola = np.polynomial.Polynomial([self.intercept_, self.slope_, self.curvature_])
+        tangents = [(parabola(end), parabola.deriv()(end)) for end in (low, high)]
+        if low == high:
+            return Expit(polynomials(log_odds, [], [low], tangents[:1]))
+        return Expit(polynomials(log_odds, [low, high], [low, 0, high], [tangents[0], parabola.coef, tangents[1]]))
 
 
 def _features(log_odds, low, width):

@@ -10,8 +10,10 @@ from skcalib._bins.tables import record_html, record_text
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.sklearn_private import HasMethods
 from skcalib.binning import UniqueScores
+from skcalib.recalibrators._attributes import BINS, fitted
 from skcalib.recalibrators._base import check_recalibrator
 from skcalib.recalibrators._binned import BinnedRecalibrator, take_rows
+from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._splitting import split_rows
 
@@ -108,6 +110,8 @@ class ScalingBinning(BinnedRecalibrator):
         "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
         "sample_split": [tuple, list, None],
     }
+
+    _part_attributes = {**BINS, "recalibrator_": fitted}
 
     def __init__(
         self,
@@ -210,6 +214,9 @@ class ScalingBinning(BinnedRecalibrator):
 
     def _predict_binary(self, scores):
         return super()._predict_binary(self._scaled(scores))
+
+    def _map(self, score):
+        return super()._map(map_of(self.recalibrator_, score))
 
     def _scaled(self, scores):
         return self.recalibrator_.predict_proba(scores)[:, 1]

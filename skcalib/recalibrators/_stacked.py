@@ -11,10 +11,14 @@ from skcalib._input.sklearn_private import Interval
 from skcalib._rows.links import clip_probability, log_probability, row_softmax
 from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
 from skcalib._solvers.mixture import fit_mixture_weights
+from skcalib.recalibrators._attributes import amounts, check_same_classes, numbers, positive, several, weights
 from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator, check_recalibrator
 from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
 from skcalib.recalibrators._floor import learned_floor
 from skcalib.recalibrators._folds import cross_validation_folds
+from skcalib.recalibrators._map_forms import map_of
+from skcalib.recalibrators._map_forms import softmax as softmax_node
+from skcalib.recalibrators._maps import Log, Mixture, Scaled, Softmax
 from skcalib.recalibrators._matrix import DirichletCalibration
 from skcalib.recalibrators._member_fits import MemberFits
 from skcalib.recalibrators._quadratic import QuadraticScaling
@@ -125,6 +129,13 @@ class StackedRecalibrator(BaseRecalibrator):
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
+    _attributes = {
+        "recalibrators_": several(list),
+        "weights_": weights,
+        "cv_log_loss_": numbers,
+        "temperature_": positive,
+        "seconds_": amounts,
+    }
     _needs_classes = "two"
 
     def __init__(
@@ -192,6 +203,15 @@ class StackedRecalibrator(BaseRecalibrator):
         if len(self.classes_) == 2:
             return mixture
         return row_softmax(log_probability(mixture) / self.temperature_)
+
+    def _map(self, scores):
+        used = [(w, one) for w, one in zip(self.weights_.tolist(), self.recalibrators_, strict=True) if w > 0]
+        weights, members = zip(*used, strict=True)
+        mixture = Mixture(weights, tuple(map_of(member, scores) for member in members))
+        return mixture if len(self.classes_) == 2 else Softmax(Scaled(Log(mixture), 1 / self.temperature_))
+
+    def _check_attributes(self):
+        check_same_classes(self, *self.recalibrators_)
 
     def _weights(self, likelihoods, sample_weight):
         n_rows = len(likelihoods) if sample_weight is None else sample_weight.sum()
@@ -266,6 +286,9 @@ class Uncalibrated(LogitRecalibrator):
 
     def _predict_logits(self, logits):
         return logits
+
+    def _map(self, logits):
+        return softmax_node(logits)
 
 
 def _last_inverse_temperature(logits, codes, sample_weight):

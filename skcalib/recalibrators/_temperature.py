@@ -8,8 +8,11 @@ from scipy.optimize import minimize_scalar
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.links import row_softmax
 from skcalib._solvers.brier_temperature import fit_brier_temperature
+from skcalib.recalibrators._attributes import positive
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
+from skcalib.recalibrators._map_forms import softmax
+from skcalib.recalibrators._maps import Scaled
 
 _GRID_ROWS = 20_000  # on which a callable is tried at every point of a grid
 _FEW_STEPS = 6  # of the search on all rows then
@@ -84,6 +87,8 @@ class TemperatureScaling(LogitRecalibrator):
     _needs_classes = "two"
     _works_on_log_odds = True
 
+    _attributes = {"inverse_temperature_": positive, "temperature_": positive}
+
     def __init__(self, *, loss="log", input="probability", classes=None, clip="auto"):
         self.loss = loss
         self.input = input
@@ -102,6 +107,13 @@ class TemperatureScaling(LogitRecalibrator):
 
     def _predict_logits(self, logits):
         return np.multiply(logits, self.inverse_temperature_, dtype=np.float64)  # float32 could overflow
+
+    def _map(self, logits):
+        return softmax(Scaled(logits, self.inverse_temperature_))
+
+    def _check_attributes(self):
+        if abs(self.temperature_ * self.inverse_temperature_ - 1) > 1e-6:
+            raise ValueError("inverse_temperature_ must be 1 / temperature_")
 
     def _searched(self, logits, codes, sample_weight, around):
         """Return the inverse temperature at which the callable is least, within a factor of 30 of `around`.
