@@ -9,7 +9,7 @@ from skcalib import MatrixScaling, PlattScaling, TemperatureScaling, VectorScali
 from skcalib._rows import blocks
 from skcalib.recalibrators._floor import floored, learned_floor
 
-FLOORS = [0, 1e-5, 1e-3, 0.01, 0.03]
+FLOORS = [0, 1e-5, 1e-3, 0.01, 0.03, 0.1]
 
 
 def sample(kind, n_classes, n=300, seed=0):
@@ -36,7 +36,7 @@ def by_search(scores, y, weight=None):
     targets = smoothed(y, weight, n_classes)
     best, best_likelihood = None, -np.inf
     for floor in FLOORS:
-        if n_classes * floor > 0.3:
+        if n_classes * floor > 0.3 + 1e-9:
             continue
         lifted = (1 - n_classes * floor) * scores + floor
         logits = np.log(np.clip(lifted, 2.0**-52, 1 - 2.0**-52))
@@ -45,7 +45,7 @@ def by_search(scores, y, weight=None):
             return -weight @ (targets * log_softmax(np.exp(log_inverse) * logits, axis=1)).sum(axis=1)
 
         likelihood = -minimize_scalar(loss, bounds=(-8, 5), method="bounded", options={"xatol": 1e-9}).fun
-        if likelihood > best_likelihood + 1:
+        if likelihood > best_likelihood + 0.5:
             best, best_likelihood = floor, likelihood
     return best
 
@@ -56,7 +56,7 @@ def by_search(scores, y, weight=None):
 def test_the_floor_is_that_of_a_plain_search(kind, n_classes, seed):
     scores, y = sample(kind, n_classes, seed=seed)
     expected = by_search(scores, y)
-    assert (expected > 0) == (kind == "votes")
+    assert expected > 0 or kind == "never sure"
     assert learned_floor(scores, y, None, "probability") == expected
     weight = np.random.default_rng(seed).integers(1, 4, len(y)).astype(float)
     found = learned_floor(scores, y, weight, "probability")
@@ -75,7 +75,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
 def test_all_floors_together_stay_below_three_tenths():
     # Uniform labels: every larger floor is better, and the largest that 20 and 400 classes allow is taken.
     rng = np.random.default_rng(0)
-    for n_classes, largest in ((2, 0.03), (10, 0.03), (11, 0.01), (30, 0.01), (31, 1e-3), (300, 1e-3), (301, 1e-5)):
+    for n_classes, largest in ((2, 0.1), (3, 0.1), (4, 0.03), (10, 0.03), (11, 0.01), (30, 0.01), (31, 1e-3), (300, 1e-3), (301, 1e-5)):
         scores = np.eye(n_classes)[rng.integers(0, n_classes, 400)]
         scores[::2] = rng.dirichlet(np.ones(n_classes), 200)
         y = scores.argmax(axis=1)
@@ -104,7 +104,7 @@ def test_logits_are_their_probabilities(n_classes):
 def test_is_strictly_increasing(floor):
     p = np.unique(np.concatenate([10.0 ** -np.arange(16), np.linspace(0, 1, 1001), 1 - 10.0 ** -np.arange(15)]))
     assert (np.diff(floored(p[:, None], floor, "probability")[:, 0]) > 0).all()
-    z = np.linspace(-34, 34, 2001)
+    z = np.linspace(-30, 30, 2001)
     assert (np.diff(floored(z[:, None], floor, "logit")[:, 0]) > 0).all()
 
 

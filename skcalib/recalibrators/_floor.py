@@ -10,9 +10,9 @@ from skcalib._solvers.newton import minimise_convex
 
 # Floors that are tried beside 0; K times the floor stays within the limit. A larger floor must gain this many nats of
 # log-likelihood, summed over the rows that are looked at.
-_CANDIDATES = (1e-5, 1e-3, 0.01, 0.03)
+_CANDIDATES = (1e-5, 1e-3, 0.01, 0.03, 0.1)
 _LARGEST_TOTAL = 0.3
-_LEAST_GAIN = 1.0
+_LEAST_GAIN = 0.5
 # Rows that are looked at. All of them would cost as much as the fit itself; a thousand show what counts for a mean
 # loss. Two classes have cells of nearly equal log-odds, more classes quantiles of the rows.
 _MOST_ROWS, _MOST_CELLS = 1 << 10, 1 << 9
@@ -43,7 +43,7 @@ def learned_floor(scores, codes, sample_weight, input):
     """Return the floor of the greatest likelihood of temperature scaling to Platt's targets.
 
     Temperature scaling is fitted to the scores above each candidate, the smallest first. A candidate is taken if its
-    log-likelihood exceeds the best so far by more than 1 nat. Platt's targets say that one row of each class could
+    log-likelihood exceeds the best so far by more than half a nat. Platt's targets say that one row of each class could
     have been of another class; for K > 2 classes it is one row of all. So scores of 0 and 1 cost something even where
     they are all right. Without that price the floor would be 0 until the first of them is wrong.
 
@@ -61,10 +61,10 @@ def learned_floor(scores, codes, sample_weight, input):
     Returns
     -------
     floor : float
-        From {0, 1e-5, .001, .01, .03}; K times the floor is at most .3.
+        From {0, 1e-5, .001, .01, .03, .1}; K times the floor is at most .3.
     """
     n_classes = max(scores.shape[1], 2)
-    floors = [0.0, *(floor for floor in _CANDIDATES if n_classes * floor <= _LARGEST_TOTAL)]
+    floors = [0.0, *(floor for floor in _CANDIDATES if floor * n_classes < _LARGEST_TOTAL + 1e-9)]
     likelihoods = (_two_class_likelihoods if n_classes == 2 else _many_class_likelihoods)(
         floors, scores, codes, sample_weight, input
     )
