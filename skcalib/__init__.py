@@ -58,6 +58,7 @@ _SUBMODULES = (
     "binning",
     "displays",
     "engines",
+    "evaluation",
     "export",
     "guarantees",
     "metrics",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import skcalib
-from skcalib import metrics, recalibrators
-from skcalib._bins.tables import ResultTable
+from skcalib import evaluation, metrics, recalibrators
+from skcalib._inference.results import ResultTable
 
 # One or more instances of every public recalibrator.
 RECALIBRATORS = [
@@ -87,8 +87,8 @@ def metrics_(*needs):
     Functions that need more than labels and probabilities are left out.
     """
     found = []
-    for name in metrics.__all__:
-        metric = getattr(metrics, name)
+    for name in (*metrics.__all__, *evaluation.__all__):
+        metric = getattr(metrics if hasattr(metrics, name) else evaluation, name)
         parameters = signature(metric).parameters
         first, more = list(parameters)[:2], list(parameters.values())[2:]
         needs_more = any(one.default is one.empty and one.kind != one.VAR_KEYWORD for one in more)

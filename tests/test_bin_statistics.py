@@ -10,8 +10,8 @@ from _catalog import refused
 from _twins import bin_of
 
 from skcalib import metrics
-from skcalib._bins import statistics
-from skcalib._bins.statistics import BinStatistics, bin_statistics
+from skcalib._cells import statistics
+from skcalib._cells.statistics import BinStatistics, bin_statistics
 from skcalib._rows import blocks
 from skcalib.binning import FixedEdges, UniqueScores
 from skcalib.metrics import reliability_curve
@@ -257,7 +257,7 @@ SOUND = {
 
 def test_sums_given_by_hand():
     statistics = BinStatistics(**SOUND)
-    assert [field.name for field in fields(BinStatistics)] == list(SOUND)
+    assert [field.name for field in fields(BinStatistics)] == [*SOUND, "weight_squared"]
     assert statistics.count.dtype == np.int64
     assert statistics.weight.dtype == np.float64
     # |.3 - .4| of 10 and |.8 - .769| of 6.5

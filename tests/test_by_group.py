@@ -8,16 +8,17 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import binomtest
 
+from skcalib._cells.cells import Cells
+from skcalib._inference import bias
+from skcalib._inference.adjustment import holm
+from skcalib._inference.bias import bias_test
 from skcalib.binning import EqualMass, FixedEdges
 from skcalib.metrics import (
-    _bias,
     calibration_by_group,
     calibration_error,
     calibration_error_interval,
     reliability_curve,
 )
-from skcalib.metrics._adjustment import holm
-from skcalib.metrics._bias import bias_test, cells_of_statistics
 
 COLUMNS = ["group", "n", "mean_score", "event_frequency", "bias", "bias_low", "bias_high"]
 COLUMNS += ["error", "error_low", "error_high", "pvalue", "adjusted_pvalue"]
@@ -80,7 +81,7 @@ def test_cells_of_many_rows_change_nothing_that_is_seen(monkeypatch):
     scores = rng.beta(0.3, 5, 50_000)
     events = int((rng.random(50_000) < scores).sum()) + 100
     in_cells = bias_test(scores, events, 0.9)
-    monkeypatch.setattr(_bias, "_MANY_ROWS", 10**9)
+    monkeypatch.setattr(bias, "_MANY_ROWS", 10**9)
     np.testing.assert_allclose(in_cells, bias_test(scores, events, 0.9), rtol=1e-3, atol=1e-6)
 
 
@@ -117,7 +118,7 @@ def test_two_points_a_bin_have_its_mean_and_variance():
     rng = np.random.default_rng(0)
     scores = rng.beta(0.3, 2, 5000)
     bins = reliability_curve(rng.random(5000) < scores, scores, binning=FixedEdges([0, 0.01, 0.3, 0.99, 1]))
-    points, weight = cells_of_statistics(bins)
+    points, weight = Cells.of_bins(bins).two_points()
     assert points.min() >= 0
     assert points.max() <= 1
     assert weight.sum() == pytest.approx(5000)

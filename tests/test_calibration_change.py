@@ -8,9 +8,9 @@ from _catalog import refused
 from scipy.special import expit, logit
 from scipy.stats import norm
 
+from skcalib._inference.results import IntervalEstimate
 from skcalib.binning import EqualMass
 from skcalib.metrics import BinStatistics, calibration_by_group, calibration_error_interval
-from skcalib.metrics._bootstrap import IntervalEstimate
 from skcalib.monitoring import calibration_change
 from skcalib.monitoring._change import _difference
 

@@ -11,6 +11,7 @@ from _twins import bins, equal_mass_edges
 from scipy.stats import binom, chi2, norm
 from sklearn.metrics import brier_score_loss
 
+from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
 from skcalib.binning import EqualWidth, UniqueScores
 from skcalib.metrics import (
     calibration_error,
@@ -23,7 +24,6 @@ from skcalib.metrics import (
     smooth_calibration_error,
     sweep_calibration_error,
 )
-from skcalib.metrics._closed_form_tests import maximum_pvalue, range_pvalue
 
 
 def sample(n=300, power=1.0, seed=0):

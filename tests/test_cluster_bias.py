@@ -7,9 +7,9 @@ import pytest
 from _catalog import refused
 from scipy.stats import norm
 
-from skcalib.metrics import _cluster_bias as module
+from skcalib._inference import cluster_bias as module
+from skcalib._inference.cluster_bias import cluster_bias_test, sign_pvalue
 from skcalib.metrics import calibration_by_group
-from skcalib.metrics._cluster_bias import cluster_bias_test, sign_pvalue
 
 
 def _all_signs(sums):

@@ -12,6 +12,7 @@ PUBLIC = [
     "skcalib",
     "skcalib.binning",
     "skcalib.displays",
+    "skcalib.evaluation",
     "skcalib.guarantees",
     "skcalib.metrics",
     "skcalib.model_selection",

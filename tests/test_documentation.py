@@ -14,6 +14,7 @@ RUN_ELSEWHERE = {
     "README.md": "test_readme.py",
     "drift.md": "test_guide_groups.py",
     "howto_binning.md": "test_documentation.py",
+    "howto_display.md": "test_documentation.py",
     "howto_recalibrator.md": "test_documentation.py",
     "large_tables.md": "test_large_tables.py",
     "many_classes.md": "test_guide.py",
@@ -23,7 +24,11 @@ RUN_ELSEWHERE = {
     "which_recalibrator.md": "test_guide.py",
 }
 SLOW = {"pipelines.md"}
-NEEDS = {"deploying.md": ["duckdb", "onnx", "onnxruntime", "skl2onnx"], "displays.md": ["matplotlib"]}
+NEEDS = {
+    "deploying.md": ["duckdb", "onnx", "onnxruntime", "skl2onnx"],
+    "displays.md": ["matplotlib"],
+    "howto_engine.md": ["pyarrow", "narwhals"],
+}
 
 
 def _blocks(page):
@@ -50,8 +55,10 @@ def test_code_runs(page, tmp_path, monkeypatch):
     _run(page, {})
 
 
-@pytest.mark.parametrize("name", ["binning", "recalibrator"])
+@pytest.mark.parametrize("name", ["binning", "recalibrator", "display"])
 def test_code_of_the_howto_pages_runs(name):
+    if name == "display":
+        pytest.importorskip("matplotlib")
     page = DOC / f"howto_{name}.md"
     (example,) = re.findall(r"\{literalinclude\} (\S+)", page.read_text("utf-8"))
     names = runpy.run_path(str(DOC / example))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from _catalog import refused
 from _engine_tables import every_engine, every_local_engine, native
 from sklearn.base import clone
 
@@ -192,6 +193,11 @@ def test_labels_of_other_kinds(engine):
         events("code", pos_label="1")
     with pytest.raises(ValueError, match="pos_label=nan equals no label of the column 'f'"):
         events("f", pos_label=np.nan)
+    for label, pos_label, found in (("text", "Yes", "'no', 'other', 'yes'"), ("code", 4, "1, 2, 3")):
+        table = PredictionTable(data, label=label, score="p", pos_label=pos_label)
+        for use in (table.bin_statistics, table.weighted_scores, table.kuiper, lambda: table.fit(PlattScaling())):  # noqa: B023
+            with refused(ValueError, f"pos_label={pos_label!r} does not occur in the column {label!r}", found):
+                use()
     with pytest.raises(ValueError, match=r"invalid rows: 2 \(label\)"):
         events("code")
 

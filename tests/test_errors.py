@@ -5,6 +5,7 @@ import pytest
 from _catalog import refused
 from _twins import equal_mass_edges, normal_absolute_moment, power, repeated, root, tasks, unique_score_edges
 
+from skcalib._errors.binned import absolute_moment
 from skcalib.binning import EqualMass, EqualWidth, UniqueScores
 from skcalib.metrics import (
     calibration_error,
@@ -13,7 +14,6 @@ from skcalib.metrics import (
     groupwise_calibration_error,
     maximum_calibration_error,
 )
-from skcalib.metrics._errors import absolute_moment
 
 NORMS = [("plugin", norm) for norm in (1, 1.5, 2, 3, 10, np.inf)]
 NORMS += [("debiased", norm) for norm in (1, 1.5, 2, 3, 10)]

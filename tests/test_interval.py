@@ -10,6 +10,13 @@ from _catalog import refused
 from scipy.stats import binom
 from sklearn.metrics import brier_score_loss
 
+from skcalib._cells.cells import Cells
+from skcalib._errors.cumulative import KolmogorovSmirnovPower, KuiperPower
+from skcalib._errors.kernel import KernelPower
+from skcalib._errors.neighborhood import NeighborhoodPower
+from skcalib._errors.smooth import SmoothPower
+from skcalib._errors.sweep import SweepPower
+from skcalib._inference.count_draws import CountDraws
 from skcalib._intervals import binomial_interval
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores
 from skcalib.metrics import (
@@ -26,10 +33,6 @@ from skcalib.metrics import (
     smooth_calibration_error,
     sweep_calibration_error,
 )
-from skcalib.metrics._bin_free_powers import CumulativePower, KernelPower, NeighborhoodPower, SmoothPower
-from skcalib.metrics._count_draws import CountDraws
-from skcalib.metrics._inversion import Cells
-from skcalib.metrics._sweep_powers import SweepPower
 
 METRICS = {
     "l2": calibration_error,
@@ -278,7 +281,7 @@ def test_bad_input():
             call(n_resamples=n_resamples)
     with refused(ValueError, "interval", "'bca'"):
         call(interval="bca")
-    with refused(ValueError, "stratify", "corrected"):
+    with refused(ValueError, "stratify", "basic"):
         call(stratify=True)
     with refused(ValueError, "inverted", "basic"):
         calibration_error_interval(labels, scores, metric=brier_score_loss, interval="inverted")
@@ -298,8 +301,8 @@ def test_bad_input():
     [
         (SweepPower, sweep_calibration_error),
         (partial(SweepPower, base=EqualWidth()), partial(sweep_calibration_error, base=EqualWidth())),
-        (CumulativePower, kolmogorov_smirnov_calibration_error),
-        (partial(CumulativePower, two_sided=True), kuiper_calibration_error),
+        (KolmogorovSmirnovPower, kolmogorov_smirnov_calibration_error),
+        (KuiperPower, kuiper_calibration_error),
         (NeighborhoodPower, neighborhood_calibration_error),
         (KernelPower, kde_calibration_error),
         (SmoothPower, smooth_calibration_error),
@@ -315,19 +318,24 @@ def test_many_draws_at_once_equal_the_metric(power, metric, tied):
     frequency = np.array([np.bincount(inverse, labels) / weight for labels in draws])
     expected = [metric(labels, scores) for labels in draws]
     tolerance = {KernelPower: 2e-3, SmoothPower: 2e-3}.get(power, 1e-12)
-    assert power(weight, distinct).power(frequency) == pytest.approx(expected, abs=tolerance)
+    assert power(calibrated_cells(weight, distinct)).power(frequency) == pytest.approx(expected, abs=tolerance)
+
+
+def calibrated_cells(weight, score, ratio=0.0):
+    squares = weight * (score**2 + ratio * score * (1 - score))
+    return Cells(None, None, weight, weight * score, weight * score, squares)
 
 
 def test_counts_have_the_moments_of_rows():
     # Rows drawn from their own scores: mean sum s, variance sum s (1 - s), also where scores vary within a bin.
     score, ratio, n = np.array([0.5, 0.02, 0.97, 0.4]), np.array([0.3, 0.1, 0.0, 0.5]), np.array([200.0, 40, 300, 7])
-    draws = CountDraws(Cells(n, score, score, ratio), 20_000, np.random.RandomState(0))
+    draws = CountDraws(calibrated_cells(n, score, ratio), 20_000, np.random.RandomState(0))
     counts = np.concatenate(list(draws(score))) * n
     assert counts == pytest.approx(np.rint(counts))
     variance = n * score * (1 - score) * (1 - ratio)
     assert counts.mean(axis=0) == pytest.approx(n * score, abs=4 * math.sqrt(variance.max() / 20_000))
     assert counts.var(axis=0) == pytest.approx(variance, rel=0.08)
-    few = np.concatenate(list(CountDraws(Cells(n, score, score, 0 * ratio), 20_000, np.random.RandomState(0))(score)))
+    few = np.concatenate(list(CountDraws(calibrated_cells(n, score), 20_000, np.random.RandomState(0))(score)))
     share = np.bincount(np.rint(few[:, 1] * 40).astype(int), minlength=6)[:6] / 20_000
     assert share == pytest.approx(binom.pmf(np.arange(6), 40, 0.02), abs=0.012)
 
@@ -337,7 +345,7 @@ def test_few_draws_are_the_first_of_many():
     rng = np.random.default_rng(7)
     n, score = np.full(30, 400.0), np.concatenate((rng.random(10) / 50, 1 - rng.random(10) / 50, rng.random(10)))
     n[:3], score[[5, 15]] = (1, 2, 3), (0, 1)
-    cells = Cells(n, score, score, rng.random(30) / 2)
+    cells = calibrated_cells(n, score, rng.random(30) / 2)
     few, many = (next(CountDraws(cells, size, np.random.RandomState(0))(score)) for size in (100, 1000))
     np.testing.assert_array_equal(few, many[:100])
 

@@ -192,7 +192,7 @@ def test_multicalibration_without_rounds():
         to_dict(corrected)
     with refused(ValueError, "MulticalibratedRecalibrator", "rounds"):
         to_sql(corrected)
-    assert to_sql(fitted) == to_sql(fitted.recalibrator_)
+    assert to_sql(fitted).split(" /*")[0] == to_sql(fitted.recalibrator_).split(" /*")[0]
 
 
 @pytest.mark.parametrize("classifier", [LogisticRegression(), GaussianNB()], ids=["decisions", "probabilities"])
@@ -404,7 +404,7 @@ def test_tampered_documents_are_refused(monkeypatch):
                 continue
             changes = [_nonsense(nonsense[i % len(nonsense)])]
             if isinstance(path[-1], str):
-                changes += [_rename, lambda place, key: place.pop(key)]
+                changes += [_rename] + [lambda place, key: place.pop(key)] * (path[-1] != "provenance_")
             for change in changes:
                 tampered = _changed(document, path, change)
                 with pytest.raises(ValueError, match=r"\w") as caught:

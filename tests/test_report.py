@@ -20,10 +20,12 @@ from skcalib import PlattScaling
 from skcalib.__main__ import main
 from skcalib._report import _command, _reader, _recalibration
 from skcalib._report._numbers import report_numbers
+from skcalib._report._periods import named_periods
 from skcalib._report._reader import ReportError, read_columns
 from skcalib._report._sentences import comparison_sentence, pvalue_words, segment_sentence, summary_sentence
 from skcalib._report._statistics import REPORT_BINNING
 from skcalib._report._table import ReportTable, read_table
+from skcalib.evaluation import recalibration_gain
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
 from skcalib.metrics import (
     calibration_by_group,
@@ -31,7 +33,6 @@ from skcalib.metrics import (
     calibration_error_interval,
     calibration_test,
     expected_calibration_error,
-    recalibration_gain,
 )
 from skcalib.monitoring import calibration_change
 
@@ -699,6 +700,64 @@ def _periods_file(path, n=900, changed=True):
     y = rng.random(n) < np.where((month == 3) & changed, scores**2.5, scores)
     dates = [f"2026-0{m}-{1 + k % 28:02d}" for k, m in enumerate(month)]
     return _write(path, {"y": y.astype(int), "p": scores, "day": dates, "month": month})
+
+
+@pytest.mark.parametrize(
+    "ordered",
+    [
+        ["Q4 2023", "Q1 2024", "Q2 2024"],
+        ["2023Q4", "2024Q1"],
+        ["4Q23", "1Q24"],
+        ["Dec 2023", "January 2024", "Feb. 2024"],
+        ["2023-W51", "2024-W05"],
+        ["week 51 2023", "week 5 2024", "week 10 2024"],
+        ["2023-12", "2024-1"],
+        ["12/2023", "1/2024"],
+        ["wave 9", "wave 10"],
+        ["9", "10"],
+        ["2023-02-01", "2024-01-31"],
+    ],
+)
+def test_periods_are_in_the_order_of_time(ordered):
+    for values in (ordered, ordered[::-1], sorted(ordered)):
+        column = np.array(values, dtype=object)
+        periods, order = named_periods(column, "t")
+        assert order == ordered
+        assert periods.tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["31.12.2023", "01.01.2024"], "'01.01.2024', in which day, month and year are not told apart: write dates as"),
+        (["12/31/2023", "1/5/2024"], "write dates as YYYY-MM-DD"),
+        (["Jan 24", "Feb 24"], "write dates as YYYY-MM-DD"),
+        ([1717200000, 1717300000], "1717200000, which look like seconds or milliseconds since 1970: write dates as"),
+        ([1717200000123.0], "write dates as YYYY-MM-DD"),
+        (["Q1 2024", "2024-05"], r"'2024-05' \(a number of a month\) and 'Q1 2024' \(a quarter\): write all periods"),
+        (["2024-1", "2024-01"], "one period in two ways, '2024-01' and '2024-1'"),
+    ],
+)
+def test_periods_without_an_order_are_refused(values, words):
+    with pytest.raises(ReportError, match=words):
+        named_periods(np.array(values, dtype=object), "t")
+
+
+@needs_matplotlib
+def test_a_failed_write_leaves_the_report_that_was_there(file, tmp_path, capsys, monkeypatch):
+    page = tmp_path / "r.html"
+    page.write_text("the last report", encoding="utf-8")
+
+    def full_disk(path, text, encoding):
+        with path.open("w", encoding=encoding) as written:
+            written.write(text[:100])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", full_disk)
+    assert main(["report", str(file), "--label", "y", "--score", "p", "-o", str(page)]) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert page.read_text(encoding="utf-8") == "the last report"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, "r.html"]
 
 
 def test_periods_are_compared_with_the_first(tmp_path):

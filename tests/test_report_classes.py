@@ -16,7 +16,8 @@ from skcalib._report._reader import ReportError
 from skcalib._report._sentences import certificate_sentence, class_sentence
 from skcalib._report._statistics import REPORT_BINNING
 from skcalib._report._table import read_table
-from skcalib.metrics import calibration_error, calibration_error_interval, recalibration_gain
+from skcalib.evaluation import recalibration_gain
+from skcalib.metrics import calibration_error, calibration_error_interval
 
 NAMES = ["bird", "cat", "dog"]
 

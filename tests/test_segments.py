@@ -8,9 +8,9 @@ from _catalog import refused
 from scipy.special import expit, logit
 from scipy.stats import norm
 
+from skcalib._inference.segment_columns import split_column
+from skcalib._inference.segments import _step_down
 from skcalib.metrics import segment_calibration_test
-from skcalib.metrics._segment_columns import split_column
-from skcalib.metrics._segments import _step_down
 
 
 def _table(n=800, seed=0):

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from skcalib._bins.reductions import BinaryTask
+from skcalib._cells.reductions import BinaryTask
+from skcalib._errors.proper_scores import LOSSES
 from skcalib._report._checks import events, refuse_many_segments
 from skcalib._report._periods import named_periods, period_length
 from skcalib._report._reader import ReportError
 from skcalib._report._scanned import ScannedFile, quoted
 from skcalib._report._statistics import interval_of_mean, mean_interval
-from skcalib.metrics._proper_scores import LOSSES
 
 __all__ = ["CompressedTable"]
 

@@ -5,7 +5,7 @@ from math import isfinite
 
 import numpy as np
 
-from skcalib._bins.reductions import binary_tasks
+from skcalib._cells.reductions import binary_tasks
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._report._periods import period_rows
 from skcalib._report._recalibration import recalibration_gains

@@ -3,11 +3,11 @@
 import numpy as np
 
 from skcalib import recalibrators as catalogue
-from skcalib._bins.reductions import BinaryTask, top_label
+from skcalib._cells.reductions import BinaryTask, top_label
+from skcalib._errors.proper_scores import LOSSES
 from skcalib._report._statistics import CONFIDENCE_LEVEL, REPORT_BINNING, given, mean
+from skcalib.evaluation._gain import gain_interval, recalibrated_by_fold
 from skcalib.metrics import calibration_error
-from skcalib.metrics._proper_scores import LOSSES
-from skcalib.model_selection import gain_interval, recalibrated_by_fold
 from skcalib.recalibrators._folds import cross_validation_folds
 
 __all__ = ["N_FOLDS", "most_rows", "recalibration_gains"]

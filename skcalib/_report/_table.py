@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from skcalib._bins.reductions import BinaryTask, top_label
+from skcalib._cells.reductions import BinaryTask, top_label
+from skcalib._errors.proper_scores import LOSSES
 from skcalib._input.scores import check_scores
 from skcalib._input.weights import check_sample_weight
 from skcalib._report._checks import checked_column, events, refuse_few_rows, refuse_missing, segment_names
@@ -14,7 +15,6 @@ from skcalib._report._periods import named_periods
 from skcalib._report._reader import ReportError, column_names, on_disk, read_columns
 from skcalib._report._scanned import ScannedFile
 from skcalib._report._statistics import mean_interval
-from skcalib.metrics._proper_scores import LOSSES
 
 __all__ = ["ReportTable", "read_table"]
 

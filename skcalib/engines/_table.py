@@ -5,6 +5,7 @@ from skcalib.engines._classes import marginal_columns, top_label_columns
 from skcalib.engines._columns import PredictionColumns
 from skcalib.engines._cumulative import exact_cumulative_error
 from skcalib.engines._fit import fitted
+from skcalib.engines._native import clear_errors
 from skcalib.engines._statistics import binned, check_strategy
 from skcalib.engines._weighted import WeightedScores, pooled
 from skcalib.metrics import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
@@ -160,6 +161,7 @@ class PredictionTable:
         shown = ", ".join(f"{name}={value!r}" for name, value in self._names.items() if value is not None)
         return f"PredictionTable({self._columns.frame.implementation}, {shown})"
 
+    @clear_errors()
     def invalid_rows(self):
         """Return how many rows cannot be used, by reason. A row counts once, for the first reason that applies.
 
@@ -171,6 +173,7 @@ class PredictionTable:
         """
         return self._columns.invalid_rows()
 
+    @clear_errors()
     def bin_statistics(self, binning=None):
         """Return the sums over bins, from which every binned metric follows.
 
@@ -192,6 +195,7 @@ class PredictionTable:
         """
         return self._by_key(binned(self._columns, check_strategy(binning)))
 
+    @clear_errors()
     def weighted_scores(self, bits=20):
         """Return the table as few weighted rows, for metrics and plots that take `sample_weight`.
 
@@ -217,6 +221,7 @@ class PredictionTable:
             raise ValueError(f"bits must be an int from {_LEAST_BITS} to {_MOST_BITS}, found {bits!r}.")
         return self._by_key(pooled(self._columns, bits))
 
+    @clear_errors()
     def kuiper(self):
         """Return the Kuiper calibration error of all rows, exactly: see `skcalib.metrics.kuiper_calibration_error`.
 
@@ -232,6 +237,7 @@ class PredictionTable:
         """
         return self._by_key(exact_cumulative_error(self._columns, kuiper_calibration_error, two_sided=True))
 
+    @clear_errors()
     def kolmogorov_smirnov(self):
         """Return the Kolmogorov-Smirnov calibration error of all rows, exactly.
 
@@ -248,6 +254,7 @@ class PredictionTable:
         metric = kolmogorov_smirnov_calibration_error
         return self._by_key(exact_cumulative_error(self._columns, metric, two_sided=False))
 
+    @clear_errors()
     def fit(self, recalibrator):
         """Return a recalibrator fitted to the table.
 
@@ -272,6 +279,7 @@ class PredictionTable:
         """
         return self._by_key(fitted(self._columns, recalibrator))
 
+    @clear_errors()
     def apply(self, recalibrator, *, output):
         """Return the table with the forecasts of a recalibrator as one more column.
 

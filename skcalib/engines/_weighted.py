@@ -6,7 +6,7 @@ import numpy as np
 
 from skcalib.engines._cells import fine_cell
 from skcalib.engines._columns import check_no_hidden_nan
-from skcalib.engines._histogram import MOMENTS, ScoreHistogram, distinct_keys
+from skcalib.engines._histogram import MOMENTS, ScoreHistogram
 from skcalib.engines._native import fetched, narwhals
 
 __all__ = ["WeightedScores", "label_pairs", "pooled", "rows_of_cells"]
@@ -59,7 +59,7 @@ def label_pairs(columns, is_apart=None):
         heavy = cells.weight > _LARGEST_SHARE * cells.weight.sum()
         return heavy if is_apart is None else heavy | is_apart(cells)
 
-    histogram = ScoreHistogram(columns, MOMENTS, fine_cell(_BITS_OF_SEGMENT if columns.keys else _BITS))
+    histogram = ScoreHistogram(columns, MOMENTS, fine_cell(_BITS_OF_SEGMENT if columns.by else _BITS))
     histogram.refine(is_needed, _FEW_ROWS)
     return {key: _pairs(cells) for key, cells in histogram.by_segment().items()}
 
@@ -120,8 +120,8 @@ def rows_of_cells(score, weight, weighted_label):
 
 def _compressed(columns, bits):
     """Return the rows of each (segment, cell, label) as one, at their mean score, and their cells, by segment."""
-    nw, keys = narwhals(), columns.keys
-    frame, weighted = columns.rows.with_columns(fine_cell(bits).alias("cell")), columns.weight is not None
+    nw, (rows, keys, segments) = narwhals(), columns.rows()
+    frame, weighted = rows.with_columns(fine_cell(bits).alias("cell")), columns.weight is not None
     if weighted:
         frame = frame.with_columns(weighted_score=nw.col("weight") * nw.col("score"))
     total = nw.col("weighted_score" if weighted else "score").sum().alias("total")
@@ -129,16 +129,16 @@ def _compressed(columns, bits):
     extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
     groups = [*keys, "cell", "label"]
     grouped = frame.group_by(groups).agg(nw.len().alias("count"), total, *weights, *extent)
-    sums = fetched(grouped, keys)
-    columns.check_rows(int(sums["count"].sum()))
+    sums = fetched(grouped)
+    columns.check_rows(sums)
     check_no_hidden_nan(sums["total"], sums.get("weights", 0))
     weight = sums.get("weights", sums["count"]).astype(np.float64)
     score = np.clip(sums["total"] / weight, sums["low"], sums["high"])
-    segments, of = distinct_keys(sums, keys)
+    names, of = segments.found(sums)
     order = np.lexsort((sums["label"], score, of))
-    ends = np.searchsorted(of[order], np.arange(len(segments) + 1))
+    ends = np.searchsorted(of[order], np.arange(len(names) + 1))
     out = {}
-    for code, key in enumerate(segments):
+    for code, key in enumerate(names):
         rows = order[ends[code] : ends[code + 1]]
         out[key] = WeightedScores(sums["label"][rows].astype(np.int64), score[rows], weight[rows]), sums["cell"][rows]
     return out

@@ -17,6 +17,7 @@ from skcalib.recalibrators._attributes import count, fitted, labels, names, with
 from skcalib.recalibrators._base import ProbabilityTransformer
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Scores
+from skcalib.recalibrators._provenance import check_provenance
 from skcalib.recalibrators._stacked import Uncalibrated
 
 __all__ = ["SCHEMA", "from_dict", "to_dict"]
@@ -27,7 +28,8 @@ _PARTS = "estimators_"  # the fitted binary problems of K > 2 classes
 _TOLERANCE = 1e-9  # of probabilities and their sums
 
 
-_COMMON = {"n_features_in_": count, "classes_": labels, "feature_names_in_": names}
+_OPTIONAL = {"feature_names_in_": names, "provenance_": check_provenance}
+_COMMON = {"n_features_in_": count, "classes_": labels, **_OPTIONAL}
 _INSIDE = {"clip_": within(0, 0.5), "floor_": within(0, 0.5)}
 _MOST_WORK = 20  # objects that may be asked for each object in the document
 
@@ -298,9 +300,8 @@ class _Decoder:
             raise Defect(where, f"a {type(estimator).__name__} has no fitted attributes")
         checks, of_part = _checks(estimator), estimator._part_attributes
         in_parts = isinstance(written, dict) and _PARTS in written
-        optional = {"feature_names_in_"}
-        wanted = checks.keys() - optional - (of_part.keys() if in_parts else set())
-        self.check_keys(written, wanted | ({_PARTS} if in_parts else set()), optional, where)
+        wanted = checks.keys() - _OPTIONAL.keys() - (of_part.keys() if in_parts else set())
+        self.check_keys(written, wanted | ({_PARTS} if in_parts else set()), _OPTIONAL.keys(), where)
         self._set(estimator, {name: data for name, data in written.items() if name != _PARTS}, checks, where)
         if "classes" in vars(estimator):
             tried(lambda: _check_same_labels(estimator), where)

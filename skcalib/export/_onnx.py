@@ -14,6 +14,7 @@ from skcalib.recalibrators._map_forms import calibration_map
 __all__ = ["Graph", "graph_of", "to_onnx"]
 
 _NO_OVERFLOW = 700.0
+_ML = "ai.onnx.ml"  # the domain of ONNX's operators on texts
 _OPSETS = (13, 17)  # the oldest that has these operators, and the one that is taken where none is asked for
 # How far a probability or a row's sum may be off by rounding: (refused beyond, left untouched within).
 _ROUNDING = {"float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
@@ -25,9 +26,8 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator: any of this package but a `MulticalibratedRecalibrator` with rounds, a
-        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose groups are not the predicted
-        classes.
+        A fitted recalibrator that has a map: any of this package but a `MulticalibratedRecalibrator` with rounds, a
+        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose groups a function makes.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input and of the output. The graph computes in float64 either way.
     target_opset : int, default=None
@@ -37,7 +37,9 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     -------
     model : onnx.ModelProto
         With the input ``scores``, of the width that `fit` was given, and the output ``calibrated``, one column a class.
-        Its property ``classes`` lists the labels as JSON.
+        A `GroupwiseRecalibrator` whose groups are given or in a column has a second input ``group``: strings (n, 1),
+        the text of other groups; unknown ones use the pooled fit. The properties ``classes`` and
+        ``provenance`` are JSON.
 
     Raises
     ------
@@ -69,8 +71,9 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     if dtype not in _ROUNDING:
         raise ValueError(f"dtype must be 'float32' or 'float64', found {dtype!r}.")
     opset = _check_opset(target_opset, onnx.defs.onnx_opset_version())
-    graph = graph_of(recalibrator, dtype, opset)
-    return _model(onnx, graph, dtype, opset)
+    graph = graph_of(recalibrator, dtype, opset, group="group")
+    properties = {"classes": graph.as_map.classes.tolist(), "provenance": getattr(recalibrator, "provenance_", None)}
+    return _model(onnx, graph, dtype, opset, properties)
 
 
 def import_onnx():
@@ -84,16 +87,16 @@ def import_onnx():
     return onnx
 
 
-def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated"):
-    """Return the `Graph` of a fitted recalibrator between an input and an output of these names."""
+def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated", group=None):
+    """Return the `Graph` of a fitted recalibrator between inputs and an output of these names."""
     check_is_fitted(recalibrator)
     as_map = calibration_map(recalibrator, n_columns=getattr(recalibrator, "_score_width", None))
-    if as_map.group_key is not None:
+    if as_map.group_key is not None and group is None:
         raise ValueError(
-            "GroupwiseRecalibrator with given groups has no form in ONNX: the graph takes scores alone. Write each one "
-            "of its recalibrators_."
+            "GroupwiseRecalibrator with given groups is not converted as a part of a pipeline, which has scores alone: "
+            "write it with skcalib.export.to_onnx, whose graph has a second input."
         )
-    graph = Graph(opset, scores, calibrated, as_map)
+    graph = Graph(opset, scores, calibrated, as_map, group)
     valid, graph.scores = _front(graph, as_map, *_ROUNDING[dtype])
     output = graph.write(as_map.output)
     if len(as_map.classes) == 2:
@@ -114,8 +117,8 @@ class Graph:
         From name to array.
     """
 
-    def __init__(self, opset, name_in, name_out, as_map):
-        self.opset, self.name_in, self.name_out, self.as_map = opset, name_in, name_out, as_map
+    def __init__(self, opset, name_in, name_out, as_map, group):
+        self.opset, self.name_in, self.name_out, self.as_map, self.group = opset, name_in, name_out, as_map, group
         self.nodes, self.constants = [], {}
         self.names, self.written = {}, {}
         self.scores = name_in
@@ -343,7 +346,16 @@ class Graph:
     def _key(self, key):
         if isinstance(key, nodes.Largest):
             return self._largest(self.write(key.of))
+        if isinstance(key, nodes.GroupOf):
+            return self._group_number(key)
         return self._piece(self.write(key.of), key.cuts)
+
+    def _group_number(self, key):
+        texts = [str(group) for group in key.cases]
+        if len(set(texts)) < len(texts):
+            raise ValueError(f"The groups of a graph are strings, but two groups have the same text: {texts}.")
+        numbers = {"keys_strings": texts, "values_int64s": list(key.cases.values()), "default_int64": key.otherwise}
+        return self.add("LabelEncoder", self.group, domain=_ML, **numbers)
 
 
 def _slopes_of_cases(choice):
@@ -390,22 +402,26 @@ def _check_opset(target_opset, newest):
     return target_opset
 
 
-def _model(onnx, graph, dtype, opset):
+def _model(onnx, graph, dtype, opset, properties):
     helper, n_classes = onnx.helper, len(graph.as_map.classes)
     protos = [
         helper.make_node(operator, inputs, [output], name=output, **attributes)
         for operator, inputs, output, attributes in graph.nodes
     ]
     constants = [onnx.numpy_helper.from_array(array, name) for name, array in graph.constants.items()]
-    number = _type_number(dtype)
-    scores = helper.make_tensor_value_info(graph.name_in, number, ["n", graph.as_map.scores.width])
+    number, texts = _type_number(dtype), onnx.TensorProto.STRING
+    inputs = [helper.make_tensor_value_info(graph.name_in, number, ["n", graph.as_map.scores.width])]
+    imports = [helper.make_opsetid("", opset)]
+    if graph.as_map.group_key is not None:
+        inputs.append(helper.make_tensor_value_info(graph.group, texts, ["n", 1]))
+        imports.append(helper.make_opsetid(_ML, 2))
     calibrated = helper.make_tensor_value_info(graph.name_out, number, ["n", n_classes])
     model = helper.make_model(
-        helper.make_graph(protos, "calibration", [scores], [calibrated], constants),
-        opset_imports=[helper.make_opsetid("", opset)],
-        ir_version=helper.find_min_ir_version_for([helper.make_opsetid("", opset)]),
+        helper.make_graph(protos, "calibration", inputs, [calibrated], constants),
+        opset_imports=imports,
+        ir_version=helper.find_min_ir_version_for(imports),
         producer_name="skcalib",
     )
-    helper.set_model_props(model, {"classes": json.dumps(graph.as_map.classes.tolist())})
+    helper.set_model_props(model, {name: json.dumps(value) for name, value in properties.items()})
     onnx.checker.check_model(model, full_check=True)
     return model

@@ -11,6 +11,7 @@ from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.export._sql_text import case, clamped, dialect_named, exponential, linear, number, piece_tree
 from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map, linear_form
+from skcalib.recalibrators._provenance import provenance_text
 
 __all__ = ["to_sql"]
 
@@ -43,7 +44,8 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     Returns
     -------
     expression : str or list of str
-        The probability of the positive class; for a list of columns a list with the probability of each class.
+        The probability of the positive class; for a list of columns a list with the probability of each class. A
+        comment at the end (of the first) tells rows, parameters, versions and the hash of the fit.
 
     Raises
     ------
@@ -70,7 +72,7 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     --------
     >>> from skcalib import HistogramBinning
     >>> from skcalib.export import to_sql
-    >>> to_sql(HistogramBinning(binning=2).fit([0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1]), dialect="duckdb")
+    >>> to_sql(HistogramBinning(2).fit([0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1]), dialect="duckdb").split(" /*")[0]
     'CASE WHEN CAST("p" AS DOUBLE)>=0e0 AND CAST("p" AS DOUBLE)<=1e0 THEN (CASE WHEN CAST("p" AS DOUBLE)<=0.5e0
     THEN 0.5e0 ELSE 1e0 END) END'
     """
@@ -84,7 +86,14 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
             f"{type(recalibrator).__name__} takes an expression of {longest:,} characters, and engines refuse texts "
             f"beyond {_LONGEST:,}. For one score of two classes use to_sql_table."
         )
+    written[0] += provenance_comment(recalibrator)
     return written if isinstance(score, list | tuple) else written[0]
+
+
+def provenance_comment(recalibrator):
+    """Return where a recalibrator comes from, as a comment of SQL."""
+    text = provenance_text(recalibrator)
+    return f" /* {text} */" if text else ""
 
 
 def check_score_names(score):

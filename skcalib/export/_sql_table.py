@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib.export._sql import check_score_names, valid_score
+from skcalib.export._sql import check_score_names, provenance_comment, valid_score
 from skcalib.export._sql_text import case, clamped, dialect_named, number
 from skcalib.recalibrators._map_forms import calibration_map
 from skcalib.recalibrators._maps import Pieces
@@ -99,7 +99,7 @@ def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"
     for name in own[-2:3:-1]:
         value = f"({value})*({given}-{own[3]})+{name}"
     expression = case([(" AND ".join(valid_score(given, as_map.input)), value)])
-    return SqlTable(_create(dialect, table, names, rows), join, expression)
+    return SqlTable(_create(dialect, table, names, rows) + provenance_comment(recalibrator), join, expression)
 
 
 def _cells(cuts, input):

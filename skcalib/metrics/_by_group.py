@@ -6,19 +6,20 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import BinaryTask, binary_tasks, resolve_multiclass
-from skcalib._bins.statistics import BinStatistics
-from skcalib._bins.tables import ResultTable
+from skcalib._cells.cells import Cells
+from skcalib._cells.groups import is_predicted_class, predicted_class, split_by_group
+from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
+from skcalib._cells.statistics import BinStatistics
+from skcalib._errors.binned import check_norm, has_thin_bins
+from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
+from skcalib._inference.bias import bias_test
+from skcalib._inference.cluster_bias import cluster_bias_test
+from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._progress import Progress
 from skcalib.binning import BaseBinning, EqualMass, check_binning
-from skcalib.metrics._adjustment import adjusted_pvalues, holm, pvalue_distribution
-from skcalib.metrics._bias import bias_test, cells_of_statistics
-from skcalib.metrics._cluster_bias import cluster_bias_test
-from skcalib.metrics._errors import check_norm, has_thin_bins
-from skcalib.metrics._groupwise import is_predicted_class, predicted_class, split_by_group
 from skcalib.metrics._interval import calibration_error_interval
 
 __all__ = ["GroupCalibration", "calibration_by_group"]
@@ -117,7 +118,7 @@ def calibration_by_group(
     clusters : array-like of shape (n,), default=None
         The cluster of each row: rows of one cluster (a patient, a match) may depend on each other.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
@@ -251,7 +252,7 @@ class _Group(NamedTuple):
     def _scores(self):
         """Return scores and weights, of two points a bin where the rows are not known."""
         if self.task is None:
-            return cells_of_statistics(self.statistics)
+            return Cells.of_bins(self.statistics).two_points()
         return self.task.scores, self.task.sample_weight
 
     def error(self, options):

@@ -1,6 +1,6 @@
 """Curves: what the bins say, as numbers."""
 
-from skcalib._bins.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
+from skcalib._cells.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
 from skcalib.binning import EqualMass, check_binning
 
 __all__ = ["reliability_curve"]
@@ -24,7 +24,7 @@ def reliability_curve(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 

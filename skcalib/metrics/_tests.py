@@ -8,19 +8,19 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import BinnedTask, binary_tasks, check_rows_or_bins, resolve_multiclass
-from skcalib._bins.tables import record_html, record_text
+from skcalib._cells.reductions import BinnedTask, binary_tasks, check_rows_or_bins, resolve_multiclass
+from skcalib._inference.closed_form import hosmer_lemeshow, kolmogorov_smirnov, kuiper, spiegelhalter
+from skcalib._inference.hypotheses import Resampling, error_hypotheses
+from skcalib._inference.inversion import resampling_pvalue
+from skcalib._inference.results import record_html, record_text
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_int
 from skcalib._input.scores import check_scores
 from skcalib._progress import Progress
 from skcalib.binning import EqualMass, check_binning
-from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
-from skcalib.metrics._closed_form_tests import hosmer_lemeshow, kolmogorov_smirnov, kuiper, spiegelhalter
 from skcalib.metrics._interval import unwrapped_metric
-from skcalib.metrics._inversion import resampling_pvalue
-from skcalib.metrics._metric_hypotheses import Resampling, has_hypotheses, metric_hypotheses
 from skcalib.metrics._sweep import sweep_calibration_error
+from skcalib.metrics._table import METRICS, metric_of
 
 __all__ = ["CalibrationTestResult", "calibration_test"]
 
@@ -94,7 +94,7 @@ def calibration_test(
         Weights, which count as repeated rows: a weight of 2 is two labels. Weights that do not count rows should be
         scaled to mean 1.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     n_jobs : int, default=None
@@ -176,8 +176,8 @@ def calibration_test(
         drop=False,
     )
     cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
-    if cluster is not None and method in _CUMULATIVE:
-        method, metric = "resampling", _CUMULATIVE[method]
+    if cluster is not None and f"{method}_calibration_error" in METRICS:  # a cumulative difference
+        method, metric = "resampling", METRICS[f"{method}_calibration_error"].function
     if method == "resampling":
         check_int(n_resamples, "n_resamples")
         given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
@@ -239,11 +239,11 @@ def _resampling_test(metric, call, data, options):
     if marginal:
         check_scores(call.y_proba, name="y_proba")  # one label a row is drawn: rows must sum to 1
     known, params = unwrapped_metric(metric or sweep_calibration_error, multiclass)
-    if has_hypotheses(known, params):
+    row = metric_of(known)
+    error = None if row is None else row.error(params)
+    if error is not None and not error.has_bins_of_labels:
         statistic = float(known(call.y_true, call.y_proba, **call.given, **params))
-        hypotheses = metric_hypotheses(
-            known, params, data, Resampling(options.n_resamples, options.rng, options.cluster)
-        )
+        hypotheses = error_hypotheses(error, data, Resampling(options.n_resamples, options.rng, options.cluster))
         hypotheses = replace(hypotheses, progress=Progress("calibration_test", options.verbose))
         return CalibrationTestResult(statistic, resampling_pvalue(hypotheses))
     if options.cluster is not None:
@@ -304,5 +304,3 @@ _CLOSED_FORM = {
     "kuiper": kuiper,
     "kolmogorov_smirnov": kolmogorov_smirnov,
 }
-# With clusters these are resampled.
-_CUMULATIVE = {"kolmogorov_smirnov": kolmogorov_smirnov_calibration_error, "kuiper": kuiper_calibration_error}

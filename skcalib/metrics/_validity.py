@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skcalib._bins.reductions import binary_tasks, check_rows_or_bins
+from skcalib._cells.reductions import binary_tasks, check_rows_or_bins
 from skcalib._input.scalars import check_option
 from skcalib._rows.sorting import first_rows
 from skcalib.binning import UniqueScores, check_binning
@@ -44,7 +44,7 @@ def validity_curve(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 

@@ -8,16 +8,16 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import BinaryTask, binary_tasks, resolve_multiclass
-from skcalib._bins.statistics import BinStatistics
-from skcalib._bins.tables import ResultTable, html_table, text_table
+from skcalib._cells.cells import Cells
+from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
+from skcalib._cells.statistics import BinStatistics
+from skcalib._errors.binned import check_norm
+from skcalib._inference.bias import bias_test
+from skcalib._inference.results import IntervalEstimate, ResultTable, html_table, text_table
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib.binning import BaseBinning, EqualMass, check_binning
-from skcalib.metrics._bias import bias_test, cells_of_statistics
-from skcalib.metrics._bootstrap import IntervalEstimate
-from skcalib.metrics._errors import check_norm
 from skcalib.metrics._interval import calibration_error_interval
 
 __all__ = ["CalibrationChange", "calibration_change", "two_samples"]
@@ -126,7 +126,7 @@ def calibration_change(
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
@@ -218,7 +218,7 @@ def two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given
     if isinstance(y_before, BinStatistics):
         after = y_proba_before if y_after is None else y_after
         return _check_statistics(y_before, after, binning, y_proba_after)
-    if given["labels"] is None and given["pos_label"] is None:
+    if given["labels"] is None:
         given = given | {"labels": _shared_labels(y_before, y_after)}
     strategy = check_binning(binning, EqualMass(15))
     before = _Sample.from_rows(y_before, y_proba_before, "before", given, strategy)
@@ -253,7 +253,7 @@ class _Sample(NamedTuple):
 
     def bias(self, confidence_level):
         if self.task is None:
-            (scores, weight), events = cells_of_statistics(self.statistics), self.statistics.weighted_label.sum()
+            (scores, weight), events = Cells.of_bins(self.statistics).two_points(), self.statistics.weighted_label.sum()
             mean_score = self.statistics.weighted_score.sum() / self.n
         else:
             scores, weight, events = self.task.scores, None, np.count_nonzero(self.task.labels)
@@ -273,12 +273,12 @@ class _Sample(NamedTuple):
 
 
 def _shared_labels(*labels):
-    """Return [0, 1] or [-1, 1] where both samples together hold these labels: one of them may hold one class."""
+    """Return the two labels that both samples together hold: one of them may hold one class."""
     try:
-        found = set(np.concatenate([np.unique(np.asarray(y)) for y in labels]).tolist())
+        found = np.unique(np.concatenate([np.unique(np.asarray(y)) for y in labels]))
     except (TypeError, ValueError):
         return None  # refused later, by the argument
-    return next(([*pair] for pair in ((0, 1), (-1, 1)) if found == set(pair)), None)
+    return found.tolist() if len(found) == 2 else None
 
 
 def _check_statistics(before, after, binning, y_proba_after):

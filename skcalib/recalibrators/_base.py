@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib._bins.reductions import spread_top_label, top_label
+from skcalib._cells.reductions import spread_top_label, top_label
 from skcalib._defaults import DefaultObjects
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.scores import MAX_MAGNITUDE, check_estimator_scores
@@ -43,6 +43,7 @@ from skcalib.recalibrators._maps import (
     Softmax,
     Spread,
 )
+from skcalib.recalibrators._provenance import provenance
 
 # What the strength of a ridge may be: as large as logits and weights.
 RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
@@ -201,6 +202,7 @@ class BaseRecalibrator(ProbabilityTransformer):
             fit_inside(self, scores, codes, weight)
         else:
             self._fit_scores(scores, codes, weight)
+        self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
     def predict_proba(self, X):

@@ -4,6 +4,7 @@ from numbers import Real
 
 import numpy as np
 
+from skcalib._defaults import ParameterHints
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, check_binning
@@ -13,12 +14,15 @@ from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._map_forms import steps
 
 
-class BinnedRecalibrator(BinaryRecalibrator):
+class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
     """Base of the methods that predict one value per bin."""
 
     _default_objects = {"binning": lambda: EqualMass(10)}
     _hints = {
-        "n_bins": "binning=EqualMass(10) or another strategy of skcalib.binning; binning=10 means the same",
+        "n_bins": (
+            "binning=EqualMass(10) or another strategy of skcalib.binning; binning=10 means the same, and "
+            "binning__n_bins=10 in set_params and searches"
+        ),
         "strategy": 'binning=EqualMass(10) for "quantile", binning=EqualWidth(10) for "uniform"',
     }
     _needs_classes = "any"

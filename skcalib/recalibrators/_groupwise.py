@@ -27,6 +27,7 @@ from skcalib.recalibrators._attributes import (
 from skcalib.recalibrators._base import ProbabilityTransformer, check_recalibrator, decisions
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place
+from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._temperature import TemperatureScaling
 
 _PREDICTED_CLASS = "predicted_class"
@@ -81,6 +82,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     groups_ : ndarray of shape (n_groups,)
         The groups seen, sorted; all classes where the predicted class is the group.
     group_sizes_ : ndarray of shape (n_groups,)
@@ -204,6 +207,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         self.group_sizes_ = np.bincount(group, weight, minlength=len(self.groups_)).astype(np.float64)
         part = self._parts(group, self._residuals(scores, codes), weight)
         self._fit_parts(recalibrator, scores, y, weight, group, part)
+        self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
     def fit_transform(self, X, y, sample_weight=None, groups=None):

@@ -5,8 +5,8 @@ from numbers import Real
 import numpy as np
 from scipy.special import expit
 
-from skcalib._bins.reductions import BinaryTask
-from skcalib._bins.statistics import bin_statistics
+from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.statistics import bin_statistics
 from skcalib._input.sklearn_private import Interval
 from skcalib.binning import EqualWidth, FixedEdges
 from skcalib.recalibrators._attributes import BINS, amounts, flag
@@ -42,6 +42,8 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     bin_edges_ : ndarray of shape (n_bins + 1,)
         Edges, on the scale of the scores. For K > 2 classes these four are lists with one entry per class.
     bin_values_ : ndarray of shape (n_bins,)

@@ -31,6 +31,8 @@ class IsotonicCalibration(BinaryRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     score_knots_, probability_knots_ : ndarray of shape (n_knots,)
         The map: linear between the knots, constant beyond them. For K > 2 classes lists with one entry per class.
 

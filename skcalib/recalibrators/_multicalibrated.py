@@ -19,6 +19,7 @@ from skcalib.recalibrators._feature_columns import FeatureColumns, cells, cuts_b
 from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._groupwise import RecalibratorOfColumns, class_parameters
 from skcalib.recalibrators._map_forms import map_of
+from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._spline import SplineCalibration
 
 _TREES_PER_ROUND = 10
@@ -62,6 +63,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     recalibrator_ : recalibrator
         The global map, fitted to all rows.
     n_rounds_ : int
@@ -199,6 +202,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             self.gains_, self.gain_errors_ = self._cross_validated_gains(rows)
             self.n_rounds_ = _chosen_rounds(self.gains_, self.gain_errors_)
             self._fit_rounds(rows)
+        self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
     def predict_proba(self, X):

@@ -42,6 +42,8 @@ class PriorShift(LogitRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     train_prior_, target_prior_ : ndarray of shape (n_classes,)
         The frequencies used.
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib._bins.statistics import bin_statistics
-from skcalib._bins.tables import record_html, record_text
+from skcalib._cells.statistics import bin_statistics
+from skcalib._inference.results import record_html, record_text
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.sklearn_private import HasMethods
 from skcalib.binning import UniqueScores
@@ -70,6 +70,8 @@ class ScalingBinning(BinnedRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     recalibrator_ : recalibrator
         The fitted smooth map of the positive class. For K > 2 classes this and the following are lists with one
         entry per class.

@@ -72,6 +72,8 @@ class StackedRecalibrator(BaseRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     recalibrators_ : list of fitted recalibrators
         The members, refitted on all rows; the uncalibrated scores come first.
     weights_ : ndarray of shape (n_members,)
@@ -89,7 +91,7 @@ class StackedRecalibrator(BaseRecalibrator):
     --------
     skcalib.SplineCalibration : A smooth map without a fixed shape.
     skcalib.DirichletCalibration : A linear map of the log-probabilities.
-    skcalib.metrics.recalibration_gain : What recalibrating would gain.
+    skcalib.evaluation.recalibration_gain : What recalibrating would gain.
 
     Notes
     -----

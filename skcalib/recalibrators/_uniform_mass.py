@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skcalib._defaults import ParameterHints
 from skcalib._input.scores import check_estimator_scores
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.keys import check_ids
@@ -31,7 +32,7 @@ from skcalib.recalibrators._maps import Choice, Place, RowKey, Rows, Scores
 _DEFAULT_N_BINS = 10
 
 
-class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
+class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     """Uniform-mass double-dipping (UMD): histogram binning with a guaranteed largest error.
 
     The bins are cut at order statistics of the scores, the rows at the cuts are left out, and each bin predicts the
@@ -70,6 +71,8 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     bin_edges_ : ndarray of shape (n_bins + 1,)
         Edges of the bins, closed on the *left* here: the cuts, between the ends of the scale. For K > 2 classes this
         and the following are lists with one entry per class.
@@ -106,6 +109,7 @@ class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
     ([0.0, 0.5, 1.0], [0.5, 1.0])
     """
 
+    _hints = {"binning": "n_bins=10; other strategies are for HistogramBinning"}
     _parameter_constraints = {
         **BinaryRecalibrator._parameter_constraints,
         "n_bins": [Interval(Integral, 1, None, closed="left"), None],

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib._bins.reductions import top_label
+from skcalib._cells.reductions import top_label
 from skcalib._input.scores import check_estimator_scores
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.blocks import row_blocks
@@ -44,6 +44,8 @@ class VennAbers(BinaryRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     score_knots_ : ndarray of shape (n_knots,)
         Scores at which the map jumps (with `max_n_knots` upper edges of groups). For K > 2 classes these three are
         lists with one entry per class.

@@ -1,9 +1,10 @@
 """Per-bin sufficient statistics: made in one pass, all that a binned metric, curve or recalibrator needs."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
+from skcalib._cells.cells import CellSums
 from skcalib._input.scored_labels import check_score_column
 from skcalib._intervals import binomial_interval
 from skcalib._rows.blocks import row_blocks
@@ -13,12 +14,21 @@ from skcalib.binning._lookup import BinLookup
 __all__ = ["BinStatistics", "bin_statistics", "unchecked_statistics"]
 
 _FIRST_FEW = 256
-_POWERS = np.array([0, 0, 1, 0, 2, 1])  # of the score in each sum, from `count` on
+# The sums, from `count` on, and from how many moments on each is made: each costs a pass.
+_SUMS = {
+    "count": 0,
+    "weight": 0,
+    "weighted_score": 1,
+    "weighted_label": 0,
+    "weighted_score_squared": 2,
+    "weighted_score_label": 1,
+    "weight_squared": 2,
+}
 _ROUNDING = 1e-6  # by which a mean may miss its limits: scores may have come in single precision
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BinStatistics:
+class BinStatistics(CellSums):
     """Sums over the rows of each bin: all that a binned error, a curve or a reliability diagram needs.
 
     A metric that can be computed from these sums takes them in place of ``(y_true, y_proba)``. Sums of parts of the
@@ -36,6 +46,8 @@ class BinStatistics:
         Sums of w s and of w y: s is the score, y the label, 0 or 1.
     weighted_score_squared, weighted_score_label : array-like of shape (n_bins,)
         Sums of w s^2 and of w s y.
+    weight_squared : array-like of shape (n_bins,), default=None
+        Sums of w^2. None means that the rows of a bin have one weight: ``weight**2 / count``.
 
     Attributes
     ----------
@@ -69,22 +81,15 @@ class BinStatistics:
     0.175
     """
 
-    edges: np.ndarray
-    count: np.ndarray
-    weight: np.ndarray
-    weighted_score: np.ndarray
-    weighted_label: np.ndarray
-    weighted_score_squared: np.ndarray
-    weighted_score_label: np.ndarray
-
     def __post_init__(self):
-        for field in fields(self):
-            object.__setattr__(self, field.name, _as_sums(getattr(self, field.name), field.name))
-        _check_edges(self.edges)
-        for field in fields(self)[1:]:
-            if getattr(self, field.name).shape != (self.n_bins,):
-                found = getattr(self, field.name).shape
-                raise ValueError(f"{field.name} must have one entry for each of {self.n_bins} bins, found {found}.")
+        _check_edges(_as_sums(self.edges, "edges"))
+        for name in ("edges", *_SUMS):
+            if getattr(self, name) is None and name == "weight_squared":
+                object.__setattr__(self, name, _of_equal_weights(self.weight, self.count))
+            object.__setattr__(self, name, _as_sums(getattr(self, name), name))
+            if name != "edges" and getattr(self, name).shape != (self.n_bins,):
+                found = getattr(self, name).shape
+                raise ValueError(f"{name} must have one entry for each of {self.n_bins} bins, found {found}.")
         _check_consistency(self)
 
     @classmethod
@@ -141,11 +146,7 @@ class BinStatistics:
         """
         if not np.array_equal(self.edges, other.edges):
             raise ValueError("Only statistics with equal edges can be merged: bin both with FixedEdges.")
-        sums = {
-            field.name: getattr(self, field.name) + getattr(other, field.name)
-            for field in fields(self)
-            if field.name != "edges"
-        }
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMS}
         return unchecked_statistics(self.edges, **sums)
 
     def to_frame(self):
@@ -174,31 +175,6 @@ class BinStatistics:
         """Number of bins, empty ones included."""
         return len(self.edges) - 1
 
-    @property
-    def total_weight(self):
-        """Sum of the weights of all rows."""
-        return float(self.weight.sum())
-
-    @property
-    def share(self):
-        """Share of the total weight in each bin."""
-        return self.weight / self.weight.sum(axis=-1, keepdims=True)
-
-    @property
-    def mean_score(self):
-        """Mean score of each bin; the midpoint of an empty bin."""
-        return self._mean(self.weighted_score)
-
-    @property
-    def event_frequency(self):
-        """Mean label of each bin; the midpoint of an empty bin."""
-        return self._mean(self.weighted_label)
-
-    @property
-    def midpoint(self):
-        """Middle of each bin."""
-        return (self.edges[:-1] + self.edges[1:]) / 2
-
     def interval(self, confidence_level=0.9, *, interval="clopper_pearson"):
         """Return the confidence interval of each bin's event frequency, one bin at a time.
 
@@ -216,10 +192,6 @@ class BinStatistics:
         """
         return binomial_interval(self.weighted_label, self.weight, confidence_level=confidence_level, interval=interval)
 
-    def _mean(self, total):
-        out = np.broadcast_to(self.midpoint, total.shape).copy()
-        return np.divide(total, self.weight, out=out, where=self.weight > 0)
-
 
 def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
     """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,) or None, by valid edges.
@@ -227,7 +199,7 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
     `moments` is the highest power of the scores that is summed. Sums of higher ones are NaN: each costs a pass.
     """
     lookup = BinLookup(edges, scores)
-    sums = np.zeros((6, len(edges) - 1))
+    sums = np.zeros((len(_SUMS), len(edges) - 1))
     for rows in row_blocks(len(scores), at_least=4 * len(edges)):
         block = scores[rows].astype(np.float64, copy=False)
         weight = None if sample_weight is None else sample_weight[rows]
@@ -237,16 +209,25 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
             _add_above_lowest(sums, lookup, block, labels[rows], moments)
         else:
             _add_cells(sums, lookup(block), block, labels[rows], weight, moments)
-    sums[_POWERS > moments] = np.nan
+    if sample_weight is None:
+        sums[6] = sums[0]
+    sums[[moment > moments for moment in _SUMS.values()]] = np.nan
     return unchecked_statistics(edges, sums[0].astype(np.int64), *sums[1:])
 
 
 def unchecked_statistics(edges, *sums, **named_sums):
-    """Return statistics of sums that the library made itself; they may have leading axes (..., n_bins)."""
+    """Return the statistics of sums that the library made itself."""
     statistics = object.__new__(BinStatistics)
-    names = [field.name for field in fields(BinStatistics)]
-    vars(statistics).update(zip(names, (edges, *sums), strict=False), **named_sums)
+    sums = dict(zip(_SUMS, sums, strict=False)) | named_sums
+    if "weight_squared" not in sums:
+        sums["weight_squared"] = _of_equal_weights(sums["weight"], sums["count"])
+    vars(statistics).update(edges=edges, **sums)
     return statistics
+
+
+def _of_equal_weights(weight, count):
+    """Return the sum of the squared weights of rows that weigh the same within a bin."""
+    return np.square(weight) / np.maximum(count, 1)
 
 
 def _mostly_lowest(scores, edges):
@@ -277,6 +258,8 @@ def _add_cells(sums, bins, scores, labels, sample_weight, moments):
     weighted_score = scores if sample_weight is None or not moments else scores * sample_weight
     if moments > 1:
         sums[4] += np.bincount(bins, weights=weighted_score * scores, minlength=n_bins)
+        if sample_weight is not None:
+            sums[6] += np.bincount(bins, weights=sample_weight**2, minlength=n_bins)
     cell = bins
     cell *= 2
     cell += labels
@@ -320,6 +303,8 @@ def _add_runs(sums, scores, labels, edges, sample_weight, moments):
         add(5, scores * events)
         if moments > 1:
             add(4, scores * weighted_score)
+            if sample_weight is not None:
+                add(6, sample_weight**2)
 
 
 def _as_sums(values, name):
@@ -366,6 +351,10 @@ def _check_consistency(statistics):
         ),
         "weighted_score_label must be that of scores inside the bin": within(wsy, low * wy, high * wy)
         & within(ws - wsy, low * (w - wy), high * (w - wy)),
+        "weight_squared must lie between weight^2 / count and weight^2": (
+            w**2 <= statistics.weight_squared * statistics.count * (1 + _ROUNDING)
+        )
+        & (statistics.weight_squared <= w**2 * (1 + _ROUNDING)),
     }
     for condition, holds in conditions.items():
         if not holds.all():

@@ -83,10 +83,9 @@ def _cumulative_differences(task):
 
     Both are relative to the total weight.
     """
-    table = task.distinct_scores()
-    weight, scores = np.diff(table.weight), table.scores.astype(np.float64)
-    total = table.weight[-1]
-    sums = (table.positives[1:] - np.cumsum(weight * scores)) / total
+    cells = task.cells()
+    weight, scores, total = cells.weight, cells.mean_score.astype(np.float64), cells.weight.sum()
+    sums = np.cumsum(cells.weighted_label - weight * scores) / total
     return sums, np.sqrt(np.sum(weight * scores * (1 - scores))) / total
 
 

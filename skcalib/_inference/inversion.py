@@ -14,46 +14,14 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
+from skcalib._cells.cells import Cells
 from skcalib._progress import Progress
 
-__all__ = ["Cells", "Hypotheses", "inverted_limits", "resampling_pvalue"]
+__all__ = ["Hypotheses", "inverted_limits", "resampling_pvalue"]
 
 _SMALLEST_STEP, _GROWTH = 1 / 8, 4  # of c, after 0 and from there
 _PRECISION = 0.002  # of c, relative
 _CLOSE = 0.02  # relative distance from a tail at which a share of draws is taken to be equal to it
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Rows that share an event frequency: the rows of a bin, or of a distinct score.
-
-    Parameters
-    ----------
-    weight, score, frequency : ndarray of shape (m,)
-        Total weight (positive), mean score and event frequency.
-    score_ratio : ndarray of shape (m,)
-        Variance of the scores within the cell over s (1 - s): how much less than a binomial its count varies.
-    """
-
-    weight: np.ndarray
-    score: np.ndarray
-    frequency: np.ndarray
-    score_ratio: np.ndarray
-
-    @property
-    def share(self):
-        """Share of the total weight."""
-        return self.weight / self.weight.sum()
-
-    @property
-    def deviation(self):
-        """Event frequency minus mean score."""
-        return self.frequency - self.score
-
-    @property
-    def variance(self):
-        """Variance of the event frequency if the scores are calibrated."""
-        return self.score * (1 - self.score) * (1 - self.score_ratio) / self.weight
 
 
 @dataclass(frozen=True)
@@ -96,7 +64,7 @@ class Hypotheses:
     @cached_property
     def null(self):
         """The statistics for calibrated scores, and how far the draws lie on the side of the observed deviation."""
-        return self._drawn(self.cells.score, 0.0, True)
+        return self._drawn(self.cells.mean_score, 0.0, True)
 
     def _drawn(self, frequency, c, with_sides):
         towards = self.cells.share * self.directions[0]
@@ -104,7 +72,7 @@ class Hypotheses:
         for drawn in self.draw(frequency, c):
             values.append(self.statistic(drawn))
             if with_sides:
-                sides.append(drawn @ towards - self.cells.score @ towards)
+                sides.append(drawn @ towards - self.cells.mean_score @ towards)
             self.progress(f"{sum(map(len, values))} draws at c = {c:.3g}")
         return np.concatenate(values), np.concatenate(sides) if with_sides else None
 
@@ -120,12 +88,12 @@ class Hypotheses:
 
     def frequency(self, direction, c):
         """Return the event frequencies at c."""
-        return np.clip(self.cells.score + c * direction, 0, 1)
+        return np.clip(self.cells.mean_score + c * direction, 0, 1)
 
     def last(self, direction):
         """Return the c from which on all frequencies are 0 or 1, or stay what they are."""
         moved = direction != 0
-        room = np.where(direction > 0, 1 - self.cells.score, self.cells.score)[moved]
+        room = np.where(direction > 0, 1 - self.cells.mean_score, self.cells.mean_score)[moved]
         return float(np.max(room / np.abs(direction[moved]), initial=0))
 
     def first(self, direction):
@@ -145,7 +113,7 @@ def inverted_limits(hypotheses, tail):
     low, lines = 0.0, [_Line(hypotheses, direction, tail) for direction in hypotheses.directions]
     if rejected := resampling_pvalue(hypotheses) < tail:
         low = min(line.lowest() for line in lines)
-        low = low if low < np.inf else hypotheses.error(hypotheses.cells.frequency)
+        low = low if low < np.inf else hypotheses.error(hypotheses.cells.event_frequency)
     high = max(line.highest() for line in lines)
     if not rejected:
         # The true frequencies may also lie on the other side of the scores.

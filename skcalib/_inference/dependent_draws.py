@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse import coo_array
 
-from skcalib.metrics._count_draws import CountDraws, block_sizes
+from skcalib._inference.count_draws import CountDraws, block_sizes
 
 __all__ = ["ClusterDraws", "one_label_a_row"]
 

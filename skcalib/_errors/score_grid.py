@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.fft import dct, next_fast_len
+from scipy.sparse import csr_array
 
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order
 
-__all__ = ["SKETCH", "ScoreGrid", "cosine_coefficients", "trapezoid"]
+__all__ = ["SKETCH", "ScoreGrid", "cosine_coefficients", "rounding", "trapezoid"]
 
 SKETCH = 4  # a grid has cells in multiples of it, so that a coarser one has some of its points
 _LONG_RUNS = 8  # rows of a cell from which on they are summed as a run
@@ -107,3 +108,11 @@ def cosine_coefficients(masses):
 def trapezoid(values):
     """Return the mean over the length of a grid of values on it (..., points)."""
     return (values.sum(axis=-1) - (values[..., 0] + values[..., -1]) / 2) / (values.shape[-1] - 1)
+
+
+def rounding(share, scores, grid):
+    """Return the matrix (m, points) that rounds the masses of frequencies linearly to a grid, for many draws."""
+    lower, upper_share = grid.shares(scores)
+    data = np.column_stack((share * (1 - upper_share), share * upper_share)).ravel()
+    columns = np.column_stack((lower, lower + 1)).ravel()
+    return csr_array((data, columns, 2 * np.arange(len(scores) + 1)), shape=(len(scores), grid.n_cells + 1))

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._bins.statistics import BinStatistics, bin_statistics
+from skcalib._cells.cells import Cells
+from skcalib._cells.statistics import BinStatistics, bin_statistics
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order, sorted_rows
-from skcalib.binning._distinct_scores import DistinctScores
 
 __all__ = [
     "BinaryTask",
@@ -45,9 +45,24 @@ class BinaryTask(NamedTuple):
             return self
         return BinaryTask(*sorted_rows(self.scores, self.labels), None)
 
-    def distinct_scores(self):
-        """Return the distinct scores with their weights and positives."""
-        return DistinctScores.from_rows(*self)
+    def cells(self):
+        """Return the cells of the distinct scores."""
+        return Cells.from_rows(*self)
+
+    @property
+    def weight(self):
+        """The weights, or None: rows are cells of one score whose event frequency is the label."""
+        return self.sample_weight
+
+    @property
+    def mean_score(self):
+        """The scores."""
+        return self.scores
+
+    @property
+    def event_frequency(self):
+        """The labels."""
+        return self.labels
 
 
 class BinnedTask:
@@ -62,15 +77,12 @@ class BinnedTask:
         """Return the sums; the gate has seen to it that no other strategy was asked for."""
         return self.bins
 
-    def distinct_scores(self):
-        """Return the distinct scores with their weights and positives, where each bin holds one."""
-        bins = self.bins
-        spread = bins.weighted_score_squared * bins.weight - bins.weighted_score**2
-        if np.any(spread > _ONE_SCORE * bins.weight**2):
+    def cells(self):
+        """Return the cells of the distinct scores, where each bin holds one."""
+        cells = Cells.of_bins(self.bins)
+        if np.any(cells.score_variance > _ONE_SCORE):
             self._refuse("a BinStatistics with one distinct score a bin (UniqueScores)")
-        filled = bins.weight > 0
-        sums = [np.append(0.0, np.cumsum(total[filled])) for total in (bins.weight, bins.weighted_label)]
-        return DistinctScores(bins.mean_score[filled], *sums)
+        return Cells.of_scores(cells.mean_score, cells.weight, cells.weighted_label)
 
     def _refuse(self, *needed):
         needed = " or ".join(["the score and the label of each row (pass y_true and y_proba)", *needed])
@@ -84,7 +96,7 @@ class BinnedTask:
         """Refused."""
         self._refuse()
 
-    labels = sample_weight = classes = scores
+    labels = sample_weight = classes = weight = mean_score = event_frequency = scores
 
 
 def check_rows_or_bins(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skcalib.metrics._bias import event_count_pmf
+from skcalib._inference.bias import event_count_pmf
 
 __all__ = ["adjusted_pvalues", "holm", "pvalue_distribution"]
 

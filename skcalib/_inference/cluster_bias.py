@@ -4,7 +4,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from skcalib.metrics._bias import BiasTest
+from skcalib._inference.bias import BiasTest
 
 __all__ = ["cluster_bias_test", "sign_pvalue"]
 

@@ -3,10 +3,11 @@
 from dataclasses import fields
 from html import escape
 from importlib.util import find_spec
+from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["ResultTable", "html_table", "record_html", "record_text", "text_table"]
+__all__ = ["IntervalEstimate", "ResultTable", "html_table", "record_html", "record_text", "text_table"]
 
 _SHOWN_ROWS = 10
 
@@ -91,3 +92,20 @@ def text_table(columns, *, most_rows=_SHOWN_ROWS):
 
 def _shown(value, digits=3):
     return f"{value:.{digits}g}" if isinstance(value, float | np.floating) else str(value)
+
+
+class IntervalEstimate(NamedTuple):
+    """An estimate and the limits of its confidence interval.
+
+    Parameters
+    ----------
+    estimate, low, high : float
+        The estimate, the lower and the upper limit.
+    """
+
+    estimate: float
+    low: float
+    high: float
+
+    __repr__ = record_text
+    _repr_html_ = record_html

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import binary_tasks, resolve_multiclass
-from skcalib._bins.tables import ResultTable
+from skcalib._cells.reductions import binary_tasks, resolve_multiclass
+from skcalib._inference.results import ResultTable
+from skcalib._inference.segment_columns import split_column
 from skcalib._input.columns import table_columns
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_int
@@ -17,7 +18,6 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.sklearn_private import safe_indexing
 from skcalib._progress import Progress
 from skcalib._rows.sorting import mid_rank_cells
-from skcalib.metrics._segment_columns import split_column
 
 __all__ = ["SegmentTable", "SegmentTestResult", "segment_calibration_test"]
 
@@ -126,7 +126,7 @@ def segment_calibration_test(
     clusters : array-like of shape (n,), default=None
         The cluster of each row: rows of one cluster (a patient, a match) may depend on each other.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None

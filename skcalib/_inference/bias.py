@@ -8,7 +8,7 @@ from scipy.special import expit, ndtr
 
 from skcalib._rows.links import log_odds
 
-__all__ = ["BiasTest", "bias_test", "cells_of_statistics", "event_count_pmf"]
+__all__ = ["BiasTest", "bias_test", "event_count_pmf"]
 
 _FEW_ROWS = 200  # below this total weight the distribution of the number of events is convolved exactly
 _MANY_ROWS = 4096  # above this, rows go into cells this wide in log-odds
@@ -60,24 +60,6 @@ def bias_test(scores, events, confidence_level, weight=None):
     below = _root(lambda tau: tails.upper(tau) - tail, step)  # P(S >= k) = tail at the centre less this
     above = _root(lambda tau: tails.lower(-tau) - tail, step)
     return BiasTest(float(pvalue), _bias(z, weight, tails.centre + above), _bias(z, weight, tails.centre - below))
-
-
-def cells_of_statistics(statistics):
-    """Return the scores and weights of two points a bin that have the mean and the variance of the bin's scores."""
-    filled = statistics.weight > 0
-    weight, mean = statistics.weight[filled], np.clip(statistics.mean_score[filled], 0, 1)
-    variance = statistics.weighted_score_squared[filled] / weight - mean**2
-    variance = np.where(variance > 1e-12, np.minimum(variance, mean * (1 - mean)), 0)
-    if not variance.any():
-        return mean, weight
-    # Points at mean - down and mean + up with up * down = variance, both inside [0, 1].
-    deviation = np.sqrt(variance)
-    up = np.minimum(np.divide(variance, mean, out=np.zeros_like(mean), where=mean > 0), 1 - mean)
-    up = np.clip(deviation, up, 1 - mean)
-    down = np.divide(variance, up, out=np.zeros_like(mean), where=up > 0)
-    share = np.divide(down, up + down, out=np.ones_like(mean), where=up + down > 0)  # of the upper point
-    scores, weights = np.concatenate((mean + up, mean - down)), np.concatenate((weight * share, weight * (1 - share)))
-    return np.clip(scores[weights > 0], 0, 1), weights[weights > 0]
 
 
 def _cells(scores, weight):

@@ -4,6 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
+from skcalib._errors.power import Power
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.binning._monotonic_sweep import cuts_of
 from skcalib.binning._sweep import sweep
@@ -15,29 +16,25 @@ _TIED, _ROUNDING = 1e-12, 1e-6  # differences of frequencies, and of sums of eve
 _FIRST_FEW = 64
 
 
-class SweepPower:
-    """Powers of the sweep's error; see `_bin_free_powers`.
+class SweepPower(Power):
+    """The error with as many bins as keep the event frequency rising; see `sweep_calibration_error` for `base`."""
 
-    Parameters
-    ----------
-    weight, scores : ndarray of shape (m,)
-        Weights, of integer dtype where they are counts, and distinct scores in increasing order.
-    norm : float, default=1
-        The norm.
-    base : EqualMass or EqualWidth, default=None
-        See `sweep_calibration_error`.
-    """
-
-    def __init__(self, weight, scores, *, norm=1, base=None):
-        self.weight, self.scores, self.norm = weight, scores, norm
-        cumulative = np.append(weight[:1] * 0, np.cumsum(weight))
-        self.table = DistinctScores(scores, cumulative, cumulative)
+    def __init__(self, cells, *, norm=1, base=None):
+        super().__init__(cells, norm=norm)
+        cumulative = np.append(self.weight[:1] * 0, np.cumsum(self.weight))
+        self.table = DistinctScores(self.scores, cumulative, cumulative)
         self.make_cuts = cuts_of(base)
         self.cuts = self.make_cuts(self.table)
-        self.expected = np.append(0.0, np.cumsum(weight * scores))
+        self.expected = np.append(0.0, np.cumsum(self.weight * self.scores))
+
+    @property
+    def observed(self):
+        """The power of the labels."""
+        positives = np.append(self.cells.weighted_label[:1] * 0, np.cumsum(self.cells.weighted_label))
+        return float(self._binned(positives[None], self._sweep(positives))[0])
 
     def power(self, frequency):
-        """Map event frequencies (draws, m) to powers (draws,)."""
+        """See `Power`; for frequencies (draws, m)."""
         positives = np.zeros((len(frequency), len(self.scores) + 1))
         np.cumsum(frequency * self.weight, axis=1, out=positives[:, 1:])
         if np.abs(positives[0] - np.rint(positives[0])).max() < _ROUNDING:
@@ -54,8 +51,7 @@ class SweepPower:
             if not len(left):
                 break
         for draw in left:
-            cuts = self.make_cuts(self.table._replace(positives=positives[draw]))
-            powers[draw] = self._binned(positives[draw : draw + 1], sweep(cuts)[1])[0]
+            powers[draw] = self._binned(positives[draw : draw + 1], self._sweep(positives[draw]))[0]
         return powers
 
     @cached_property
@@ -64,20 +60,18 @@ class SweepPower:
         n_bins = range(2, min(len(self.scores), _TOGETHER) + 1)
         return [np.unique(self.cuts.below(count, np.arange(count + 1))) for count in n_bins]
 
+    def _sweep(self, positives):
+        return sweep(self.make_cuts(self.table._replace(positives=positives)))[1]
+
     def _binned(self, positives, below):
         below = np.unique(below)
         weight = np.diff(self.table.weight[below])
         gap = np.abs(np.diff(self.expected[below] - positives[:, below], axis=1)) / weight
         return gap.max(axis=1, initial=0) if self.norm == np.inf else gap**self.norm @ (weight / self.table.weight[-1])
 
-    def error_power(self, frequency):
-        """Return the power of the error of each score for frequencies (m,) without noise."""
-        gap = np.abs(frequency - self.scores)
-        return float(gap.max() if self.norm == np.inf else gap**self.norm @ self.weight / self.weight.sum())
-
-    def at(self, frequency):
-        """Return itself: see `_bin_free_powers`."""
-        return self
+    def noiseless(self, frequency):
+        """Return the power of the error of each score."""
+        return float(self.norm_of(np.abs(frequency - self.scores)))
 
 
 def _rises(frequency):
