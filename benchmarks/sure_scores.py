@@ -1,7 +1,7 @@
 """Models that predict 0 and 1, recalibrated inside a whole estimator: ``python -m benchmarks.sure_scores``.
 
-Five kinds of model on four data sets that scikit-learn holds or makes, half of the rows for training, with `ensemble` on
-and off. The mean Brier score and log-loss of each recalibrator, over data sets and splits, are given in units of the
+Five kinds of model on four data sets that scikit-learn holds or makes, half of the rows for training, with `ensemble`
+on and off. The mean Brier score and log-loss of each recalibrator, over data sets and splits, are given in units of the
 better of the bare model and scikit-learn's sigmoid in the same form. Up to 1.02 is the aim. A model is fitted once for
 the same rows. Probabilities are clipped to [2^-52, 1 - 2^-52] before the logarithm.
 """

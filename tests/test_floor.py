@@ -75,7 +75,17 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
 def test_all_floors_together_stay_below_three_tenths():
     # Uniform labels: every larger floor is better, and the largest that 20 and 400 classes allow is taken.
     rng = np.random.default_rng(0)
-    for n_classes, largest in ((2, 0.1), (3, 0.1), (4, 0.03), (10, 0.03), (11, 0.01), (30, 0.01), (31, 1e-3), (300, 1e-3), (301, 1e-5)):
+    for n_classes, largest in (
+        (2, 0.1),
+        (3, 0.1),
+        (4, 0.03),
+        (10, 0.03),
+        (11, 0.01),
+        (30, 0.01),
+        (31, 1e-3),
+        (300, 1e-3),
+        (301, 1e-5),
+    ):
         scores = np.eye(n_classes)[rng.integers(0, n_classes, 400)]
         scores[::2] = rng.dirichlet(np.ones(n_classes), 200)
         y = scores.argmax(axis=1)

@@ -40,7 +40,9 @@ def objective(values, knots, z, y, weights, inverse_temperature, roughness_penal
 def test_fit_is_the_minimum_of_the_objective(roughness_penalty, weighted):
     z, y = sample(80)
     weights = np.random.default_rng(1).integers(1, 4, 80).astype(float) if weighted else np.ones(80)
-    model = SplineCalibration(5, roughness_penalty=roughness_penalty, input="logit", clip=None).fit(z, y, sample_weight=weights)
+    model = SplineCalibration(5, roughness_penalty=roughness_penalty, input="logit", clip=None).fit(
+        z, y, sample_weight=weights
+    )
     b = smoothed_inverse_temperature(z, y, weights)
     assert b * (model.knots_[-1] - model.knots_[0]) > 1
 
@@ -168,7 +170,8 @@ def test_monotone_fits_never_fall(seed):
     y = rng.random(200) < expit(3 * np.sin(z))
     grid = np.linspace(-9, 9, 2001)
     free, monotone = (
-        SplineCalibration(roughness_penalty=0.1, monotone=one, input="logit", clip=None).fit(z, y) for one in (False, True)
+        SplineCalibration(roughness_penalty=0.1, monotone=one, input="logit", clip=None).fit(z, y)
+        for one in (False, True)
     )
     assert np.diff(free.predict_proba(grid)[:, 1]).min() < -1e-3
     assert np.diff(monotone.predict_proba(grid)[:, 1]).min() > -1e-12

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.leave_one_out import leave_one_out_loss
 from skcalib._solvers.softmax_curvature import inverse_curvature
-from skcalib._solvers.softmax_regression import TOLERANCE, fit_softmax_regression
+from skcalib._solvers.softmax_regression import fit_softmax_regression
 from skcalib.recalibrators._folds import cross_validation_folds
 
 # Classes up to which every row is left out by one Newton step. That takes K^4 operations a row: beyond, the first of
@@ -31,7 +31,7 @@ class AffineProblem(NamedTuple):
         """Return the temperature-scaled logits above the reference, with a last row of ones, (K + 1, n_rows)."""
         return affine_features(self.logits[rows], self.reference[rows], self.inverse_temperature)
 
-    def fit(self, penalty, start=None, preconditioner=None, tolerance=TOLERANCE):
+    def fit(self, penalty, start=None, preconditioner=None):
         """Return the parameters of least log-loss with a ridge toward temperature scaling."""
         return fit_softmax_regression(
             self.affine_map,
@@ -42,7 +42,6 @@ class AffineProblem(NamedTuple):
             penalty=penalty,
             start=start,
             preconditioner=preconditioner,
-            tolerance=tolerance,
         )
 
     def inverse_curvature(self, parameters, penalty):

@@ -5,15 +5,15 @@ from scipy.special import logsumexp
 
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import row_blocks
+from skcalib._solvers.inverse_temperature import fit_inverse_temperature
 from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap
 from skcalib.recalibrators._alpha_path import AffineProblem, affine_features, fit_path
 from skcalib.recalibrators._attributes import matrix, number, numbers, positive
 from skcalib.recalibrators._base import RIDGE, LogitRecalibrator
-from skcalib.recalibrators._clipping import CLIP_CONSTRAINT, inside
+from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 from skcalib.recalibrators._map_forms import log_normalized, softmax
 from skcalib.recalibrators._maps import Affine, Centred, Scaled
 
-_NEAR = 1.5  # ratio of inverse temperatures up to which one fit is a start for another
 _LARGEST_FEATURE = 1e150  # whose square is a number
 
 
@@ -52,7 +52,7 @@ class AffineScaling(LogitRecalibrator):
 
     def _fit_logits(self, logits, codes, sample_weight):
         n_classes = logits.shape[1]
-        self.inverse_temperature_ = float(self._fit_inverse_temperature(logits, codes, sample_weight))
+        self.inverse_temperature_ = float(fit_inverse_temperature(logits, codes, sample_weight))
         problem = self._problem(logits, codes, sample_weight)
         if self.inverse_temperature_ * np.abs(problem.reference).max() > _LARGEST_FEATURE:
             raise ValueError(
@@ -61,7 +61,7 @@ class AffineScaling(LogitRecalibrator):
             )
         penalties = [self._penalty(n_classes, alpha) for alpha in self._alphas]
         if len(penalties) == 1:
-            best, parameters = 0, problem.fit(penalties[0], *self._start(), self._head_start.tolerance)
+            best, parameters = 0, problem.fit(penalties[0])
         else:
             best, parameters = fit_path(problem, penalties)
         self.alpha_ = float(self._alphas[best])
@@ -72,26 +72,8 @@ class AffineScaling(LogitRecalibrator):
         reference = np.concatenate([self._reference(logits[rows]) for rows in row_blocks(*logits.shape)])
         return AffineProblem(self._affine_map, logits, reference, self.inverse_temperature_, codes, sample_weight)
 
-    def _start(self):
-        """Return the parameters and the preconditioner of a fit to nearly the same rows, if a stack knows one."""
-        near, preconditioner = self._head_start.near, self._head_start.preconditioner
-        if near is None or not 1 / _NEAR < near.inverse_temperature_ / self.inverse_temperature_ < _NEAR:
-            return None, None  # the ridge's centre is far from that one's: where a fold is separable, say
-        return near._parameters(self.inverse_temperature_), preconditioner
-
     def _parameters(self, inverse_temperature):
         return self._affine_map.packed(self.coef_ / inverse_temperature, self.intercept_)
-
-    def _inverse_curvature(self, near, scores, codes, sample_weight):
-        """Return about that of the log-loss a row with this one's ridge, at a fitted map.
-
-        None where it is too large, and without a ridge: the Hessian may be singular then.
-        """
-        penalty = self._penalty(len(near.intercept_), self.alpha)
-        if penalty.min() == 0:
-            return None
-        problem = near._problem(near._logits(inside(near, scores)), codes, sample_weight)
-        return problem.inverse_curvature(near._parameters(near.inverse_temperature_), penalty)
 
     def _predict_logits(self, logits):
         return self._affine_map.apply(self._parameters(1.0), affine_features(logits, self._reference(logits))).T

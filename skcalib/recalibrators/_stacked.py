@@ -164,18 +164,14 @@ class StackedRecalibrator(BaseRecalibrator):
         self.classes = classes
 
     def _fit_scores(self, scores, codes, sample_weight):
-        floor, inverse_temperature = None, None
-        if self.recalibrators is None:
-            floor = learned_floor(scores, codes, sample_weight, self.input)
         fits = MemberFits(
             self._members(),
             self.classes_,
             scores,
             codes,
             sample_weight,
+            floor=learned_floor(scores, codes, sample_weight, self.input) if self.recalibrators is None else None,
             uncalibrated=Uncalibrated(input=self.input, classes=self.classes_),
-            floor=floor,
-            inverse_temperature=inverse_temperature,
             verbose=self.verbose,
         )
         self.recalibrators_ = fits.fitted

@@ -8,6 +8,7 @@ from scipy.optimize import minimize_scalar
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.links import row_softmax
 from skcalib._solvers.brier_temperature import fit_brier_temperature
+from skcalib._solvers.inverse_temperature import fit_inverse_temperature
 from skcalib.recalibrators._attributes import positive
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
@@ -101,7 +102,7 @@ class TemperatureScaling(LogitRecalibrator):
         if self.loss == "brier":
             inverse = fit_brier_temperature(logits, codes, sample_weight)
         else:
-            inverse = self._fit_inverse_temperature(logits, codes, sample_weight)
+            inverse = fit_inverse_temperature(logits, codes, sample_weight)
         if callable(self.loss):
             inverse = self._searched(logits, codes, sample_weight, around=inverse)
         self.inverse_temperature_ = float(inverse)
