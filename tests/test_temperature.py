@@ -271,17 +271,6 @@ def test_many_rows_end_where_a_callable_brier_score_does():
     assert found == pytest.approx(brier, rel=2e-3)
 
 
-def test_a_known_start_changes_nothing_but_the_steps():
-    rng = np.random.default_rng(0)
-    logits = rng.normal(0, 2, (300, 4))
-    y = np.array([rng.choice(4, p=np.exp(row) / np.exp(row).sum()) for row in 0.6 * logits])
-    alone = fit_inverse_temperature(logits, y)
-    for near in (0.9 * alone, 1.2 * alone, 1e-4, 1e9):  # the last two lead nowhere, and are let go
-        assert fit_inverse_temperature(logits, y, near=near) == pytest.approx(alone, rel=1e-9)
-    separable = np.eye(4)[y]
-    assert fit_inverse_temperature(separable, y, near=700.0) == fit_inverse_temperature(separable, y)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_many_rows_of_two_classes_have_the_brier_score_that_none_are_condensed_for(weighted, monkeypatch):
     rng = np.random.default_rng(0)
