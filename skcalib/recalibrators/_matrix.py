@@ -101,7 +101,7 @@ class VectorScaling(AffineScaling):
 
     Parameters
     ----------
-    alpha : float or "auto", default=1.0
+    alpha : float or "auto", default="auto"
         Strength of the ridge, at least 0. "auto" goes from 1 over .3 and .1 to .02 while a weaker ridge predicts rows
         that are left out better. On the log-loss summed over the rows it is
         ``alpha * n_classes * ((coef / inverse_temperature - 1)**2 + intercept**2)``, summed over the classes: more
@@ -168,7 +168,9 @@ class VectorScaling(AffineScaling):
     _attributes = {**AffineScaling._attributes, "coef_": numbers}
     _parameter_constraints = {**AffineScaling._parameter_constraints, "center": ["boolean"]}
 
-    def __init__(self, alpha=1.0, *, center=True, alpha_intercept=None, input="probability", classes=None, clip="auto"):
+    def __init__(
+        self, alpha="auto", *, center=True, alpha_intercept=None, input="probability", classes=None, clip="auto"
+    ):
         self.alpha = alpha
         self.center = center
         self.alpha_intercept = alpha_intercept
@@ -203,7 +205,7 @@ class MatrixScaling(AffineScaling):
 
     Parameters
     ----------
-    alpha : float or "auto", default=1.0
+    alpha : float or "auto", default="auto"
         Strength of the ridge, at least 0, for the parts that have none of their own. "auto" goes from 1 over .3 and .1
         to .02 while a weaker ridge predicts rows that are left out better: see Notes. With V the matrix
         ``coef / inverse_temperature`` the ridge on the log-loss summed over the rows is the sum of::
@@ -253,7 +255,8 @@ class MatrixScaling(AffineScaling):
     -----
     ``alpha="auto"`` takes a weaker ridge only if the log-loss summed over left-out rows falls by more than 1 nat, and
     stops when it rises. With up to 16 classes each row is left out by one Newton step from the fit to all rows; with
-    more classes one fold of five is left out. It costs two to eight fits.
+    more classes one fold of five is left out. It costs two to eight fits. With
+    fewer than 30 rows a class it is 1.
 
     References
     ----------
@@ -281,7 +284,7 @@ class MatrixScaling(AffineScaling):
 
     def __init__(
         self,
-        alpha=1.0,
+        alpha="auto",
         *,
         alpha_diagonal=None,
         alpha_off_diagonal=None,
@@ -314,9 +317,9 @@ class DirichletCalibration(MatrixScaling):
 
     Parameters
     ----------
-    alpha : float or "auto", default=1.0
-        Strength of the ridge, at least 0, for the parts that have none of their own: see `MatrixScaling`. "auto", which
-        is recommended, goes from 1 over .1 to .03.
+    alpha : float or "auto", default="auto"
+        Strength of the ridge, at least 0, for the parts that have none of their own: see `MatrixScaling`. "auto" goes
+        from 1 over .1 to .03.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
         Ridges of the parts; None means `alpha`.
     input : {"probability", "logit"}, default="probability"
