@@ -101,9 +101,11 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
     if len(codes) > _MOST_ROWS:
         rows, share = _quantiles(scores, codes, weight)
         scores, codes, weight = scores[rows], codes[rows], np.full(len(rows), min(share, 1.0))
-    above = [scores, *(floored(scores, floor, input) for floor in floors[1:])]
-    logits = np.stack([one if input == "logit" else log_probability(one) for one in above]).astype(np.float64)
-    return _likelihoods(np.ascontiguousarray(logits.transpose(2, 0, 1)), codes, weight, np.full(len(codes), doubt))
+    logits = np.empty((scores.shape[1], len(floors), len(codes)))
+    for one, floor in enumerate(floors):
+        above = floored(scores, floor, input) if floor > 0 else scores
+        logits[:, one] = (above if input == "logit" else log_probability(above)).T
+    return _likelihoods(logits, codes, weight, np.full(len(codes), doubt))
 
 
 def _quantiles(scores, codes, weight):
