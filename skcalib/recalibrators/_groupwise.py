@@ -9,21 +9,12 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+import skcalib.recalibrators._attributes as checks
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight
-from skcalib.recalibrators._attributes import (
-    amounts,
-    check_lengths,
-    check_same_classes,
-    fitted,
-    flag,
-    labels,
-    several,
-    shares,
-)
 from skcalib.recalibrators._base import ProbabilityTransformer, check_recalibrator, decisions
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place
@@ -149,12 +140,12 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         "merge_small_groups": ["boolean"],
     }
     _attributes = {
-        "groups_": labels,
-        "group_sizes_": amounts,
-        "pooled_recalibrator_": fitted,
-        "recalibrators_": several(dict),
-        "_given_groups": flag,
-        "_own_share": shares,
+        "groups_": checks.labels,
+        "group_sizes_": checks.amounts,
+        "pooled_recalibrator_": checks.fitted,
+        "recalibrators_": checks.several(dict),
+        "_given_groups": checks.flag,
+        "_own_share": checks.shares,
     }
     _derived = {"_names": lambda self: self.groups_.tolist()}
 
@@ -323,10 +314,10 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return Choice(Largest(scores) if scores.width > 1 else Place(scores, tie), tuple(cases))
 
     def _check_attributes(self):
-        check_lengths(self, len(self.groups_), "group_sizes_", "_own_share")
+        checks.check_lengths(self, len(self.groups_), "group_sizes_", "_own_share")
         if list(self.recalibrators_) != self.groups_.tolist():
             raise ValueError(f"recalibrators_ must have the groups {self.groups_.tolist()} as keys")
-        check_same_classes(self, self.pooled_recalibrator_, *self.recalibrators_.values())
+        checks.check_same_classes(self, self.pooled_recalibrator_, *self.recalibrators_.values())
         takes_column = not self._given_groups and self.groups not in (None, _PREDICTED_CLASS)
         width = self.pooled_recalibrator_.n_features_in_ + takes_column
         if self.n_features_in_ != width:
@@ -407,9 +398,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         for number, rows in _rows_by_code(part[group]):
             members = np.flatnonzero(part == number)
             names = [self._names[code] for code in members]
-            fitted = number >= 0 and self._fit_part(recalibrator, scores, y, weight, rows, names)
-            if fitted:
-                self.recalibrators_.update(dict.fromkeys(names, fitted))
+            checks.fitted = number >= 0 and self._fit_part(recalibrator, scores, y, weight, rows, names)
+            if checks.fitted:
+                self.recalibrators_.update(dict.fromkeys(names, checks.fitted))
                 size = self.group_sizes_[members].sum()
                 self._own_share[members] = size / (size + self.shrinkage)
 
@@ -417,12 +408,12 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         """Return a recalibrator fitted to some rows; None where they lack a class that it cannot do without."""
         lacks_class = len(np.unique(y[rows])) < len(self.classes_)
         try:
-            fitted = _fit(recalibrator, scores[rows], y[rows], None if weight is None else weight[rows])
+            checks.fitted = _fit(recalibrator, scores[rows], y[rows], None if weight is None else weight[rows])
         except ValueError as error:
             if lacks_class:
                 return None
             raise ValueError(f"groups: {', '.join(map(repr, names))} could not be fitted. {error}") from error
-        return None if lacks_class and len(fitted.classes_) < len(self.classes_) else fitted
+        return None if lacks_class and len(checks.fitted.classes_) < len(self.classes_) else checks.fitted
 
 
 def _fit(recalibrator, scores, y, sample_weight):

@@ -1,5 +1,6 @@
 """What a recalibrator was fitted to and by what: kept with the fit, and written beside every way out."""
 
+import json
 import platform
 import re
 import sys
@@ -42,15 +43,8 @@ def check_provenance(value):
 
 def provenance_text(recalibrator):
     """Return the provenance of a fitted recalibrator in one line that is safe in comments, "" where there is none."""
-    found = getattr(recalibrator, "provenance_", {})
-    text = "; ".join(f"{key} {_words(value)}" for key, value in found.items())
-    return re.sub(r"[^A-Za-z0-9 _.,;=()\[\]-]", "_", text)
-
-
-def _words(value):
-    if isinstance(value, dict):
-        return ", ".join(f"{name}={_words(one)}" for name, one in value.items())
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = json.dumps(getattr(recalibrator, "provenance_", {}), separators=(", ", " "))
+    return re.sub(r"[^A-Za-z0-9 _.,=()\[\]-]", " ", text.replace('"', "")).strip()
 
 
 def _plain(value):
