@@ -17,7 +17,7 @@ from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight
 from skcalib.recalibrators._base import ProbabilityTransformer, check_recalibrator, decisions
 from skcalib.recalibrators._map_forms import map_of
-from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place
+from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place, rows_by_code
 from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._temperature import TemperatureScaling
 
@@ -246,7 +246,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         scores, values = self._scores_and_values(X, groups, reset=False)
         group = decisions(scores, self.input) if values is None else self._known_groups(values, len(scores))
         probabilities = self.pooled_recalibrator_.predict_proba(scores)
-        for code, rows in _rows_by_code(group):
+        for code, rows in rows_by_code(group):
             recalibrator = self.pooled_recalibrator_ if code < 0 else self.recalibrators_[self._names[code]]
             if recalibrator is not self.pooled_recalibrator_:
                 own, share = recalibrator.predict_proba(scores[rows]), self._own_share[code]
@@ -395,7 +395,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         self._names = self.groups_.tolist()
         self.recalibrators_ = dict.fromkeys(self._names, self.pooled_recalibrator_)
         self._own_share = np.zeros(len(self._names))
-        for number, rows in _rows_by_code(part[group]):
+        for number, rows in rows_by_code(part[group]):
             members = np.flatnonzero(part == number)
             names = [self._names[code] for code in members]
             checks.fitted = number >= 0 and self._fit_part(recalibrator, scores, y, weight, rows, names)
@@ -425,13 +425,6 @@ def class_parameters(recalibrator, classes):
     """Return `classes` under each name by which the recalibrator or one inside it takes them."""
     names = recalibrator.get_params()
     return {name: classes for name in names if name == "classes" or name.endswith("__classes")}
-
-
-def _rows_by_code(codes):
-    """Yield each code that occurs with the rows that have it."""
-    order = np.argsort(codes, kind="stable")
-    distinct, starts = np.unique(codes[order], return_index=True)
-    yield from zip(distinct.tolist(), np.split(order, starts[1:]), strict=True)
 
 
 def _merged(sizes, least):

@@ -71,6 +71,14 @@ class Node:
         """Raise a ValueError for numbers that do not fit together."""
 
 
+def rows_by_code(codes):
+    """Yield each code that occurs with the rows that have it."""
+    small = codes.astype(np.int16) if len(codes) and -1 <= codes.min() and codes.max() < 2**15 else codes
+    order = np.argsort(small, kind="stable")  # of 16 bits by counting, some ten times as fast as by comparing
+    starts = np.flatnonzero(np.diff(codes[order], prepend=codes[order[:1]] - 1)) if len(codes) else order
+    yield from zip(codes[order[starts]].tolist(), np.split(order, starts[1:]), strict=True)
+
+
 def _require(condition, node, what):
     if not condition:
         raise ValueError(f"{type(node).__name__} needs {what}")
@@ -417,7 +425,6 @@ class Choice(Node):
 
     def __call__(self, rows):
         number, values = self.key.number(rows), np.empty((len(rows.inputs[0]), self.width))
-        for case in np.unique(number):
-            chosen = number == case
+        for case, chosen in rows_by_code(number):
             values[chosen] = rows.at(chosen)(self.cases[case])
         return values

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from skcalib._defaults import ParameterHints
 from skcalib._input.scores import check_estimator_scores
 from skcalib._input.sklearn_private import Interval
+from skcalib._rows.blocks import row_blocks
 from skcalib._rows.keys import check_ids
 from skcalib._rows.sorting import sorted_rows
 from skcalib.guarantees import max_n_bins, uniform_mass_certificate
@@ -275,9 +276,14 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             return super().predict_proba(X)
         check_is_fitted(self)
         scores = check_estimator_scores(self, X, input=self.input, reset=False)
-        rows = Rows(scores, ids=None if ids is None else check_ids(ids, len(scores)))
-        probability = rows(self._randomised)
-        return probability if len(self.classes_) > 2 else np.hstack((1 - probability, probability))
+        ids = None if ids is None else check_ids(ids, len(scores))
+        probabilities = np.empty((len(scores), len(self.classes_)))
+        for rows in row_blocks(*probabilities.shape):
+            probability = Rows(scores[rows], ids=None if ids is None else ids[rows])(self._randomised)
+            if len(self.classes_) == 2:
+                np.subtract(1, probability[:, 0], out=probabilities[rows, 0])
+            probabilities[rows, -probability.shape[1] :] = probability
+        return probabilities
 
     def _predict_binary(self, scores):
         return self.bin_values_[np.searchsorted(self.bin_edges_[1:-1], scores, side="right")]
