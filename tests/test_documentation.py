@@ -15,6 +15,7 @@ RUN_ELSEWHERE = {
     "drift.md": "test_guide_groups.py",
     "howto_binning.md": "test_documentation.py",
     "howto_display.md": "test_documentation.py",
+    "howto_metric.md": "test_documentation.py",
     "howto_recalibrator.md": "test_documentation.py",
     "large_tables.md": "test_large_tables.py",
     "many_classes.md": "test_guide.py",
@@ -55,7 +56,7 @@ def test_code_runs(page, tmp_path, monkeypatch):
     _run(page, {})
 
 
-@pytest.mark.parametrize("name", ["binning", "recalibrator", "display"])
+@pytest.mark.parametrize("name", ["binning", "recalibrator", "metric", "display"])
 def test_code_of_the_howto_pages_runs(name):
     if name == "display":
         pytest.importorskip("matplotlib")

@@ -1,5 +1,6 @@
 """What an error is: a power of the event frequencies of cells, and how the powers of many classes are one number."""
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +33,11 @@ class Power:
     def __init__(self, cells, *, norm=1):
         self.cells, self.norm = cells, norm
         self.weight, self.scores = cells.weight, cells.mean_score
-        self.share = self.weight / self.weight.sum()
+
+    @cached_property
+    def share(self):
+        """Share of the weight in each cell."""
+        return self.weight / self.weight.sum()
 
     @classmethod
     def of_task(cls, task, most=None, **params):

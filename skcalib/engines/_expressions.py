@@ -26,7 +26,7 @@ class ColumnWriter:
     score : narwhals Expr
         Their scores.
     group : narwhals Expr or None
-        The groups of the rows.
+        The case of each row, a number, where a `Choice` is by groups.
     """
 
     def __init__(self, frame, score, group=None):
@@ -212,17 +212,17 @@ def _choice(writer, node):
         raise ValueError("groups are taken from one column: name it with by=.")
     maps = [as_pieces(case) for case in node.cases]
     if all(own is not None and isinstance(own.of, nodes.Scores) for own in maps) and is_joined(*maps):
-        group = writer.add(_by_group(writer, key, [nw.lit(number) for number in range(len(maps))]))
-        return _joined(writer, writer.column(maps[0].of), maps, group)
-    return _by_group(writer, key, [writer.case(case) for case in node.cases])
+        return _joined(writer, writer.column(maps[0].of), maps, writer.add(writer.group))
+    return _by_case(writer.group, [writer.case(case) for case in node.cases], 0)
 
 
-def _by_group(writer, key, cases):
-    """Return that of several expressions which belongs to the row's group."""
-    nw, chosen = narwhals(), cases[key.otherwise]
-    for group, number in reversed(list(key.cases.items())):
-        chosen = nw.when(writer.group == nw.lit(group)).then(cases[number]).otherwise(chosen)
-    return chosen
+def _by_case(number, cases, first):
+    """Return that of several expressions which has the row's number, as a balanced tree: engines bound its depth."""
+    if len(cases) == 1:
+        return cases[0]
+    middle = len(cases) // 2
+    below, above = _by_case(number, cases[:middle], first), _by_case(number, cases[middle:], first + middle)
+    return narwhals().when(number < first + middle).then(below).otherwise(above)
 
 
 def _pieces(writer, node):

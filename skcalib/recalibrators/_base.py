@@ -22,7 +22,9 @@ from skcalib._rows.links import (
     log_odds,
     log_odds_against_rest,
     log_probability,
+    possible,
     row_softmax,
+    without_impossible,
 )
 from skcalib._solvers.inverse_temperature import fit_inverse_temperature
 from skcalib.recalibrators._clipping import fit_inside, inside, inside_node
@@ -180,6 +182,10 @@ class BaseRecalibrator(ProbabilityTransformer):
         self._validate_params()
         scores = check_estimator_scores(self, X, input=self.input, reset=True)
         codes = self._encoded(y, scores)
+        scores, impossible = possible(scores) if self.input == "logit" else (scores, None)
+        if impossible is not None and impossible[np.arange(len(codes)), codes].any():
+            row = np.flatnonzero(impossible[np.arange(len(codes)), codes])[0]
+            raise ValueError(f"y has a class in row {row} whose logit is -inf there, which says that it is impossible.")
         weight = check_sample_weight(sample_weight, len(scores))
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
         if len(self.classes_) > 2 or self.classes is not None or weight is not None:  # else both have rows
@@ -210,8 +216,9 @@ class BaseRecalibrator(ProbabilityTransformer):
             For scores that are not valid, or of another width than those of `fit`.
         """
         check_is_fitted(self)
-        scores = check_estimator_scores(self, X, input=self.input, reset=False)
-        return self._predict_scores(inside(self, scores) if self._works_on_log_odds else scores)
+        scores, impossible = self._possible_scores(X)
+        found = self._predict_scores(inside(self, scores) if self._works_on_log_odds else scores)
+        return without_impossible(found, impossible)
 
     def predict(self, X):
         """Return the most probable class.
@@ -231,6 +238,11 @@ class BaseRecalibrator(ProbabilityTransformer):
         if self._keeps_decisions:
             return self.classes_[decisions(check_estimator_scores(self, X, input=self.input, reset=False), self.input)]
         return super().predict(X)
+
+    def _possible_scores(self, X):
+        """Return the validated scores, those of impossible classes as if of probability 0, and where these are."""
+        scores = check_estimator_scores(self, X, input=self.input, reset=False)
+        return possible(scores) if self.input == "logit" else (scores, None)
 
     def _check_classes_present(self, codes):
         present, needed = np.bincount(codes, minlength=len(self.classes_)) > 0, self._needs_classes

@@ -197,7 +197,13 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         self.pooled_recalibrator_ = _fit(recalibrator, scores, y, weight)
         self.group_sizes_ = np.bincount(group, weight, minlength=len(self.groups_)).astype(np.float64)
         part = self._parts(group, self._residuals(scores, codes), weight)
-        self._fit_parts(recalibrator, scores, y, weight, group, part)
+        rows = dict(rows_by_code(part[group]))
+
+        def fit_part(number):
+            own = None if weight is None else weight[rows[number]]
+            return _fit(recalibrator, scores[rows[number]], y[rows[number]], own)
+
+        self._fit_parts(part, fit_part, lambda number: len(np.unique(y[rows[number]])) < len(self.classes_))
         self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
@@ -391,29 +397,29 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         part[small] = large.sum() + _merged(sizes[small], self.min_group_size)
         return part
 
-    def _fit_parts(self, recalibrator, scores, y, weight, group, part):
+    def _fit_parts(self, part, fit_part, lacks_class):
+        """Fit each part of the rows; both functions take its number."""
         self._names = self.groups_.tolist()
         self.recalibrators_ = dict.fromkeys(self._names, self.pooled_recalibrator_)
         self._own_share = np.zeros(len(self._names))
-        for number, rows in rows_by_code(part[group]):
+        for number in np.unique(part[part >= 0]).tolist():
             members = np.flatnonzero(part == number)
             names = [self._names[code] for code in members]
-            checks.fitted = number >= 0 and self._fit_part(recalibrator, scores, y, weight, rows, names)
-            if checks.fitted:
-                self.recalibrators_.update(dict.fromkeys(names, checks.fitted))
+            fitted = self._fit_part(lambda number=number: fit_part(number), lacks_class(number), names)
+            if fitted:
+                self.recalibrators_.update(dict.fromkeys(names, fitted))
                 size = self.group_sizes_[members].sum()
                 self._own_share[members] = size / (size + self.shrinkage)
 
-    def _fit_part(self, recalibrator, scores, y, weight, rows, names):
-        """Return a recalibrator fitted to some rows; None where they lack a class that it cannot do without."""
-        lacks_class = len(np.unique(y[rows])) < len(self.classes_)
+    def _fit_part(self, fit, lacks_class, names):
+        """Return what `fit()` returns; None where the rows lack a class that it cannot do without."""
         try:
-            checks.fitted = _fit(recalibrator, scores[rows], y[rows], None if weight is None else weight[rows])
+            fitted = fit()
         except ValueError as error:
             if lacks_class:
                 return None
             raise ValueError(f"groups: {', '.join(map(repr, names))} could not be fitted. {error}") from error
-        return None if lacks_class and len(checks.fitted.classes_) < len(self.classes_) else checks.fitted
+        return None if lacks_class and len(fitted.classes_) < len(self.classes_) else fitted
 
 
 def _fit(recalibrator, scores, y, sample_weight):

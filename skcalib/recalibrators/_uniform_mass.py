@@ -8,10 +8,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib._defaults import ParameterHints
-from skcalib._input.scores import check_estimator_scores
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.keys import check_ids
+from skcalib._rows.links import without_impossible
 from skcalib._rows.sorting import sorted_rows
 from skcalib.guarantees import max_n_bins, uniform_mass_certificate
 from skcalib.recalibrators._attributes import (
@@ -275,7 +275,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         if not self.randomize:
             return super().predict_proba(X)
         check_is_fitted(self)
-        scores = check_estimator_scores(self, X, input=self.input, reset=False)
+        scores, impossible = self._possible_scores(X)
         ids = None if ids is None else check_ids(ids, len(scores))
         probabilities = np.empty((len(scores), len(self.classes_)))
         for rows in row_blocks(*probabilities.shape):
@@ -283,7 +283,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             if len(self.classes_) == 2:
                 np.subtract(1, probability[:, 0], out=probabilities[rows, 0])
             probabilities[rows, -probability.shape[1] :] = probability
-        return probabilities
+        return without_impossible(probabilities, impossible)
 
     def _predict_binary(self, scores):
         return self.bin_values_[np.searchsorted(self.bin_edges_[1:-1], scores, side="right")]
