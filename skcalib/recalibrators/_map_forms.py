@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 import skcalib.recalibrators._maps as nodes
+from skcalib._defaults import check_fitted
 from skcalib._rows.links import PROBABILITY_CLIP
 
 # Methods that say what is predicted: a class with one of these and no map of its own has none.
@@ -61,7 +61,7 @@ def calibration_map(recalibrator, *, n_columns=None):
     ValueError
         If the method, or a part of it, has no such form: the message names it.
     """
-    check_is_fitted(recalibrator)
+    check_fitted(recalibrator)
     n_classes = len(recalibrator.classes_)
     scores = nodes.Scores(n_columns or (1 if n_classes == 2 else n_classes))
     if scores.width > 2 and scores.width != n_classes:
