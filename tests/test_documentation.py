@@ -23,6 +23,7 @@ RUN_ELSEWHERE = {
     "which_error.md": "test_guide.py",
     "which_groups.md": "test_guide_groups.py",
     "which_recalibrator.md": "test_guide.py",
+    "which_threshold.md": "test_decisions.py",
 }
 SLOW = {"pipelines.md"}
 NEEDS = {
