@@ -15,6 +15,8 @@ from skcalib._inference.results import ResultTable
 RECALIBRATORS = [
     skcalib.BetaCalibration(),
     skcalib.BetaCalibration("ab", smooth_targets=True, multiclass="top_label"),
+    skcalib.CautiousRecalibrator(),
+    skcalib.CautiousRecalibrator(skcalib.SplineCalibration(), cv=3),
     skcalib.ClasswiseTemperatureScaling(),
     skcalib.ClasswiseTemperatureScaling(max_deviation=0.1),
     skcalib.DirichletCalibration(),
@@ -50,6 +52,7 @@ UNWEIGHTED = (skcalib.UniformMassBinning,)
 # Those that fit with `classes=` where one of three classes has no row.
 FIT_MISSING_CLASS = (
     skcalib.BetaCalibration,
+    skcalib.CautiousRecalibrator,
     skcalib.ClasswiseTemperatureScaling,
     skcalib.DirichletCalibration,
     skcalib.HistogramBinning,

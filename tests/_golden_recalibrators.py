@@ -22,6 +22,7 @@ PLATT = skcalib.PlattScaling
 
 BINARY = [
     skcalib.BetaCalibration(),
+    skcalib.CautiousRecalibrator(PLATT()),
     skcalib.ClasswiseTemperatureScaling(max_deviation=0.5),
     skcalib.DirichletCalibration(0.1),
     skcalib.EnsembleTemperatureScaling(),

@@ -24,7 +24,7 @@ from skcalib._report._periods import named_periods
 from skcalib._report._reader import ReportError, read_columns
 from skcalib._report._sentences import comparison_sentence, pvalue_words, segment_sentence, summary_sentence
 from skcalib._report._statistics import REPORT_BINNING
-from skcalib._report._table import ReportTable, read_table
+from skcalib._report._table import read_table, table_of_rows
 from skcalib.evaluation import recalibration_gain
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
 from skcalib.metrics import (
@@ -74,7 +74,8 @@ def _numbers(table):
 
 def _table(y, scores, weight=None, segments=None):
     name = None if segments is None else "s"
-    return ReportTable("data.csv", "y", "1", np.asarray(y, bool), {"p": np.asarray(scores)}, weight, name, segments)
+    rows = (np.asarray(y, bool), {"p": np.asarray(scores)}, weight)
+    return table_of_rows("data.csv", "y", "1", *rows, segments=(name, segments))
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -188,7 +189,7 @@ def test_unreadable_files(tmp_path, monkeypatch, content, message, plain):
 def test_events(tmp_path, labels, positive, events, event):
     path = _write(tmp_path / "data.csv", {"y": labels * 4, "p": [0.5] * 12})
     table = read_table(path, label="y", scores=["p"], positive=positive)
-    assert table.y.tolist() == events * 4
+    assert table.forecasts["p"][1].tolist() == events * 4
     assert table.event == event
 
 
@@ -667,8 +668,8 @@ def test_booleans_are_named_in_any_case(tmp_path):
     path = _csv(tmp_path / "x.csv", ["y", "p"], rows)
     for positive, events in (("true", 10), ("TRUE", 10), ("False", 10)):
         table = read_table(path, label="y", scores=["p"], positive=positive)
-        assert table.y.sum() == events
-        assert table.y[0] == (positive.lower() == "true")
+        assert table.task("p").labels.sum() == events
+        assert table.task("p").labels[0] == (positive.lower() == "true")
 
 
 def test_a_pipe_and_a_folder(tmp_path):
@@ -769,12 +770,12 @@ def test_periods_are_compared_with_the_first(tmp_path):
         assert rows[0]["change_pvalue"] is None
         assert rows[1]["change_adjusted_pvalue"] > 0.05 > rows[2]["change_adjusted_pvalue"]
     first, third = (np.array([m == k for m in np.repeat([1, 2, 3], 300)]) for k in (1, 3))
-    scores = table.scores["p"]
+    scores, y, _ = table.forecasts["p"]
     change = calibration_change(
-        table.y[first], scores[first], table.y[third], scores[third], binning=REPORT_BINNING, random_state=0
+        y[first], scores[first], y[third], scores[third], binning=REPORT_BINNING, random_state=0
     )
     assert rows[2]["change_pvalue"] == change.pvalue
-    assert rows[2]["bias"] == pytest.approx(scores[third].mean() - table.y[third].mean())
+    assert rows[2]["bias"] == pytest.approx(scores[third].mean() - y[third].mean())
 
 
 @needs_matplotlib

@@ -22,7 +22,7 @@ class CellSums:
     ----------
     edges : ndarray of shape (m + 1,) or None
         Edges of the cells, which hold the scores above the lower edge up to the upper one, the first cell both. None
-        for the cells of several problems.
+        for cells of one score, and for those of several problems.
     count : ndarray of int, shape (m,), or None
         Number of rows, where it is known.
     weight : ndarray of shape (m,)
@@ -119,7 +119,7 @@ class Cells(CellSums):
     @classmethod
     def of_scores(cls, scores, weight, weighted_label):
         """Return cells of one score each, in increasing order."""
-        cells = cls(np.append(scores[:1], scores), None, weight, weight * scores, weighted_label)
+        cells = cls(None, None, weight, weight * scores, weighted_label)
         vars(cells)["mean_score"] = scores  # a quotient of sums would round
         return cells
 
@@ -151,7 +151,7 @@ class Cells(CellSums):
         last = np.unique(np.minimum(last, len(total) - 1))
         starts = np.append(0, last[:-1] + 1)
         sums = (np.add.reduceat(total, starts) for total in (self.weight, self.weighted_score, self.weighted_label))
-        return Cells(np.append(self.edges[:1], self.edges[1:][last]), None, *sums)
+        return Cells(np.append(self.high[:1], self.high[last]), None, *sums)
 
     def two_points(self):
         """Return scores and weights of two points a cell that have the mean and the variance of its scores."""
@@ -164,7 +164,12 @@ class Cells(CellSums):
 
     def of_rows(self, scores):
         """Return the cell of each score."""
-        return np.minimum(np.searchsorted(self.edges[1:], scores), len(self.weight) - 1)
+        return np.minimum(np.searchsorted(self.high, scores), len(self.weight) - 1)
+
+    @property
+    def high(self):
+        """The highest score of each cell."""
+        return self.mean_score if self.edges is None else self.edges[1:]
 
 
 def two_points(weight, mean, variance, low, high):

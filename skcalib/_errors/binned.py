@@ -29,8 +29,9 @@ class BinnedPower(Power):
     def __init__(self, cells, *, norm=2, method="debiased", task=None, is_value=False):
         super().__init__(cells, norm=norm)
         self.method, self.task, self.is_value = method, task, is_value
-        self.usable = cells.weight >= 2
-        self.n_rows = np.where(self.usable, cells.weight, 2)
+        if method in ("debiased", "unbiased"):
+            self.usable = cells.weight >= 2
+            self.n_rows = np.where(self.usable, cells.weight, 2)
         self.is_sum_of_squares = norm == 2 and method in ("debiased", "unbiased")
         self.score_variance = cells.score_variance if method == "unbiased" else None
 
@@ -40,7 +41,8 @@ class BinnedPower(Power):
         bins = task.statistics(binning, moments=1 if most is None and params["method"] != "unbiased" else 2)
         if most is None and params["method"] in ("debiased", "unbiased"):
             _refuse_thin_bins(bins)
-        return cls(Cells.of_bins(bins), task=task, is_value=most is None, **params)
+        cells = bins if most is None and params["method"] != "label_binned" else Cells.of_bins(bins)
+        return cls(cells, task=task, is_value=most is None, **params)
 
     @property
     def observed(self):

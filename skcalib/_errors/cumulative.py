@@ -12,18 +12,20 @@ class KolmogorovSmirnovPower(Power):
 
     def power(self, frequency):
         """See `Power`."""
-        high, low = self._extremes(frequency)
-        return np.maximum(high, -low)
+        return self._of(np.cumsum(self.share * (frequency - self.scores), axis=-1))
 
-    def _extremes(self, frequency):
-        sums = np.cumsum(self.share * (frequency - self.scores), axis=-1)
-        return np.maximum(sums.max(axis=-1), 0), np.minimum(sums.min(axis=-1), 0)
+    @property
+    def observed(self):
+        """The power of the labels, in fewer passes over the rows."""
+        residuals = self.cells.weighted_label - self.cells.weighted_score
+        return float(self._of(np.cumsum(residuals, out=residuals)) / self.weight.sum())
+
+    def _of(self, sums):
+        return np.maximum(sums.max(axis=-1), -sums.min(axis=-1))
 
 
 class KuiperPower(KolmogorovSmirnovPower):
     """The range of these sums (Arrieta-Ibarra et al., ECCE-R)."""
 
-    def power(self, frequency):
-        """See `Power`."""
-        high, low = self._extremes(frequency)
-        return high - low
+    def _of(self, sums):
+        return np.maximum(sums.max(axis=-1), 0) - np.minimum(sums.min(axis=-1), 0)

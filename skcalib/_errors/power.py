@@ -1,10 +1,12 @@
 """What an error is: a power of the event frequencies of cells, and how the powers of many classes are one number."""
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from skcalib._cells.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
+from skcalib._input.scalars import as_numbers
 
 __all__ = ["ClassPowers", "Error", "Power", "check_class_weight", "error_root", "error_value"]
 
@@ -32,7 +34,11 @@ class Power:
     def __init__(self, cells, *, norm=1):
         self.cells, self.norm = cells, norm
         self.weight, self.scores = cells.weight, cells.mean_score
-        self.share = self.weight / self.weight.sum()
+
+    @cached_property
+    def share(self):
+        """Share of the weight in each cell."""
+        return self.weight / self.weight.sum()
 
     @classmethod
     def of_task(cls, task, most=None, **params):
@@ -180,10 +186,7 @@ def check_class_weight(class_weight, classes):
         if missing:
             raise ValueError(f"class_weight has no entry for the classes {missing}.")
         class_weight = [class_weight[label] for label in classes.tolist()]
-    try:
-        weights = np.asarray(class_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"class_weight must hold numbers, found {class_weight!r}.") from None
+    weights = as_numbers(class_weight, "class_weight")
     if weights.shape != (n_classes,) or not np.all(weights >= 0) or not 0 < weights.sum() < np.inf:
         raise ValueError(
             f"class_weight must hold {n_classes} finite weights that are not negative nor all zero, found "

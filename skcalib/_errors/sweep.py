@@ -4,9 +4,10 @@ from functools import cached_property
 
 import numpy as np
 
+from skcalib._errors.binned import BinnedPower
 from skcalib._errors.power import Power
 from skcalib.binning._distinct_scores import DistinctScores
-from skcalib.binning._monotonic_sweep import cuts_of
+from skcalib.binning._monotonic_sweep import MonotonicSweep, cuts_of
 from skcalib.binning._sweep import sweep
 
 __all__ = ["SweepPower"]
@@ -26,6 +27,13 @@ class SweepPower(Power):
         self.make_cuts = cuts_of(base)
         self.cuts = self.make_cuts(self.table)
         self.expected = np.append(0.0, np.cumsum(self.weight * self.scores))
+
+    @classmethod
+    def of_task(cls, task, most=None, *, norm=1, base=None):
+        """See `Power`; the value is the plugin error of the sweep's bins."""
+        if most is None:
+            return BinnedPower.of_task(task, norm=norm, method="plugin", binning=MonotonicSweep(base))
+        return super().of_task(task, most, norm=norm, base=base)
 
     @property
     def observed(self):

@@ -9,6 +9,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import type_of_target
 
 from skcalib._input.scores import first_index, refuse_masked
+from skcalib._input.tensors import as_array
 from skcalib._rows.blocks import row_blocks
 
 __all__ = [
@@ -152,7 +153,7 @@ def check_label_vector(y, n_samples, *, name, scores_name):
     if sparse.issparse(y):
         raise TypeError(f"{name} must be a dense vector of class labels, found a sparse matrix.")
     refuse_masked(y, name)
-    y = np.asarray(y)
+    y, _ = as_array(y)
     if y.ndim == 2 and y.shape[1] == 1:
         warnings.warn(
             f"A column-vector {name} was passed when a 1d array was expected: {name}.ravel() makes it one.",

@@ -63,7 +63,7 @@ def report_numbers(table, *, seed, step, baseline=None):
         model["test"] = _test(task, seed)
         model["bins"] = _bins(task)
         step(f"segments and periods of {name}")
-        model["segments"] = _group_rows(table.by_segment(name), seed)
+        model["segments"] = _group_rows(table.segments.get(name), seed)
         model["periods"] = period_rows(table, name, baseline, seed)
         if table.classes is not None:
             step(f"classes of {name}")
@@ -72,7 +72,7 @@ def report_numbers(table, *, seed, step, baseline=None):
         step(f"recalibrators of {name}")
         model["recalibrators"] = recalibration_gains(table, name, seed)
         if models:
-            model["brier_difference"] = table.brier_difference(name, table.names[0])
+            model["brier_difference"] = table.differences[name]
         model["summary"] = summary_sentence(model, table.total_weight)
         models.append(model)
     return _plain(

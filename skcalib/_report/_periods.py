@@ -142,7 +142,7 @@ def period_rows(table, name, baseline, seed):
         Numbers by name, none without times and baseline; the p-values are None for weighted rows and for the first
         period without a baseline.
     """
-    timed = table.by_period(name)
+    timed = table.periods.get(name)
     if timed is None and baseline is None:
         return []
     if timed is None:

@@ -1,5 +1,6 @@
 """The columns of a prediction table as expressions: score, label, weight, segments, and which rows are valid."""
 
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ class PredictionColumns:
             valid = valid & self._is_valid_weight & (self.weight > 0)
         own = {"score": self.score, "label": self.label.cast(nw.Int8)}
         own |= {} if self.weight is None else {"weight": self.weight}
-        keys = {f"by{position}": self._key(name) for position, name in enumerate(self.by)}
+        keys = self.keys("")
         frame = self.frame.lazy()
         rows = frame.filter(valid).select(**own, **keys)
         if not keys:
@@ -67,6 +68,16 @@ class PredictionColumns:
         except (TypeError, NotImplementedError) as error:  # values that are lists, types that Arrow does not know
             raise ValueError(f"by={self.by!r}: its values cannot name segments, cast them to text. {error}") from error
         return ValidRows(rows.select(*own, "segment"), ["segment"], segments)
+
+    def keys(self, prefix):
+        """Return the columns of segments as expressions, by names of ours."""
+        return {f"{prefix}by{position}": self._key(name) for position, name in enumerate(self.by)}
+
+    def pooled(self):
+        """Return the same columns without segments."""
+        columns = copy(self)
+        columns.by = []
+        return columns
 
     @property
     def names(self):
@@ -202,7 +213,9 @@ def check_value(what, value, name, dtype):
     kinds = {"is_boolean": dtype == nw.Boolean, "is_text": dtype in (nw.String, nw.Categorical, nw.Enum)}
     kinds["is_numeric"] = dtype.is_numeric()
     expected = next((kind for types, kind in _TYPES if isinstance(value, types)), None)
-    if any(kinds.values()) and expected is not None and not kinds[expected]:
+    # A moment may be known by its text: see `numbered`.
+    is_known = any(kinds.values()) or (expected != "is_text" and dtype.is_temporal())
+    if is_known and expected is not None and not kinds[expected]:
         raise ValueError(f"{what}={value!r} is no value of the column {name!r}, which is {dtype}.")
 
 

@@ -43,9 +43,19 @@ class Segments:
         columns = ([own[place] for place in of_key] for own, of_key in zip(self.values, places, strict=True))
         return list(zip(*columns, strict=True)), of
 
+    def numbers(self, keys):
+        """Return the numbers of those of some keys that are segments, a dict by key."""
+        places = [{value: place for place, value in enumerate(own)} for own in self.values]
+        shape, out = [len(own) for own in self.values], {}
+        for key in keys:
+            place = [of.get(value) for of, value in zip(places, key, strict=True)]
+            if None not in place:
+                out[key] = int(np.ravel_multi_index(place, shape))
+        return out
 
-def with_segments(frame, distinct, keys):
-    """Return a lazy frame with the number of each row's segment as the column `segment`, and the segments.
+
+def with_segments(frame, distinct, keys, name="segment"):
+    """Return a lazy frame with the number of each row's segment as one more column, and the segments.
 
     Parameters
     ----------
@@ -55,6 +65,8 @@ def with_segments(frame, distinct, keys):
         The frame whose values get numbers: those of `frame`, or of more rows that are read faster.
     keys : list of str
         Columns of both.
+    name : str
+        Name of the new column.
     """
     nw = narwhals()
     segment, values = nw.lit(0), []
@@ -69,7 +81,5 @@ def with_segments(frame, distinct, keys):
         place = nw.col(f"{key}_place")
         segment = nw.when((segment >= 0) & (place >= 0)).then(segment * (len(own) + 1) + place).otherwise(nw.lit(-1))
         values.append([*own, None])
-    n_segments = np.prod([len(own) for own in values], dtype=float)
-    return frame.with_columns(segment.cast(nw.Int32 if n_segments < 2**31 else nw.Int64).alias("segment")), Segments(
-        values
-    )
+    is_small = np.prod([len(own) for own in values], dtype=float) < 2**31  # groups by small integers are quicker
+    return frame.with_columns(segment.cast(nw.Int32 if is_small else nw.Int64).alias(name)), Segments(values)

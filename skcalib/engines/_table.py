@@ -4,11 +4,12 @@ from skcalib.engines._apply import with_forecasts
 from skcalib.engines._classes import marginal_columns, top_label_columns
 from skcalib.engines._columns import PredictionColumns
 from skcalib.engines._cumulative import exact_cumulative_error
-from skcalib.engines._fit import fitted
+from skcalib.engines._fit import fitted, fitted_groupwise
 from skcalib.engines._native import clear_errors
 from skcalib.engines._statistics import binned, check_strategy
 from skcalib.engines._weighted import WeightedScores, pooled
 from skcalib.metrics import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
+from skcalib.recalibrators import GroupwiseRecalibrator
 
 __all__ = ["PredictionTable", "WeightedScores"]
 
@@ -265,33 +266,40 @@ class PredictionTable:
         Parameters
         ----------
         recalibrator : IsotonicCalibration, HistogramBinning or a parametric recalibrator
-            Not fitted, and not changed.
+            Not fitted, and not changed. A `GroupwiseRecalibrator` of one of them is fitted to the segments of `by`, and
+            its pooled fit to all rows.
 
         Returns
         -------
         fitted : object or dict of objects
-            A fitted clone; by segment with `by`.
+            A fitted clone; with `by` a dict by segment, or the one `GroupwiseRecalibrator`. `apply` takes either.
 
         Raises
         ------
         ValueError
             For other recalibrators, for ``input="logit"``, for invalid rows, and for a table without a valid row.
         """
+        if type(recalibrator) is GroupwiseRecalibrator:
+            return fitted_groupwise(self._columns, recalibrator)
         return self._by_key(fitted(self._columns, recalibrator))
 
     @clear_errors()
-    def apply(self, recalibrator, *, output):
+    def apply(self, recalibrator, *, output, default=None):
         """Return the table with the forecasts of a recalibrator as one more column.
 
-        Lazy tables stay lazy: the forecast is an expression of the engine, equal to `predict_proba` within 1e-12.
-        In-memory tables go through `predict_proba`.
+        Lazy tables stay lazy: the forecast is an expression of the engine, equal to `predict_proba` within 1e-12. For
+        maps by segment the engine is asked at once for the distinct values of `by`. In-memory tables go through
+        `predict_proba`.
 
         Parameters
         ----------
-        recalibrator : recalibrator
-            Fitted, for two classes, on probabilities. A `GroupwiseRecalibrator` takes the groups from `by`.
+        recalibrator : recalibrator or dict
+            Fitted, for two classes, on probabilities. A dict, as `fit` returns it, holds one for each segment. A
+            `GroupwiseRecalibrator` takes the groups from `by`; other groups, and NULL, use its pooled fit.
         output : str
             Name of the new column. It is NULL where the score is missing or outside [0, 1].
+        default : recalibrator, default=None
+            With a dict, the map of segments that it does not hold. None gives them NULL.
 
         Returns
         -------
@@ -301,8 +309,8 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For a recalibrator that has no form as an expression, for other classes than two, and for an `output` that
-            is a column already.
+            For a recalibrator that has no form as an expression, for other classes than two, for an `output` that is a
+            column already, and for segments that are no values of their column.
 
         Examples
         --------
@@ -314,7 +322,9 @@ class PredictionTable:
         >>> table.apply(table.fit(HistogramBinning(2)), output="calibrated")["calibrated"].tolist()
         [0.5, 0.5, 1.0, 1.0]
         """
-        return with_forecasts(self._columns, recalibrator, output)
+        if isinstance(recalibrator, dict) and self._by_is_one:
+            recalibrator = {(key,): own for key, own in recalibrator.items()}
+        return with_forecasts(self._columns, recalibrator, output, default)
 
     def _by_key(self, parts):
         """Return the only part, or the parts by segment: a single value where `by` names one column."""

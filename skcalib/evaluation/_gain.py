@@ -1,18 +1,17 @@
 """The out-of-fold gain of recalibrating, in a proper score."""
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.base import clone
 
 from skcalib._errors.proper_scores import LOSSES
-from skcalib._inference.results import IntervalEstimate
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._progress import Progress
 from skcalib.recalibrators import StackedRecalibrator
 from skcalib.recalibrators._folds import cross_validation_folds
+from skcalib.recalibrators._gain import gain_interval
 
-__all__ = ["gain_interval", "recalibrated_by_fold", "recalibration_gain"]
+__all__ = ["recalibrated_by_fold", "recalibration_gain"]
 
 
 def recalibration_gain(
@@ -130,16 +129,3 @@ def recalibrated_by_fold(recalibrator, fold, columns, codes):
     weight = {} if fold.train_weight is None else {"sample_weight": fold.train_weight}
     recalibrated = fitted.fit(columns[fold.train], codes[fold.train], **weight).predict_proba(columns)
     return recalibrated[:, 1] if columns.shape[1] == 1 else recalibrated
-
-
-def gain_interval(gains, folds, sample_weight, level):
-    """Return the mean out-of-fold gain and its interval, from what each row gains by the fit of each fold."""
-    weight = None if sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
-    out_of_fold = np.concatenate([gain[fold.test] for gain, fold in zip(gains, folds, strict=True)])
-    mean, total = np.average(out_of_fold, weights=weight), gains.shape[1] if weight is None else weight.sum()
-    variance = np.average((out_of_fold - mean) ** 2, weights=weight)
-    # Each row is used for fitting and for testing, in turns, so the noise of the fits counts twice. The noise of a
-    # row's gain is the jackknife's, over the fits without one fold each.
-    variance += np.average((len(folds) - 1) * gains.var(axis=0), weights=sample_weight)
-    width = ndtri((1 + level) / 2) * np.sqrt(variance / max(total - 1, 1))
-    return IntervalEstimate(*map(float, (mean, mean - width, mean + width)))

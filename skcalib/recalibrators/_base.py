@@ -7,10 +7,10 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
+import skcalib.recalibrators._maps as nodes
 from skcalib._cells.reductions import spread_top_label, top_label
-from skcalib._defaults import DefaultObjects
+from skcalib._defaults import DefaultObjects, check_fitted
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.scores import MAX_MAGNITUDE, check_estimator_scores
 from skcalib._input.sklearn_private import Interval, StrOptions
@@ -21,26 +21,13 @@ from skcalib._rows.links import (
     log_odds,
     log_odds_against_rest,
     log_probability,
+    possible,
     row_softmax,
+    without_impossible,
 )
 from skcalib.recalibrators._clipping import inside, inside_node, set_clipping
 from skcalib.recalibrators._map_forms import inside as inside_clip
 from skcalib.recalibrators._map_forms import two_logits
-from skcalib.recalibrators._maps import (
-    Affine,
-    Columns,
-    Expit,
-    Log,
-    LogOdds,
-    LogOddsAgainstRest,
-    Normalized,
-    OneColumn,
-    RowMax,
-    Rows,
-    Scores,
-    Softmax,
-    Spread,
-)
 from skcalib.recalibrators._provenance import provenance
 
 # What the strength of a ridge may be: as large as logits and weights.
@@ -56,6 +43,7 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
         self.classes_, codes = encode_labels(
             y, scores.shape[1], self.classes, name="y", classes_name="classes", column_numbers=True
         )
+        self._remember_parameters()
         return codes
 
     # For states that are read: the check of each fitted attribute. Those of `_part_attributes` are held by each binary
@@ -105,7 +93,7 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
         labels : ndarray of shape (n,)
             The first of the classes with the largest probability.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def get_feature_names_out(self, input_features=None):
@@ -121,7 +109,7 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
         names : ndarray of str objects, shape (n_classes,)
             ``recalibrator_class`` in lower case.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         return np.array([f"{type(self).__name__.lower()}_{label}" for label in self.classes_], dtype=object)
 
 
@@ -190,6 +178,10 @@ class BaseRecalibrator(ProbabilityTransformer):
         self._validate_params()
         scores = check_estimator_scores(self, X, input=self.input, reset=True)
         codes = self._encoded(y, scores)
+        scores, impossible = possible(scores) if self.input == "logit" else (scores, None)
+        if impossible is not None and impossible[np.arange(len(codes)), codes].any():
+            row = np.flatnonzero(impossible[np.arange(len(codes)), codes])[0]
+            raise ValueError(f"y has a class in row {row} whose logit is -inf there, which says that it is impossible.")
         weight = check_sample_weight(sample_weight, len(scores))
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
         self._fit_encoded(scores, codes, weight)
@@ -214,9 +206,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         ValueError
             For scores that are not valid, or of another width than those of `fit`.
         """
-        check_is_fitted(self)
-        scores = check_estimator_scores(self, X, input=self.input, reset=False)
-        return self._predict_encoded(scores)
+        check_fitted(self)
+        scores, impossible = self._possible_scores(X)
+        return without_impossible(self._predict_encoded(scores), impossible)
 
     def _fit_encoded(self, scores, codes, sample_weight, floor=None):
         """Fit to validated rows, above a floor that is known or learned."""
@@ -246,10 +238,15 @@ class BaseRecalibrator(ProbabilityTransformer):
             The first of the classes with the largest probability. Methods that keep decisions (temperatures, and
             ``multiclass="top_label"``) return the class of the largest score.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if self._keeps_decisions:
             return self.classes_[decisions(check_estimator_scores(self, X, input=self.input, reset=False), self.input)]
         return super().predict(X)
+
+    def _possible_scores(self, X):
+        """Return the validated scores, those of impossible classes as if of probability 0, and where these are."""
+        scores = check_estimator_scores(self, X, input=self.input, reset=False)
+        return possible(scores) if self.input == "logit" else (scores, None)
 
     def _check_classes_present(self, codes):
         present, needed = np.bincount(codes, minlength=len(self.classes_)) > 0, self._needs_classes
@@ -405,27 +402,27 @@ class BinaryRecalibrator(BaseRecalibrator):
         scores, on_log_odds = inside_node(self, scores), self._scale == "log_odds"
         if len(self.classes_) == 2:
             return self._map(self._score_node(scores))
-        probabilities = Softmax(scores, clip=False) if self.input == "logit" else scores
-        on_scale = LogOddsAgainstRest(probabilities) if on_log_odds else probabilities
+        probabilities = nodes.Softmax(scores, clip=False) if self.input == "logit" else scores
+        on_scale = nodes.LogOddsAgainstRest(probabilities) if on_log_odds else probabilities
         if self.multiclass == "top_label":
-            confidence = self.estimators_[0]._map(RowMax(on_scale))
-            return Spread(inside_clip(probabilities) if on_log_odds else probabilities, confidence)
-        parts = Columns(tuple(part._map(OneColumn(on_scale, k)) for k, part in enumerate(self.estimators_)))
-        return Normalized(parts) if self.normalize else parts
+            confidence = self.estimators_[0]._map(nodes.RowMax(on_scale))
+            return nodes.Spread(inside_clip(probabilities) if on_log_odds else probabilities, confidence)
+        parts = nodes.Columns(tuple(part._map(nodes.OneColumn(on_scale, k)) for k, part in enumerate(self.estimators_)))
+        return nodes.Normalized(parts) if self.normalize else parts
 
     def _score_node(self, scores):
         """Return the score of the positive class of two: of two probabilities the second, which alone is looked at."""
         if self.input == "probability":
-            score = scores if scores.width == 1 else OneColumn(scores, 1)
-            return LogOdds(score) if self._scale == "log_odds" else score
-        score = scores if scores.width == 1 else Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
-        return Expit(score, clip=False) if self._scale == "probability" else score
+            score = scores if scores.width == 1 else nodes.OneColumn(scores, 1)
+            return nodes.LogOdds(score) if self._scale == "log_odds" else score
+        score = scores if scores.width == 1 else nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
+        return nodes.Expit(score, clip=False) if self._scale == "probability" else score
 
     def _fit_binary(self, scores, labels, sample_weight):
         raise NotImplementedError
 
     def _predict_binary(self, scores):
-        return Rows(scores[:, None])(self._map(Scores(1)))[:, 0]
+        return nodes.Rows(scores[:, None])(self._map(nodes.Scores(1)))[:, 0]
 
 
 class LogitRecalibrator(BaseRecalibrator):
@@ -470,8 +467,8 @@ class LogitRecalibrator(BaseRecalibrator):
     def _map_of(self, scores):
         scores = inside_node(self, scores)
         if scores.width == 1:
-            return self._map(self._logits_of(scores if self.input == "logit" else LogOdds(scores)))
-        return self._map(scores if self.input == "logit" else Log(scores))
+            return self._map(self._logits_of(scores if self.input == "logit" else nodes.LogOdds(scores)))
+        return self._map(scores if self.input == "logit" else nodes.Log(scores))
 
     def _logits_of(self, log_odds):
         """Return the two logits that log-odds stand for, for methods that ignore what is added to both."""

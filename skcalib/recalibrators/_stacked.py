@@ -8,14 +8,16 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from skcalib._input.sklearn_private import Interval
-from skcalib._rows.links import clip_probability, log_probability, row_softmax
+from skcalib._rows.links import log_probability, row_softmax
 from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._attributes import amounts, check_same_classes, numbers, positive, several, weights
 from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator, check_recalibrator
+from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
 from skcalib.recalibrators._floor import learned_floor
-from skcalib.recalibrators._folds import cross_validation_folds
+from skcalib.recalibrators._folds import cross_validation_folds, taken
+from skcalib.recalibrators._gain import estimate, row_gain_interval
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._map_forms import softmax as softmax_node
 from skcalib.recalibrators._maps import Log, Mixture, Scaled, Softmax
@@ -80,6 +82,9 @@ class StackedRecalibrator(BaseRecalibrator):
         quarters of the mixture weights with the greatest cross-validated likelihood.
     cv_log_loss_ : ndarray of shape (n_members,)
         Cross-validated log-loss of each member, in nats per row.
+    gain_ : IntervalEstimate
+        Log-loss that the mixture saves out of fold, in nats per row, with a 90 % interval. Each fold is predicted with
+        the weights that the other folds ask for.
     temperature_ : float
         For K > 2 classes the temperature of the mixture. It is fitted to rows that the members were not fitted to, and
         shrunken toward 1 if they are few. 1 for two classes.
@@ -132,6 +137,7 @@ class StackedRecalibrator(BaseRecalibrator):
     _attributes = {
         "recalibrators_": several(list),
         "weights_": weights,
+        "gain_": estimate,
         "cv_log_loss_": numbers,
         "temperature_": positive,
         "seconds_": amounts,
@@ -173,6 +179,7 @@ class StackedRecalibrator(BaseRecalibrator):
             verbose=self.verbose,
         )
         self.recalibrators_ = fits.fitted
+        forbid_certificates(self, "its forecasts are mixed with those of other recalibrators.")
         folds = cross_validation_folds(self.cv, scores, codes, sample_weight, self.input)
         names = [f"fold {k + 1} of {len(folds)}" for k in range(len(folds))]
         by_fold = Parallel(n_jobs=self.n_jobs, prefer="threads")(map(delayed(fits.to_fold), folds, names))
@@ -181,24 +188,43 @@ class StackedRecalibrator(BaseRecalibrator):
         predicted = [np.concatenate(of_member) for of_member in zip(*predicted, strict=True)]
         rows = np.concatenate([fold.test for fold in folds])
         weight = None if sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
-        self._mix(predicted, codes[rows].astype(np.intp), weight)
+        unchanged = predicted[0]
+        if self.uncalibrated_weight == 0:
+            unchanged = fits.uncalibrated.fit(scores, self.classes_[codes]).predict_proba(scores[rows])
+        codes, fold_of_row = codes[rows].astype(np.intp), np.repeat(range(len(folds)), [len(f.test) for f in folds])
+        self.weights_, self.temperature_ = self._mixing(predicted, codes, weight)
+        self.cv_log_loss_ = np.array([np.average(_losses(p, codes), weights=weight) for p in predicted])
+        gains = _losses(unchanged, codes) - self._left_out_losses(predicted, codes, weight, fold_of_row)
+        self.gain_ = row_gain_interval(gains, weight)
 
-    def _mix(self, predicted, codes, sample_weight):
-        """Set the weights, and for K > 2 classes the temperature, from probabilities of rows that were left out."""
-        likelihoods = np.column_stack([clip_probability(p[np.arange(len(codes)), codes]) for p in predicted])
-        self.cv_log_loss_ = -np.average(np.log(likelihoods), axis=0, weights=sample_weight)
-        self.weights_ = self._weights(likelihoods, sample_weight)
-        self.temperature_ = 1.0
+    def _left_out_losses(self, predicted, codes, sample_weight, fold_of_row):
+        """Return the log-loss of each row under the mixture that the rows of the other folds ask for."""
+        losses = np.empty(len(codes))
+        for fold in np.unique(fold_of_row):
+            inside = fold_of_row == fold
+            others = [p[~inside] for p in predicted], codes[~inside], taken(sample_weight, ~inside)
+            mixture = self._mixed((p[inside] for p in predicted), *self._mixing(*others))
+            losses[inside] = _losses(mixture, codes[inside])
+        return losses
+
+    def _mixing(self, predicted, codes, sample_weight):
+        """Return the weights, and for K > 2 classes the temperature, from probabilities of rows that were left out."""
+        weights, temperature = self._weights(predicted, codes, sample_weight), 1.0
         if len(self.classes_) > 2:
-            mixture = sum(weight * p for weight, p in zip(self.weights_, predicted, strict=True) if weight > 0)
-            self.temperature_ = 1 / _last_inverse_temperature(log_probability(mixture), codes, sample_weight)
+            mixture = sum(weight * p for weight, p in zip(weights, predicted, strict=True))
+            temperature = 1 / _last_inverse_temperature(log_probability(mixture), codes, sample_weight)
+        return weights, temperature
 
     def _predict_scores(self, scores):
-        used = [(w, member) for w, member in zip(self.weights_, self.recalibrators_, strict=True) if w > 0]
-        mixture = sum(weight * member.predict_proba(scores) for weight, member in used)
+        used = np.flatnonzero(self.weights_)
+        predicted = (self.recalibrators_[k].predict_proba(scores) for k in used)
+        return self._mixed(predicted, self.weights_[used], self.temperature_)
+
+    def _mixed(self, predicted, weights, temperature):
+        mixture = sum(weight * p for weight, p in zip(weights, predicted, strict=True))
         if len(self.classes_) == 2:
             return mixture
-        return row_softmax(log_probability(mixture) / self.temperature_)
+        return row_softmax(log_probability(mixture) / temperature)
 
     def _map(self, scores):
         used = [(w, one) for w, one in zip(self.weights_.tolist(), self.recalibrators_, strict=True) if w > 0]
@@ -209,13 +235,15 @@ class StackedRecalibrator(BaseRecalibrator):
     def _check_attributes(self):
         check_same_classes(self, *self.recalibrators_)
 
-    def _weights(self, likelihoods, sample_weight):
+    def _weights(self, predicted, codes, sample_weight):
+        likelihoods = np.exp(-np.column_stack([_losses(p, codes) for p in predicted]))
         n_rows = len(likelihoods) if sample_weight is None else sample_weight.sum()
         others = likelihoods.shape[1] - (self.uncalibrated_weight > 0)
         prior = np.full(likelihoods.shape[1], (1 - self.uncalibrated_weight) / others)
         if self.uncalibrated_weight > 0:
             prior[0] = self.uncalibrated_weight
-        tempered = softmax(np.log(prior) - self.likelihood_power * n_rows * self.cv_log_loss_)
+        log_loss = -np.average(np.log(likelihoods), axis=0, weights=sample_weight)
+        tempered = softmax(np.log(prior) - self.likelihood_power * n_rows * log_loss)
         if len(self.classes_) == 2:
             return tempered
         return _TEMPERED_SHARE * tempered + (1 - _TEMPERED_SHARE) * fit_mixture_weights(likelihoods, sample_weight)
@@ -280,6 +308,10 @@ class Uncalibrated(LogitRecalibrator):
 
     def _map(self, logits):
         return softmax_node(logits)
+
+
+def _losses(probabilities, codes):
+    return -log_probability(probabilities[np.arange(len(codes)), codes])
 
 
 def _last_inverse_temperature(logits, codes, sample_weight):

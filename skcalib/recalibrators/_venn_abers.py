@@ -4,10 +4,9 @@ from numbers import Integral
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from sklearn.utils.validation import check_is_fitted
 
 from skcalib._cells.reductions import top_label
-from skcalib._input.scores import check_estimator_scores
+from skcalib._defaults import check_fitted
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, assign_bins
@@ -120,8 +119,8 @@ class VennAbers(BinaryRecalibrator):
         ValueError
             For scores that are not valid, or of another width than those of `fit`.
         """
-        check_is_fitted(self)
-        scores = check_estimator_scores(self, X, input=self.input, reset=False)
+        check_fitted(self)
+        scores, _ = self._possible_scores(X)
         if len(self.classes_) == 2:
             return self._interval(self._binary_scores(scores))
         scores = self._class_probabilities(scores)
