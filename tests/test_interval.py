@@ -334,7 +334,7 @@ def test_many_draws_at_once_equal_the_metric(power, metric, tied):
     frequency = np.array([np.bincount(inverse, labels) / weight for labels in draws])
     expected = [metric(labels, scores) for labels in draws]
     tolerance = {KernelPower: 2e-3, SmoothPower: 2e-3}.get(power, 1e-12)
-    assert power(calibrated_cells(weight, distinct)).power(frequency) == pytest.approx(expected, abs=tolerance)
+    assert power(Cells.of_scores(distinct, weight, weight)).power(frequency) == pytest.approx(expected, abs=tolerance)
 
 
 def calibrated_cells(weight, score, ratio=0.0):

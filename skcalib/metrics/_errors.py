@@ -42,12 +42,12 @@ def calibration_error(
         Strategy; an int is a number of equal-mass bins, None ``EqualMass(15)``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         "auto" is "unbiased" for norm 2, "plugin" for the largest bin and "debiased" for other norms. "plugin" takes the
-        frequencies at face value and is too large for few rows. "debiased" subtracts the bias of the label noise, as the
-        papers do. Norm 2 follows Definition 5.2 of [1]_, which divides by n_b - 1. Other norms follow Definition G.3,
-        which divides by n_b, with the expectation in closed form. "unbiased" (norm 2) subtracts the residuals' sample
-        variance instead: it is unbiased for the binned square also where scores vary within a bin, whose labels then
-        vary less than "debiased" takes them to. "label_binned" averages ``|s_i - y_b|^p`` over rows [2]_ and is never
-        below "plugin".
+        frequencies at face value and is too large for few rows. "debiased" subtracts the bias of the label noise, as
+        the papers do. Norm 2 follows Definition 5.2 of [1]_, which divides by n_b - 1. Other norms follow Definition
+        G.3, which divides by n_b, with the expectation in closed form. "unbiased" (norm 2) subtracts the residuals'
+        sample variance instead: it is unbiased for the binned square also where scores vary within a bin, whose labels
+        then vary less than "debiased" takes them to. "label_binned" averages ``|s_i - y_b|^p`` over rows [2]_ and is
+        never below "plugin".
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more. "top_label" asks whether the
         predicted class is right as often as its score predicts, "marginal" takes every class against the rest.
