@@ -114,7 +114,7 @@ def _certificate(fitted):
 
 def test_parameters_that_changed_since_the_fit():
     fitted = skcalib.HistogramBinning(3).fit(*two_class_rows())
-    with refused(ValueError, "HistogramBinning", "changed since the fit"):
+    with refused(ValueError, "HistogramBinning", "smoothing=1.0 was set since"):
         to_dict(fitted.set_params(smoothing=1.0))
 
 

@@ -8,12 +8,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib import binning, recalibrators
+from skcalib._defaults import check_fitted
 from skcalib._rows.links import expit
 from skcalib.export._json_classifier import NAME as CLASSIFIER
 from skcalib.export._json_classifier import classifier_as_json, classifier_from_json
 from skcalib.export._json_values import Defect, NotWritable, as_json, described, from_json, tried
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
-from skcalib.recalibrators._attributes import count, fitted, labels, names, within
+from skcalib.recalibrators._attributes import count, fitted, labels, names, text, within
 from skcalib.recalibrators._base import ProbabilityTransformer
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Scores
@@ -28,7 +29,8 @@ _PARTS = "estimators_"  # the fitted binary problems of K > 2 classes
 _TOLERANCE = 1e-9  # of probabilities and their sums
 
 
-_OPTIONAL = {"feature_names_in_": names, "provenance_": check_provenance}
+# The last two say why there is no certificate, and what a search may have chosen.
+_OPTIONAL = {"feature_names_in_": names, "provenance_": check_provenance, "_no_certificate": text, "_tuned": text}
 _COMMON = {"n_features_in_": count, "classes_": labels, **_OPTIONAL}
 _INSIDE = {"clip_": within(0, 0.5), "floor_": within(0, 0.5)}
 _MOST_WORK = 20  # objects that may be asked for each object in the document
@@ -182,12 +184,13 @@ class _Encoder:
         return written
 
     def _fitted(self, estimator, attributes, where):
+        check_fitted(estimator)
         if hasattr(estimator, "_fitted_params_") and not _same_parameters(estimator):
             raise ValueError(f"{where} cannot be written: its parameters changed since the fit. Fit again.")
         if getattr(estimator, "n_rounds_", 0) > 0:
             raise ValueError(f"{where} cannot be written as JSON: it made {estimator.n_rounds_} rounds of corrections.")
         of_part, parts = estimator._part_attributes, attributes.pop(_PARTS, None)
-        follow = estimator._derived.keys() | (set() if parts is None else of_part.keys())
+        follow = estimator._derived.keys() | {"_fitted_with_"} | (set() if parts is None else of_part.keys())
         own = {name: value for name, value in attributes.items() if name not in follow}
         unknown = own.keys() - _checks(estimator).keys()
         if unknown:
@@ -311,6 +314,7 @@ class _Decoder:
             tried(estimator._check_attributes, where)
         for name, derive in estimator._derived.items():
             setattr(estimator, name, derive(estimator))
+        estimator._remember_parameters()
         self.work += self.inner[-1]
         if self.work > _MOST_WORK * self.n_objects:
             raise Defect(where, "refers to other objects too often")

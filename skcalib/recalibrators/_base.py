@@ -7,10 +7,9 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from skcalib._cells.reductions import spread_top_label, top_label
-from skcalib._defaults import DefaultObjects
+from skcalib._defaults import DefaultObjects, check_fitted
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.scores import MAX_MAGNITUDE, check_estimator_scores
 from skcalib._input.sklearn_private import Interval, StrOptions
@@ -60,6 +59,7 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
         self.classes_, codes = encode_labels(
             y, scores.shape[1], self.classes, name="y", classes_name="classes", column_numbers=True
         )
+        self._remember_parameters()
         return codes
 
     # For states that are read: the check of each fitted attribute. Those of `_part_attributes` are held by each binary
@@ -109,7 +109,7 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
         labels : ndarray of shape (n,)
             The first of the classes with the largest probability.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def get_feature_names_out(self, input_features=None):
@@ -125,7 +125,7 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
         names : ndarray of str objects, shape (n_classes,)
             ``recalibrator_class`` in lower case.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         return np.array([f"{type(self).__name__.lower()}_{label}" for label in self.classes_], dtype=object)
 
 
@@ -229,7 +229,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         ValueError
             For scores that are not valid, or of another width than those of `fit`.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         scores, impossible = self._possible_scores(X)
         found = self._predict_scores(inside(self, scores) if self._works_on_log_odds else scores)
         return without_impossible(found, impossible)
@@ -248,7 +248,7 @@ class BaseRecalibrator(ProbabilityTransformer):
             The first of the classes with the largest probability. Methods that keep decisions (temperatures, and
             ``multiclass="top_label"``) return the class of the largest score.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if self._keeps_decisions:
             return self.classes_[decisions(check_estimator_scores(self, X, input=self.input, reset=False), self.input)]
         return super().predict(X)

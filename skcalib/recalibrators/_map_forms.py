@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from skcalib._defaults import check_fitted
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.recalibrators._maps import (
     Affine,
@@ -77,7 +77,7 @@ def calibration_map(recalibrator, *, n_columns=None):
     ValueError
         If the method, or a part of it, has no such form: the message names it.
     """
-    check_is_fitted(recalibrator)
+    check_fitted(recalibrator)
     n_classes = len(recalibrator.classes_)
     scores = Scores(n_columns or (1 if n_classes == 2 else n_classes))
     if scores.width > 2 and scores.width != n_classes:
