@@ -8,6 +8,7 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
 
+import skcalib.recalibrators._maps as nodes
 from skcalib._cells.reductions import spread_top_label, top_label
 from skcalib._defaults import DefaultObjects, check_fitted
 from skcalib._input.labels import check_targets, encode_labels
@@ -24,26 +25,9 @@ from skcalib._rows.links import (
     row_softmax,
     without_impossible,
 )
-from skcalib._solvers.inverse_temperature import fit_inverse_temperature
-from skcalib.recalibrators._clipping import fit_inside, inside, inside_node
-from skcalib.recalibrators._head_start import HeadStart
+from skcalib.recalibrators._clipping import inside, inside_node, set_clipping
 from skcalib.recalibrators._map_forms import inside as inside_clip
 from skcalib.recalibrators._map_forms import two_logits
-from skcalib.recalibrators._maps import (
-    Affine,
-    Columns,
-    Expit,
-    Log,
-    LogOdds,
-    LogOddsAgainstRest,
-    Normalized,
-    OneColumn,
-    RowMax,
-    Rows,
-    Scores,
-    Softmax,
-    Spread,
-)
 from skcalib.recalibrators._provenance import provenance
 
 # What the strength of a ridge may be: as large as logits and weights.
@@ -168,8 +152,6 @@ class BaseRecalibrator(ProbabilityTransformer):
     _works_on_log_odds = False
     # Whether `predict` gives the class of the largest score, also where probabilities round or are spread otherwise.
     _keeps_decisions = False
-    # What is known before a fit; set for the time of a fit.
-    _head_start = HeadStart()
 
     def fit(self, X, y, sample_weight=None):
         """Fit the calibration map.
@@ -202,12 +184,7 @@ class BaseRecalibrator(ProbabilityTransformer):
             raise ValueError(f"y has a class in row {row} whose logit is -inf there, which says that it is impossible.")
         weight = check_sample_weight(sample_weight, len(scores))
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
-        if len(self.classes_) > 2 or self.classes is not None or weight is not None:  # else both have rows
-            self._check_classes_present(codes)
-        if self._works_on_log_odds:
-            fit_inside(self, scores, codes, weight)
-        else:
-            self._fit_scores(scores, codes, weight)
+        self._fit_encoded(scores, codes, weight)
         self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
@@ -231,8 +208,21 @@ class BaseRecalibrator(ProbabilityTransformer):
         """
         check_fitted(self)
         scores, impossible = self._possible_scores(X)
-        found = self._predict_scores(inside(self, scores) if self._works_on_log_odds else scores)
-        return without_impossible(found, impossible)
+        return without_impossible(self._predict_encoded(scores), impossible)
+
+    def _fit_encoded(self, scores, codes, sample_weight, floor=None):
+        """Fit to validated rows, above a floor that is known or learned."""
+        if len(self.classes_) > 2 or self.classes is not None or sample_weight is not None:  # else both have rows
+            self._check_classes_present(codes)
+        if self._works_on_log_odds:
+            set_clipping(self, scores, codes, sample_weight, floor)
+            scores = inside(self, scores)
+        self._fit_scores(scores, codes, sample_weight)
+        return self
+
+    def _predict_encoded(self, scores):
+        """Return the probabilities of validated scores."""
+        return self._predict_scores(inside(self, scores) if self._works_on_log_odds else scores)
 
     def predict(self, X):
         """Return the most probable class.
@@ -412,27 +402,27 @@ class BinaryRecalibrator(BaseRecalibrator):
         scores, on_log_odds = inside_node(self, scores), self._scale == "log_odds"
         if len(self.classes_) == 2:
             return self._map(self._score_node(scores))
-        probabilities = Softmax(scores, clip=False) if self.input == "logit" else scores
-        on_scale = LogOddsAgainstRest(probabilities) if on_log_odds else probabilities
+        probabilities = nodes.Softmax(scores, clip=False) if self.input == "logit" else scores
+        on_scale = nodes.LogOddsAgainstRest(probabilities) if on_log_odds else probabilities
         if self.multiclass == "top_label":
-            confidence = self.estimators_[0]._map(RowMax(on_scale))
-            return Spread(inside_clip(probabilities) if on_log_odds else probabilities, confidence)
-        parts = Columns(tuple(part._map(OneColumn(on_scale, k)) for k, part in enumerate(self.estimators_)))
-        return Normalized(parts) if self.normalize else parts
+            confidence = self.estimators_[0]._map(nodes.RowMax(on_scale))
+            return nodes.Spread(inside_clip(probabilities) if on_log_odds else probabilities, confidence)
+        parts = nodes.Columns(tuple(part._map(nodes.OneColumn(on_scale, k)) for k, part in enumerate(self.estimators_)))
+        return nodes.Normalized(parts) if self.normalize else parts
 
     def _score_node(self, scores):
         """Return the score of the positive class of two: of two probabilities the second, which alone is looked at."""
         if self.input == "probability":
-            score = scores if scores.width == 1 else OneColumn(scores, 1)
-            return LogOdds(score) if self._scale == "log_odds" else score
-        score = scores if scores.width == 1 else Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
-        return Expit(score, clip=False) if self._scale == "probability" else score
+            score = scores if scores.width == 1 else nodes.OneColumn(scores, 1)
+            return nodes.LogOdds(score) if self._scale == "log_odds" else score
+        score = scores if scores.width == 1 else nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
+        return nodes.Expit(score, clip=False) if self._scale == "probability" else score
 
     def _fit_binary(self, scores, labels, sample_weight):
         raise NotImplementedError
 
     def _predict_binary(self, scores):
-        return Rows(scores[:, None])(self._map(Scores(1)))[:, 0]
+        return nodes.Rows(scores[:, None])(self._map(nodes.Scores(1)))[:, 0]
 
 
 class LogitRecalibrator(BaseRecalibrator):
@@ -477,20 +467,12 @@ class LogitRecalibrator(BaseRecalibrator):
     def _map_of(self, scores):
         scores = inside_node(self, scores)
         if scores.width == 1:
-            return self._map(self._logits_of(scores if self.input == "logit" else LogOdds(scores)))
-        return self._map(scores if self.input == "logit" else Log(scores))
+            return self._map(self._logits_of(scores if self.input == "logit" else nodes.LogOdds(scores)))
+        return self._map(scores if self.input == "logit" else nodes.Log(scores))
 
     def _logits_of(self, log_odds):
         """Return the two logits that log-odds stand for, for methods that ignore what is added to both."""
         return two_logits(log_odds)
-
-    def _fit_inverse_temperature(self, logits, codes, sample_weight):
-        """Return the inverse temperature of least log-loss, where neither a floor nor a stack has shown it."""
-        start = self._head_start
-        if start.inverse_temperature is not None:
-            return start.inverse_temperature
-        near = None if start.near is None else start.near.inverse_temperature_
-        return fit_inverse_temperature(logits, codes, sample_weight, near=near)
 
     def _fit_logits(self, logits, codes, sample_weight):
         raise NotImplementedError
