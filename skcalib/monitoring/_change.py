@@ -153,12 +153,13 @@ def calibration_change(
 
     Notes
     -----
-    The rows of both samples go into cells of neighbouring scores, of 20 rows and more. Within a cell the residuals y - s
-    are exchangeable if the curve is the same, wherever the scores of the two samples lie. The statistic is the range of
-    the cumulative sums of the second sample's excess, in the order of the scores. A permutation is drawn as the number
-    of the second sample's events, which is hypergeometric, and a normal deviate for the rest of the residuals. Bins of
-    `BinStatistics` are taken as cells, and their sums are drawn as normal, with the residual variance of each bin and
-    sample: where bins are wide and the scores miscalibrated, a change of the scores may count as one of the curve.
+    The rows of both samples go into cells of neighbouring scores, of 20 rows and more. Within a cell the residuals y -
+    s are exchangeable if the curve is the same, wherever the scores of the two samples lie. The statistic is the range
+    of the cumulative sums of the second sample's excess, in the order of the scores. A permutation is drawn as the
+    number of the second sample's events, which is hypergeometric, and a normal deviate for the rest of the residuals.
+    Bins of `BinStatistics` are taken as cells, and their sums are drawn as normal, with the residual variance of each
+    bin and sample: where bins are wide and the scores miscalibrated, a change of the scores may count as one of the
+    curve.
 
     The intervals of differences join those of both parts by "square and add" [1]_. That of the shift is normal.
 
