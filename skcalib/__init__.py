@@ -60,6 +60,7 @@ __all__ = [
 
 _SUBMODULES = (
     "binning",
+    "decisions",
     "displays",
     "engines",
     "evaluation",

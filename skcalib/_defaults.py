@@ -1,6 +1,29 @@
 """Parameters that stand for a default object, and hints where a parameter of another library is given."""
 
+import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+_FREE = {"random_state", "confidence_level", "n_jobs", "verbose"}  # no forecast depends on them after a fit
+
+
+def check_fitted(estimator):
+    """Raise where an estimator is not fitted, and where a parameter changed since: forecasts would mix both."""
+    check_is_fitted(estimator)
+    for name, fitted in getattr(estimator, "_fitted_with_", {}).items():
+        now = getattr(estimator, name)
+        if not _same(now, fitted):
+            raise ValueError(
+                f"{type(estimator).__name__} was fitted with {name}={fitted!r}, and {name}={now!r} was set since. "
+                "Fit again."
+            )
+
+
+def _same(value, other):
+    if value is other or type(value) is not type(other) or not hasattr(value, "get_params"):
+        return value is other or np.array_equal(value, other)
+    other = other.get_params(deep=False)
+    return all(_same(one, other[name]) for name, one in value.get_params(deep=False).items())
 
 
 class DefaultObjects:
@@ -70,6 +93,11 @@ class DefaultObjects:
                     f"{self._default_objects[name]()!r}."
                 )
         return super().set_params(**params)
+
+    def _remember_parameters(self):
+        """Keep the parameters of a fit, for `check_fitted`; `input` is that of a nested object in some classes."""
+        names = {*self._get_param_names(), "input"}.difference(_FREE)
+        self._fitted_with_ = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
 
     def _resolved(self, name):
         """Return a fresh clone of the object in parameter `name`, or of its default where that is None."""

@@ -5,6 +5,8 @@ import warnings
 import numpy as np
 from sklearn.metrics import get_scorer as get_sklearn_scorer
 
+from skcalib._input.scalars import check_number
+from skcalib.binning import check_binning
 from skcalib.metrics import get_scorer, get_scorer_names
 
 __all__ = ["sharpest_within"]
@@ -29,7 +31,7 @@ def sharpest_within(max_error, *, objective="neg_brier_score", n_standard_errors
         A candidate is within the limit if its mean signed squared error over the folds plus this many standard errors
         is at most ``max_error**2``.
     binning : BaseBinning, int or None, default=None
-        Bins of the debiased error, None meaning ``EqualMass(15)``.
+        Bins of the unbiased error, None meaning ``EqualMass(15)``.
 
     Returns
     -------
@@ -79,10 +81,9 @@ def sharpest_within(max_error, *, objective="neg_brier_score", n_standard_errors
     >>> search.best_params_
     {'scalingbinning__binning__n_bins': 20}
     """
-    if not 0 < max_error <= 1:
-        raise ValueError(f"max_error must lie in (0, 1], found {max_error!r}.")
-    if not n_standard_errors >= 0:
-        raise ValueError(f"n_standard_errors must not be negative, found {n_standard_errors!r}.")
+    check_number(max_error, "max_error", above=0, at_most=1)
+    check_number(n_standard_errors, "n_standard_errors", at_least=0)
+    check_binning(binning)
     return SharpestWithin(max_error, objective, n_standard_errors, binning)
 
 

@@ -31,6 +31,7 @@ from skcalib.cross_fitting import (
 )
 from skcalib.recalibrators import CautiousRecalibrator
 from skcalib.recalibrators._base import check_recalibrator
+from skcalib.recalibrators._certified import forbid_certificates_of_pairs
 from skcalib.recalibrators._stacked import Uncalibrated
 
 __all__ = ["RecalibratedClassifierCV"]
@@ -206,6 +207,7 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, ParameterHin
         else:
             pairs = self._fit_folds(*arguments, **options, shared=ensemble == "auto")
         self.calibrated_classifiers_ = pairs
+        forbid_certificates_of_pairs(pairs, estimator)
         self._copy_attributes(("n_features_in_", "feature_names_in_"), pairs[0].estimator)
         serves_all = pairs[0].recalibrator is pairs[-1].recalibrator
         self._copy_attributes(("gain_", "chosen_"), pairs[0].recalibrator if serves_all else None)

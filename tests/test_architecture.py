@@ -32,6 +32,7 @@ HOUSE = [
     "recalibrated_classifier",
     "model_selection",
     "evaluation",
+    "decisions",
     "monitoring",
     "export",
     "engines",

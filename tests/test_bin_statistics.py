@@ -266,6 +266,18 @@ def test_sums_given_by_hand():
     assert metrics.expected_calibration_error(BinStatistics(**empty_first)) == pytest.approx(0.2 / 6.5)
 
 
+def test_squared_weights():
+    scores, weights = np.array([0.1, 0.4, 0.6, 0.7, 0.9]), np.array([1.0, 3, 2, 0, 0.5])
+    made = BinStatistics.from_predictions([0, 1, 1, 0, 1], scores, [0, 0.5, 1], weights)
+    assert made.weight_squared.tolist() == [10, 4.25]
+    assert made.merge(made).weight_squared.tolist() == [20, 8.5]
+    assert BinStatistics.from_predictions([0, 1], [0.2, 0.7], [0, 0.5, 1]).weight_squared.tolist() == [1, 1]
+    # Rows of one weight each, if the sum is not given: 14 rows, of which 4 weigh 6.5.
+    assert BinStatistics(**SOUND).weight_squared.tolist() == [10, 6.5**2 / 4]
+    with refused(ValueError, "weight_squared", "weight^2 / count", "bin 1"):
+        BinStatistics(**SOUND, weight_squared=[10, 6.5**2 / 5])
+
+
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [

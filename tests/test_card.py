@@ -1,5 +1,7 @@
 """The design card, literally: metrics as scorers, bin counts by nested names, every recalibrator in a pipeline."""
 
+import pickle
+
 import numpy as np
 import pytest
 from _catalog import RECALIBRATORS, refused
@@ -16,10 +18,12 @@ from skcalib import (
     CrossFittedClassifier,
     GroupwiseRecalibrator,
     HistogramBinning,
+    PlattScaling,
     RecalibratedClassifierCV,
     ScalingBinning,
 )
 from skcalib.binning import EqualMass, EqualWidth, MinimumMass, MonotonicSweep
+from skcalib.export import from_dict, to_dict, to_sql
 from skcalib.metrics import calibration_error, expected_calibration_error
 from skcalib.metrics._table import METRICS
 
@@ -130,3 +134,58 @@ def test_no_public_recalibrator_is_left_out():
     }
     public = {name for name in skcalib.__all__ if isinstance(getattr(skcalib, name), type)}
     assert public - others <= tried
+
+
+# Another value of each parameter; what a class does not have is left out.
+_OTHER = {
+    "input": "logit",
+    "multiclass": "top_label",
+    "normalize": False,
+    "randomize": True,
+    "center": False,
+    "max_n_knots": 4,
+    "binning": EqualWidth(4),
+    "clip": 0.2,
+    "alpha": 0.3,
+    "classes": [5, 6],
+    "cv": 7,
+}
+
+
+@pytest.mark.parametrize("recalibrator", [*RECALIBRATORS, GroupwiseRecalibrator(min_group_size=20)], ids=str)
+def test_a_parameter_set_after_the_fit_asks_for_a_new_fit(recalibrator):
+    fitted = clone(recalibrator).fit(PROBA, CODES)
+    expected = fitted.predict_proba(PROBA)
+    for name in _OTHER.keys() & fitted.get_params(deep=False).keys():
+        before = getattr(fitted, name)
+        fitted.set_params(**{name: _OTHER[name]})
+        if _OTHER[name] != before:
+            for use in (fitted.predict_proba, fitted.predict, fitted.transform):
+                with refused(ValueError, f"was fitted with {name}=", "Fit again"):
+                    use(PROBA)
+        fitted.set_params(**{name: before})
+        if not getattr(fitted, "randomize", False):
+            np.testing.assert_array_equal(fitted.predict_proba(PROBA), expected)  # as it was: nothing to say
+    for name, value in (("n_jobs", 1), ("verbose", False), ("random_state", 3)):  # no forecast depends on these
+        if name in fitted.get_params(deep=False):
+            assert fitted.set_params(**{name: value}).predict_proba(PROBA).shape == expected.shape
+
+
+def test_a_nested_parameter_set_after_the_fit_does_not_change_forecasts():
+    fitted = GroupwiseRecalibrator(PlattScaling(), min_group_size=20).fit(PROBA, CODES)
+    expected = fitted.predict_proba(PROBA)
+    fitted.set_params(recalibrator__class_pooling=3.0)
+    np.testing.assert_array_equal(fitted.predict_proba(PROBA), expected)
+    fitted.set_params(recalibrator__input="logit")
+    with refused(ValueError, "GroupwiseRecalibrator was fitted with input='probability'"):
+        fitted.predict_proba(PROBA)
+
+
+def test_the_ways_out_ask_for_a_new_fit_too():
+    fitted = from_dict(to_dict(PlattScaling().fit(PROBA, CODES)))
+    copied = pickle.loads(pickle.dumps(fitted)).set_params(input="logit")
+    for use in (to_dict, to_sql):
+        with refused(ValueError, "was fitted with input='probability'"):
+            use(copied)
+    with refused(ValueError, "was fitted with input='probability'"):
+        fitted.set_params(input="logit").predict_proba(PROBA)

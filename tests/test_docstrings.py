@@ -11,6 +11,7 @@ validate = pytest.importorskip("numpydoc.validate").validate
 PUBLIC = [
     "skcalib",
     "skcalib.binning",
+    "skcalib.decisions",
     "skcalib.displays",
     "skcalib.evaluation",
     "skcalib.guarantees",

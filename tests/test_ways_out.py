@@ -27,6 +27,7 @@ def in_sql(golden):
     recalibrator = copy.copy(golden.recalibrator)
     if golden.groups is not None:  # what a fit with groups="site" sets, without the table that this would take
         recalibrator.groups, recalibrator._given_groups = "site", False
+        recalibrator._remember_parameters()
     return recalibrator
 
 

@@ -10,7 +10,8 @@ __all__ = ["SHAPES", "Sample"]
 class Sample(NamedTuple):
     """Scores, labels and the probabilities that the labels were drawn from.
 
-    `scores` and `truth` are (n,), or (n, K) for K classes.
+    `scores` and `truth` are (n,), or (n, K) for K classes. `population`, if there is one, returns both for many rows of
+    the same distribution.
     """
 
     scores: np.ndarray
@@ -18,6 +19,7 @@ class Sample(NamedTuple):
     labels: np.ndarray
     sample_weight: np.ndarray | None = None
     clusters: np.ndarray | None = None
+    population: object = None
 
 
 def _binary(n, draw, curve=lambda s: s):

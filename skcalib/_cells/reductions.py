@@ -91,9 +91,10 @@ class BinnedTask:
     def __iter__(self):
         self._refuse()
 
+    # What a task of rows has and sums have not: whoever asks is told what to pass, in place of an AttributeError.
     @property
     def scores(self):
-        """Refused."""
+        """Refused: only rows have it."""
         self._refuse()
 
     labels = sample_weight = classes = weight = mean_score = event_frequency = scores

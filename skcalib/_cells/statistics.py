@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skcalib._cells.cells import CellSums
+from skcalib._input.scalars import as_numbers
 from skcalib._input.scored_labels import check_score_column
 from skcalib._intervals import binomial_interval
 from skcalib._rows.blocks import row_blocks
@@ -309,12 +310,9 @@ def _add_runs(sums, scores, labels, edges, sample_weight, moments):
 
 def _as_sums(values, name):
     """Return a field of the statistics as float64 (int64 for `count`), finite."""
-    try:
-        array = np.asarray(values)
-        numbers = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers, found {values!r}.") from None
+    numbers = as_numbers(values, name)
     if name == "count":
+        array = np.asarray(values)
         if array.dtype.kind not in "iu":
             raise ValueError(f"count must hold whole numbers, found {array.dtype}.")
         return array.astype(np.int64)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._cells.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
+from skcalib._input.scalars import as_numbers
 
 __all__ = ["ClassPowers", "Error", "Power", "check_class_weight", "error_root", "error_value"]
 
@@ -185,10 +186,7 @@ def check_class_weight(class_weight, classes):
         if missing:
             raise ValueError(f"class_weight has no entry for the classes {missing}.")
         class_weight = [class_weight[label] for label in classes.tolist()]
-    try:
-        weights = np.asarray(class_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"class_weight must hold numbers, found {class_weight!r}.") from None
+    weights = as_numbers(class_weight, "class_weight")
     if weights.shape != (n_classes,) or not np.all(weights >= 0) or not 0 < weights.sum() < np.inf:
         raise ValueError(
             f"class_weight must hold {n_classes} finite weights that are not negative nor all zero, found "

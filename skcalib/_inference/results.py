@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["IntervalEstimate", "ResultTable", "html_table", "record_html", "record_text", "text_table"]
+__all__ = ["IntervalEstimate", "ResultTable", "html_rows", "html_table", "record_html", "record_text", "text_table"]
 
 _SHOWN_ROWS = 10
 
@@ -72,13 +72,19 @@ def record_html(record):
 
 def html_table(columns, *, caption=None):
     """Return columns (a dict of equally long sequences) as an HTML table; numbers have three significant digits."""
-    head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
-    rows = (
-        "".join(f"<td>{escape(_shown(value))}</td>" for value in row) for row in zip(*columns.values(), strict=True)
+    rows = zip(*([escape(_shown(value)) for value in values] for values in columns.values()), strict=True)
+    return html_rows(map(str, columns), rows, caption=caption)
+
+
+def html_rows(head, rows, *, caption=None):
+    """Return an HTML table of titles and rows; the cells are HTML themselves, the first of a row is its name."""
+    titles = "".join(f'<th scope="col">{escape(title)}</th>' for title in head)
+    body = "".join(
+        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+        for first, *cells in rows
     )
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
     title = "" if caption is None else f"<caption>{escape(caption)}</caption>"
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table>{title}<thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def text_table(columns, *, most_rows=_SHOWN_ROWS):

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, check_cv
 
 from skcalib._cells.reductions import binary_tasks, resolve_multiclass
+from skcalib._input.scalars import check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import UniqueScores
 from skcalib.displays._frames import add_words, keep_inside, pair_frame, size_text
@@ -151,7 +152,10 @@ class BinCountDisplay(FromEstimator):
         """
         if kind not in ("conditional", "marginal"):
             raise ValueError(f'kind must be "conditional" or "marginal", found {kind!r}.')
-        curves = [_promised(int(n), kind, confidence_level, epsilon, n_bins) for n in np.atleast_1d(n_samples).tolist()]
+        curves = [
+            _promised(check_int(n, "n_samples"), kind, confidence_level, epsilon, n_bins)
+            for n in np.atleast_1d(n_samples).tolist()
+        ]
         caption = f"{kind} guarantee, {100 * confidence_level:g} % confidence"
         return cls(curves, limit=epsilon, caption=caption).plot(ax, **plot_options)
 

@@ -48,8 +48,8 @@ class Cells:
         The split that made it; -1 for those of the first histogram.
     count, weight, weighted_label : ndarray
         See `BinStatistics`.
-    weighted_score, weighted_score_squared, weighted_score_label : ndarray or None
-        The same; None where no one asked for it.
+    weighted_score, weighted_score_squared, weighted_score_label, weight_squared : ndarray or None
+        The same; None where no one asked for it, and the last without weights.
     distance, distance_squared, distance_label, distance_squared_label : ndarray or None
         Sums of the distance of the score from the nearer of 0 and 1, of its square, and of the events' alone.
     """
@@ -65,6 +65,7 @@ class Cells:
     weighted_score: np.ndarray | None = None
     weighted_score_squared: np.ndarray | None = None
     weighted_score_label: np.ndarray | None = None
+    weight_squared: np.ndarray | None = None
     distance: np.ndarray | None = None
     distance_squared: np.ndarray | None = None
     distance_label: np.ndarray | None = None
@@ -201,7 +202,8 @@ class ScoreHistogram:
         return joined.select(*kept)
 
     def _cells(self, columns, segment, parent, low, high, number):
-        sums = {name: columns[name] for name in ("count", "weight", "weighted_label", *self.score_sums)}
+        names = ("count", "weight", "weighted_label", "weight_squared", *self.score_sums)
+        sums = {name: columns[name] for name in names if name in columns}
         return Cells(segment, low, high, number, parent, **sums).ordered()
 
     def _sums(self, frame, names, extent=(), segments=None):
@@ -221,6 +223,8 @@ class ScoreHistogram:
                 products[name] = value * label if factor == "weighted_label" else value
         if self.weighted:
             products["weights"] = weight
+            if "weighted_score_squared" in self.score_sums:
+                products["weight_squared"] = weight * weight
         frame = frame.with_columns(**products)
         sums = [nw.col(name).sum().alias(f"sum_{name}") for name in products]
         grouped = frame.group_by(names).agg(nw.len().alias("count"), *sums, *extent)

@@ -17,7 +17,7 @@ from skcalib.engines._native import fetched, narwhals
 __all__ = ["binned", "check_strategy", "equal_mass_cells", "statistics_of"]
 
 _MOST_DISTINCT = 10**6
-_SUMS = [field.name for field in fields(BinStatistics) if field.name not in ("edges", "weight_squared")]
+_SUMS = [field.name for field in fields(BinStatistics) if field.name != "edges"]
 
 
 def check_strategy(binning):
@@ -46,7 +46,8 @@ def binned(columns, strategy):
 def statistics_of(cells, edges):
     """Return the bin statistics of cells that no edge cuts."""
     bins = assign_bins(cells.high, edges)
-    sums = {name: np.bincount(bins, getattr(cells, name), len(edges) - 1) for name in _SUMS}
+    present = [name for name in _SUMS if getattr(cells, name) is not None]
+    sums = {name: np.bincount(bins, getattr(cells, name), len(edges) - 1) for name in present}
     return unchecked_statistics(edges, **sums | {"count": sums["count"].astype(np.int64)})
 
 
@@ -108,11 +109,13 @@ def _equal_width(columns, n_bins):
         "weighted_score_squared": sums["weighted_score_squared"],
         "weighted_score_label": score * sums["label"],
     }
+    if "weight_squared" in sums:
+        values["weight_squared"] = sums["weight_squared"]
     cell, shape = of * n_bins + sums["bin"], (len(segments), n_bins)
     sums = {name: np.bincount(cell, of_cell, shape[0] * n_bins).reshape(shape) for name, of_cell in values.items()}
     sums["count"] = sums["count"].astype(np.int64)
     return {
-        key: unchecked_statistics(edges, **{name: sums[name][code] for name in _SUMS})
+        key: unchecked_statistics(edges, **{name: values[code] for name, values in sums.items()})
         for code, key in enumerate(segments)
     }
 
@@ -123,7 +126,10 @@ def _width_sums(columns, rows, bin_number):
     score = nw.col("weight") * nw.col("score") if weighted else nw.col("score")
     frame = rows.frame.with_columns(bin_number.alias("bin"), score.alias("weighted_score"))
     frame = frame.with_columns((nw.col("weighted_score") * nw.col("score")).alias("weighted_score_squared"))
-    names = ["weighted_score", "weighted_score_squared", *(["weight"] if weighted else [])]
+    names = ["weighted_score", "weighted_score_squared"]
+    if weighted:
+        frame = frame.with_columns((nw.col("weight") * nw.col("weight")).alias("weight_squared"))
+        names += ["weight", "weight_squared"]
     extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
     grouped = frame.group_by([*rows.keys, "bin", "label"])
     sums = grouped.agg(nw.len().alias("count"), *(nw.col(name).sum().alias(f"sum_{name}") for name in names), *extent)

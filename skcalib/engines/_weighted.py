@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcalib._cells.cells import two_points
 from skcalib.engines._cells import fine_cell
 from skcalib.engines._columns import check_no_hidden_nan
 from skcalib.engines._histogram import MOMENTS, ScoreHistogram
@@ -75,27 +76,15 @@ def _pairs(cells):
     low, high = np.minimum(low, high), np.maximum(low, high)
     parts = []
     for label, sums in ((1, events), (0, others)):
-        for weight, distance in _two_points(*sums, low, high):
+        total, distances, squares = sums
+        divisor = np.where(total > 0, total, 1.0)
+        mean = np.clip(distances / divisor, low, high)
+        for weight, distance in two_points(total, mean, squares / divisor - mean**2, low, high):
             score = np.where(mirrored, 1 - distance, distance).clip(cells.low, cells.high)
             parts.append((np.full(len(score), label), score, weight))
     labels, scores, weights = map(np.concatenate, zip(*parts, strict=True))
     kept = weights > 0
     return WeightedScores(labels[kept], scores[kept], weights[kept])
-
-
-def _two_points(weight, total, squares, low, high):
-    """Return weights and places of two points in [low, high] with the mean and the variance of given sums."""
-    divisor = np.where(weight > 0, weight, 1.0)
-    mean = np.clip(total / divisor, low, high)
-    below, above = mean - low, high - mean
-    variance = np.clip(squares / divisor - mean**2, 0, below * above)  # it is at most that
-    deviation = np.sqrt(variance)
-    # As far from the mean on both sides, unless an end is nearer.
-    least = np.where(deviation > 0, np.minimum(deviation, below), 0.0)
-    step = np.where(deviation > above, variance / np.where(above > 0, above, 1.0), least)
-    rest = np.divide(variance, step, out=np.zeros(len(step)), where=step > 0)
-    share = np.divide(rest, step + rest, out=np.ones(len(step)), where=step + rest > 0)
-    return (weight * share, mean - step), (weight * (1 - share), mean + rest)
 
 
 def pooled(columns, bits):

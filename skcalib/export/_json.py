@@ -3,17 +3,20 @@
 import inspect
 import warnings
 from collections.abc import Mapping
+from dataclasses import fields
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib import binning, recalibrators
+from skcalib._defaults import check_fitted
 from skcalib._rows.links import expit
+from skcalib.decisions import CertifiedThreshold
 from skcalib.export._json_classifier import NAME as CLASSIFIER
 from skcalib.export._json_classifier import classifier_as_json, classifier_from_json
 from skcalib.export._json_values import Defect, NotWritable, as_json, described, from_json, tried
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
-from skcalib.recalibrators._attributes import count, fitted, labels, names, within
+from skcalib.recalibrators._attributes import count, fitted, labels, names, text, within
 from skcalib.recalibrators._base import ProbabilityTransformer
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Scores
@@ -28,7 +31,8 @@ _PARTS = "estimators_"  # the fitted binary problems of K > 2 classes
 _TOLERANCE = 1e-9  # of probabilities and their sums
 
 
-_OPTIONAL = {"feature_names_in_": names, "provenance_": check_provenance}
+# The last two say why there is no certificate, and what a search may have chosen.
+_OPTIONAL = {"feature_names_in_": names, "provenance_": check_provenance, "_no_certificate": text, "_tuned": text}
 _COMMON = {"n_features_in_": count, "classes_": labels, **_OPTIONAL}
 _INSIDE = {"clip_": within(0, 0.5), "floor_": within(0, 0.5)}
 _MOST_WORK = 20  # objects that may be asked for each object in the document
@@ -52,9 +56,9 @@ def to_dict(recalibrator):
 
     Parameters
     ----------
-    recalibrator : recalibrator or RecalibratedClassifierCV
+    recalibrator : recalibrator, RecalibratedClassifierCV or CertifiedThreshold
         A fitted recalibrator of this package, with all that it is made of. Of a `RecalibratedClassifierCV` its
-        recalibrators are written, and not its classifiers.
+        recalibrators are written, and not its classifiers. A certified threshold is written with its promise.
 
     Returns
     -------
@@ -84,6 +88,9 @@ def to_dict(recalibrator):
     >>> from_dict(json.loads(text)).predict([0.8]).tolist()
     ['yes']
     """
+    if type(recalibrator) is CertifiedThreshold:
+        written = {one.name: as_json(getattr(recalibrator, one.name), None) for one in fields(recalibrator)}
+        return {"schema": SCHEMA, "class": "CertifiedThreshold", "fields": written}
     write = _Encoder().recalibrator
     if type(recalibrator) is RecalibratedClassifierCV:
         check_is_fitted(recalibrator)
@@ -101,8 +108,8 @@ def from_dict(mapping):
 
     Returns
     -------
-    recalibrator : recalibrator
-        The fitted recalibrator. Its probabilities equal those of the original, bit by bit. A `RecalibratedClassifierCV`
+    recalibrator : recalibrator, RecalibratedClassifierCV or CertifiedThreshold
+        What was written. Its probabilities equal those of the original, bit by bit. A `RecalibratedClassifierCV`
         comes back without its classifiers: its `predict_proba` takes scores in place of rows, as an array (n, C) for
         all of its classifiers, or (number of classifiers, n, C) with those of each.
 
@@ -182,12 +189,13 @@ class _Encoder:
         return written
 
     def _fitted(self, estimator, attributes, where):
+        check_fitted(estimator)
         if hasattr(estimator, "_fitted_params_") and not _same_parameters(estimator):
             raise ValueError(f"{where} cannot be written: its parameters changed since the fit. Fit again.")
         if getattr(estimator, "n_rounds_", 0) > 0:
             raise ValueError(f"{where} cannot be written as JSON: it made {estimator.n_rounds_} rounds of corrections.")
         of_part, parts = estimator._part_attributes, attributes.pop(_PARTS, None)
-        follow = estimator._derived.keys() | (set() if parts is None else of_part.keys())
+        follow = estimator._derived.keys() | {"_fitted_with_"} | (set() if parts is None else of_part.keys())
         own = {name: value for name, value in attributes.items() if name not in follow}
         unknown = own.keys() - _checks(estimator).keys()
         if unknown:
@@ -234,8 +242,19 @@ class _Decoder:
         decoder = cls(document)
         if document.get("class") == CLASSIFIER:
             return classifier_from_json(document, decoder)
+        if document.get("class") == "CertifiedThreshold":
+            return decoder.certified(document)
         estimator = decoder.object(document, str(document.get("class", "document")))
         return tried(lambda: fitted(estimator), type(estimator).__name__)
+
+    def certified(self, document):
+        """Return the certified threshold that a whole document stands for."""
+        name = "CertifiedThreshold"
+        self.check_keys(document, {"class", "fields"}, set(), name)
+        written, wanted = document["fields"], {one.name for one in fields(CertifiedThreshold)}
+        self.check_keys(written, wanted, set(), f"{name}.fields")
+        values = {key: from_json(value, f"{name}.{key}", self.object) for key, value in written.items()}
+        return tried(lambda: CertifiedThreshold(**values), name)
 
     def object(self, data, where):
         """Return the estimator that a dict stands for."""
@@ -311,6 +330,7 @@ class _Decoder:
             tried(estimator._check_attributes, where)
         for name, derive in estimator._derived.items():
             setattr(estimator, name, derive(estimator))
+        estimator._remember_parameters()
         self.work += self.inner[-1]
         if self.work > _MOST_WORK * self.n_objects:
             raise Defect(where, "refers to other objects too often")

@@ -4,8 +4,8 @@ import json
 from functools import singledispatchmethod
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from skcalib._defaults import check_fitted
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.recalibrators import _maps as nodes
@@ -89,7 +89,7 @@ def import_onnx():
 
 def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated", group=None):
     """Return the `Graph` of a fitted recalibrator between inputs and an output of these names."""
-    check_is_fitted(recalibrator)
+    check_fitted(recalibrator)
     as_map = calibration_map(recalibrator, n_columns=getattr(recalibrator, "_score_width", None))
     if as_map.group_key is not None and group is None:
         raise ValueError(

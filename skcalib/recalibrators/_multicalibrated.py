@@ -6,8 +6,9 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+from skcalib._defaults import check_fitted
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
@@ -15,6 +16,7 @@ from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._progress import Progress
 from skcalib._rows.links import clip_probability, expit, log_odds, log_probability, row_softmax
 from skcalib.recalibrators._attributes import check_same_classes, count, fitted, numbers
+from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._feature_columns import FeatureColumns, cells, cuts_between_cells
 from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._groupwise import RecalibratorOfColumns, class_parameters
@@ -202,6 +204,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             self.gains_, self.gain_errors_ = self._cross_validated_gains(rows)
             self.n_rounds_ = _chosen_rounds(self.gains_, self.gain_errors_)
             self._fit_rounds(rows)
+        forbid_certificates(self, "rounds of corrections were made, or judged, on the same rows.")
         self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
@@ -223,7 +226,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         ValueError
             For scores that are not valid, or columns other than those of `fit`.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         scores, table = self._scores_and_table(X, reset=False)
         if self.n_rounds_ == 0:
             return self.recalibrator_.predict_proba(scores)

@@ -4,6 +4,7 @@ from numbers import Real
 
 import numpy as np
 
+from skcalib._input.scalars import as_numbers
 from skcalib._input.scores import check_scores
 from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
@@ -178,10 +179,7 @@ def _prior(prior, classes, counts, name):
         if set(prior) != set(classes.tolist()):
             raise ValueError(f"{name} must have the labels {classes.tolist()} as keys, found {list(prior)}.")
         prior = [prior[label] for label in classes.tolist()]
-    try:
-        values = np.asarray(prior, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers, found {prior!r}.") from None
+    values = as_numbers(prior, name)
     if values.ndim == 0 and len(classes) == 2:
         values = np.array([1 - values, values])
     if values.shape != classes.shape:

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from skcalib._cells.statistics import bin_statistics
+from skcalib._defaults import check_fitted
 from skcalib._inference.results import record_html, record_text
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.sklearn_private import HasMethods
@@ -13,6 +13,7 @@ from skcalib.binning import UniqueScores
 from skcalib.recalibrators._attributes import BINS, fitted
 from skcalib.recalibrators._base import check_recalibrator
 from skcalib.recalibrators._binned import BinnedRecalibrator, take_rows
+from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._splitting import split_rows
@@ -181,7 +182,7 @@ class ScalingBinning(BinnedRecalibrator):
         """
         from skcalib.metrics import calibration_error_interval  # which a fit does without
 
-        check_is_fitted(self)
+        check_fitted(self)
         if not 0 < max_error <= 1:
             raise ValueError(f"max_error must lie in (0, 1], found {max_error!r}.")
         if not 0.5 < confidence_level < 1:
@@ -189,6 +190,7 @@ class ScalingBinning(BinnedRecalibrator):
         interval = calibration_error_interval(
             **self._verifiable(scores, y),
             binning=UniqueScores(),
+            method="debiased",
             interval="inverted",
             confidence_level=2 * confidence_level - 1,
             n_resamples=n_resamples,
@@ -202,7 +204,7 @@ class ScalingBinning(BinnedRecalibrator):
         self.recalibrator_ = check_recalibrator(self._resolved("recalibrator"), "recalibrator").set_params(
             input=self.input, classes=[False, True]
         )
-        self.recalibrator_.fit(*scale_rows)
+        forbid_certificates(self.recalibrator_.fit(*scale_rows), "its forecasts are binned again.")
         # Step 2: uniform-mass bins of its output on T2.
         scaled, *rest = self._scaled(edge_rows[0]), *edge_rows[1:]
         self.bin_edges_ = self._strategy()._edges_of(scaled, *rest)

@@ -13,6 +13,7 @@ from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_de
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._attributes import amounts, check_same_classes, numbers, positive, several, weights
 from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator, check_recalibrator
+from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
 from skcalib.recalibrators._floor import learned_floor
 from skcalib.recalibrators._folds import cross_validation_folds, taken
@@ -184,6 +185,7 @@ class StackedRecalibrator(BaseRecalibrator):
             verbose=self.verbose,
         )
         self.recalibrators_ = fits.fitted
+        forbid_certificates(self, "its forecasts are mixed with those of other recalibrators.")
         folds = cross_validation_folds(self.cv, scores, codes, sample_weight, self.input)
         names = [f"fold {k + 1} of {len(folds)}" for k in range(len(folds))]
         by_fold = Parallel(n_jobs=self.n_jobs, prefer="threads")(map(delayed(fits.to_fold), folds, names))

@@ -4,9 +4,9 @@ from numbers import Integral
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from sklearn.utils.validation import check_is_fitted
 
 from skcalib._cells.reductions import top_label
+from skcalib._defaults import check_fitted
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, assign_bins
@@ -119,7 +119,7 @@ class VennAbers(BinaryRecalibrator):
         ValueError
             For scores that are not valid, or of another width than those of `fit`.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         scores, _ = self._possible_scores(X)
         if len(self.classes_) == 2:
             return self._interval(self._binary_scores(scores))
