@@ -116,6 +116,7 @@ def test_alpha_is_a_number_or_auto():
         MatrixScaling("best", input="logit").fit(logits, y)
 
 
+@pytest.mark.filterwarnings("ignore:The fit stopped:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("ulps", [1, 4, 64])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("method", [DirichletCalibration, MatrixScaling, VectorScaling])
