@@ -31,7 +31,7 @@ def sharpest_within(max_error, *, objective="neg_brier_score", n_standard_errors
         A candidate is within the limit if its mean signed squared error over the folds plus this many standard errors
         is at most ``max_error**2``.
     binning : BaseBinning, int or None, default=None
-        Bins of the debiased error, None meaning ``EqualMass(15)``.
+        Bins of the unbiased error, None meaning ``EqualMass(15)``.
 
     Returns
     -------

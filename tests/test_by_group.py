@@ -245,7 +245,7 @@ def test_parameters_are_checked():
     with refused(ValueError, "groups", "predicted_class", "'site'"):
         calibration_by_group(y, scores, "site")
     with refused(ValueError, "norm"):
-        calibration_by_group(y, scores, groups, norm=np.inf)
+        calibration_by_group(y, scores, groups, norm=np.inf, method="debiased")
     with refused(ValueError, "n_resamples"):
         calibration_by_group(y, scores, groups, n_resamples=0)
 

@@ -557,7 +557,7 @@ def test_routing():
     routed = np.where(accepted, small, large)
     assert routed.mean() > large.mean() - 0.02
     assert "Asymptotic" in str(found)
-    assert "100" in found.assumptions[-1]
+    assert "1,000; there are 3,000" in found.assumptions[-1]
     with refused(ValueError, "correct_large", "booleans"):
         certified_routing(small, confidence, confidence, max_loss=0.02)
     with refused(ValueError, "correct_small", "lengths"):
@@ -683,3 +683,73 @@ def test_calibrated_probabilities_cost_least():
     by_score = (scores >= 1 / 6).astype(int)
     by_probability = (scores**2 >= 1 / 6).astype(int)
     assert mean_cost(y, by_probability, costs) < mean_cost(y, by_score, costs)
+
+
+def test_the_guide_says_what_the_library_does():
+    pytest.importorskip("matplotlib")
+    import re
+    from pathlib import Path
+
+    text = (Path(__file__).parents[1] / "doc" / "which_threshold.md").read_text("utf-8")
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(block, names)
+    for name in ("by_cost", "by_argmax", "by_everybody"):
+        shown = re.search(rf"^{name} = .*# (\d*\.\d+)$", text, flags=re.M).group(1)
+        assert names[name] == pytest.approx(float(shown), abs=6e-3)
+    assert names["found"].net_benefit[0] == pytest.approx(0.308, abs=5e-4)
+    against_all = names["against_all"]
+    shown = against_all.net_benefit[0], against_all.low[0], against_all.high[0]
+    assert shown == pytest.approx((0.025, 0.010, 0.033), abs=1e-3)
+    assert (
+        str(names["certified"]).split("\n")[1:4] == re.search(r"```text\n(.*?)\.\.\.\n", text, re.S)[1].split("\n")[1:4]
+    )
+    assert names["certified"].found
+    assert names["careful"].certificate_.found
+    assert names["routing"].found
+    np.testing.assert_array_equal(names["fixed"].predict(names["X_test"]), names["certified"].accepts(names["y_proba"]))
+
+
+def test_json_keeps_a_certified_threshold():
+    import json
+
+    from skcalib.export import from_dict, to_dict
+
+    for y, scores in ((Y, SCORES), (Y[:40], SCORES[:40])):
+        for promise, target in PROMISES.items():
+            found = certified_threshold(y, scores, promise=promise, target=target)
+            text = json.dumps(to_dict(found), allow_nan=False)
+            read = from_dict(json.loads(text))
+            assert read == found
+            assert str(read) == str(found)
+            np.testing.assert_array_equal(read.accepts(SCORES), found.accepts(SCORES))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("threshold", -0.5),
+        ("threshold", "0.5"),
+        ("promise", "accuracy"),
+        ("target", 1.5),
+        ("confidence_level", 90),
+        ("n_samples", 0),
+        ("n_accepted", 601),
+        ("n_wrong", 0.5),
+        ("pvalue", 2),
+        ("assumptions", "none"),
+        ("n_needed", -1),
+        ("column", 2),
+        ("more", 1),
+    ],
+)
+def test_json_refuses_what_no_certified_threshold_is(field, value):
+    from skcalib.export import from_dict, to_dict
+
+    document = to_dict(certified_threshold(Y, SCORES, promise="precision", target=0.8))
+    with refused(ValueError, "The document is not valid", field):
+        from_dict({**document, "fields": {**document["fields"], field: value}})
+    if field != "more":
+        missing = {name: one for name, one in document["fields"].items() if name != field}
+        with refused(ValueError, "The document is not valid", field):
+            from_dict({**document, "fields": missing})

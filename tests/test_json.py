@@ -16,6 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 import skcalib
 from skcalib.binning import EqualMass, FixedEdges, InformationPreserving, MinimumMass, MonotonicSweep, UniqueScores
 from skcalib.export import from_dict, to_dict, to_sql
+from skcalib.recalibrated_classifier import _rounded
 
 every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
 
@@ -211,8 +212,8 @@ def test_the_calibration_part_of_a_classifier(classifier, n_classes, ensemble):
     np.testing.assert_allclose(back.predict_proba(np.stack(scores)), model.predict_proba(X), rtol=0, atol=1e-9)
     assert back.predict(np.stack(scores)).tolist() == model.predict(X).tolist()
     recalibrators = [pair.recalibrator for pair in model.calibrated_classifiers_]
-    of_all = np.mean([one.predict_proba(_given(scores[0], method)) for one in recalibrators], axis=0)
-    np.testing.assert_allclose(back.predict_proba(scores[0]), of_all, rtol=0, atol=1e-9)  # scores are rounded
+    of_all = np.mean([one.predict_proba(_rounded(_given(scores[0], method))) for one in recalibrators], axis=0)
+    np.testing.assert_allclose(back.predict_proba(scores[0]), of_all, rtol=0, atol=1e-9)
 
 
 def _given(scores, method):

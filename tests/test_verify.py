@@ -18,7 +18,9 @@ def test_estimate_is_the_debiased_error_of_the_binned_model():
     model = ScalingBinning().fit(*problem(1000, 0))
     scores, labels = problem(1000, 1)
     estimate, upper_bound, verified = model.verify(scores, labels, 0.1, random_state=0)
-    assert estimate == calibration_error(labels, model.predict_proba(scores)[:, 1], binning=UniqueScores())
+    assert estimate == calibration_error(
+        labels, model.predict_proba(scores)[:, 1], binning=UniqueScores(), method="debiased"
+    )
     assert estimate <= upper_bound
     assert verified is (upper_bound <= 0.1)
     assert not model.verify(scores, labels, upper_bound / 2, random_state=0).verified

@@ -9,11 +9,11 @@ from skcalib._cells.cells import Cells
 from skcalib._errors.power import Power
 from skcalib._input.scalars import check_option, resolve_norm
 
-__all__ = ["BinnedPower", "check_norm", "has_thin_bins"]
+__all__ = ["BinnedPower", "check_norm", "has_thin_bins", "resolved_method"]
 
 # Share of the weight in bins with fewer than two rows beyond which a debiased error would be mostly left out.
 _MAX_THIN_SHARE = 0.05
-_METHODS = ("plugin", "debiased", "unbiased", "label_binned")
+_METHODS = ("auto", "plugin", "debiased", "unbiased", "label_binned")
 _POINTS = 512  # scores of a bin, and frequencies, between which a label-binned error is interpolated
 
 
@@ -26,8 +26,9 @@ class BinnedPower(Power):
 
     is_binned = True
 
-    def __init__(self, cells, *, norm=2, method="debiased", task=None, is_value=False):
+    def __init__(self, cells, *, norm=2, method="auto", task=None, is_value=False):
         super().__init__(cells, norm=norm)
+        method = resolved_method(method, norm)
         self.method, self.task, self.is_value = method, task, is_value
         if method in ("debiased", "unbiased"):
             self.usable = cells.weight >= 2
@@ -36,13 +37,14 @@ class BinnedPower(Power):
         self.score_variance = cells.score_variance if method == "unbiased" else None
 
     @classmethod
-    def of_task(cls, task, most=None, *, binning, **params):
+    def of_task(cls, task, most=None, *, binning, norm, method):
         """See `Power`; the bins are as many as the strategy makes."""
-        bins = task.statistics(binning, moments=1 if most is None and params["method"] != "unbiased" else 2)
-        if most is None and params["method"] in ("debiased", "unbiased"):
+        method = resolved_method(method, norm)
+        bins = task.statistics(binning, moments=1 if most is None and method != "unbiased" else 2)
+        if most is None and method in ("debiased", "unbiased"):
             _refuse_thin_bins(bins)
-        cells = bins if most is None and params["method"] != "label_binned" else Cells.of_bins(bins)
-        return cls(cells, task=task, is_value=most is None, **params)
+        cells = bins if most is None and method != "label_binned" else Cells.of_bins(bins)
+        return cls(cells, task=task, norm=norm, method=method, is_value=most is None)
 
     @property
     def observed(self):
@@ -105,11 +107,16 @@ def _gap_table(scores, weight, norm):
     return grid, np.abs(scores - grid[:, None]) ** norm @ (weight / weight.sum())
 
 
+def resolved_method(method, norm):
+    """Return the method that "auto" means for a norm: of norm 2 the unbiased one, of others the nearest to it."""
+    return method if method != "auto" else {2: "unbiased", np.inf: "plugin"}.get(norm, "debiased")
+
+
 def check_norm(norm, *, method="plugin", squared=False):
     """Return the number that a norm is, or raise where it does not go with the method."""
     check_option(method, "method", _METHODS)
     norm = resolve_norm(norm)
-    if norm == np.inf and method != "plugin":
+    if norm == np.inf and method not in ("auto", "plugin"):
         raise ValueError(f'norm=np.inf ("max") has no {method} form: use method="plugin".')
     if norm != 2 and method == "unbiased":
         raise ValueError(f'method="unbiased" is defined for norm=2, found norm={norm!r}.')

@@ -6,6 +6,7 @@ from html import escape
 import numpy as np
 
 from skcalib._inference.results import ResultTable
+from skcalib._input.scalars import check_confidence_level, check_int, check_number, check_option, invalid
 from skcalib._input.scores import check_scores, checked_scores
 
 __all__ = ["ANSWERS", "FIXED", "MODEL", "PROMISES", "ROWS", "CertifiedThreshold", "deciding_scores"]
@@ -47,14 +48,12 @@ FIXED = "The promise, its target and the thresholds were fixed before the labels
 ANSWERS = ("error_when_answered", "answered_and_wrong")  # about the predicted class; the others are about an event
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class CertifiedThreshold(ResultTable):
     """A threshold with a promise about the decisions that it makes. Printing it gives sentences.
 
     Parameters
     ----------
-    found : bool
-        Whether a threshold keeps the promise with the wanted confidence.
     threshold : float
         Rows at or above it are accepted; infinite if none was found, so that no row is.
     promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", "false_positive_rate", "routing"}
@@ -70,8 +69,6 @@ class CertifiedThreshold(ResultTable):
     n_wrong : int
         What speaks against the promise: accepted rows that are wrong, for recall events that are not accepted, for
         routing answers lost less answers gained.
-    accepted : float
-        Share of the calibration rows at or above the threshold.
     pvalue : float
         P-value of "the threshold breaks the promise", 1 if none was found.
     assumptions : tuple of str
@@ -88,7 +85,6 @@ class CertifiedThreshold(ResultTable):
     certified_routing : The same for two models.
     """
 
-    found: bool
     threshold: float
     promise: str
     target: float
@@ -96,34 +92,35 @@ class CertifiedThreshold(ResultTable):
     n_samples: int
     n_accepted: int
     n_wrong: int
-    accepted: float
     pvalue: float
     assumptions: tuple[str, ...]
     n_needed: int | None = None
     column: int = 1
 
-    @classmethod
-    def from_search(cls, promised, threshold, *, n_samples, n_accepted, **seen):
-        """Return what a search gives; an infinite threshold means that none was found.
+    def __post_init__(self):
+        """Check the fields, which may come from a file."""
+        check_option(self.promise, "promise", tuple(PROMISES))
+        check_number(self.target, "target", above=0, below=1)
+        check_confidence_level(self.confidence_level)
+        check_int(self.n_accepted, "n_accepted", minimum=0, maximum=check_int(self.n_samples, "n_samples"))
+        check_int(self.n_wrong, "n_wrong", minimum=-self.n_samples, maximum=self.n_samples)
+        check_number(self.threshold, "threshold", at_least=0, infinite=True)
+        check_number(self.pvalue, "pvalue", at_least=0, at_most=1)
+        if not isinstance(self.assumptions, tuple) or not all(isinstance(one, str) for one in self.assumptions):
+            raise invalid("assumptions", "a tuple of sentences", self.assumptions)
+        if self.n_needed is not None:
+            check_int(self.n_needed, "n_needed")
+        check_int(self.column, "column", minimum=0, maximum=1)
 
-        Parameters
-        ----------
-        promised : dict
-            `promise`, `target`, `confidence_level` and `column`.
-        threshold : float
-            The threshold.
-        n_samples, n_accepted : int
-            Calibration rows, and those at or above the threshold.
-        **seen : dict
-            The other fields.
+    @property
+    def found(self):
+        """Whether a threshold keeps the promise with the wanted confidence."""
+        return self.threshold < np.inf
 
-        Returns
-        -------
-        certified : CertifiedThreshold
-            The threshold with its promise.
-        """
-        found, accepted = bool(threshold < np.inf), n_accepted / n_samples
-        return cls(found, threshold, n_samples=n_samples, n_accepted=n_accepted, accepted=accepted, **promised, **seen)
+    @property
+    def accepted(self):
+        """Share of the calibration rows at or above the threshold."""
+        return self.n_accepted / self.n_samples
 
     def accepts(self, y_proba):
         """Return which rows are at or above the threshold.
@@ -146,14 +143,15 @@ class CertifiedThreshold(ResultTable):
         return deciding_scores(y_proba, self.promise, self.column) >= self.threshold
 
     def columns(self):
-        """Return the fields but for the assumptions, as columns of one row.
+        """Return `found`, `accepted` and the fields but for the assumptions, as columns of one row.
 
         Returns
         -------
         columns : dict
-            From the name of each field to a list of its value.
+            From each name to a list of its value.
         """
-        return {one.name: [getattr(self, one.name)] for one in fields(self) if one.name != "assumptions"}
+        names = [one.name for one in fields(self) if one.name != "assumptions"]
+        return {name: [getattr(self, name)] for name in ("found", "accepted", *names)}
 
     def __str__(self):
         """Say rule, promise, what was seen, and the assumptions in sentences."""
@@ -179,8 +177,7 @@ class CertifiedThreshold(ResultTable):
         return "\n".join([*lines, "This holds provided that:", *(f"- {one}" for one in self.assumptions)])
 
     def __repr__(self):
-        shown = (f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.name != "assumptions")
-        return f"CertifiedThreshold({', '.join(shown)})"
+        return f"CertifiedThreshold({', '.join(f'{name}={value!r}' for name, (value,) in self.columns().items())})"
 
     def _repr_html_(self):
         first, *lines = (escape(line) for line in str(self).split("\n"))

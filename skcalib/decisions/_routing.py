@@ -12,8 +12,8 @@ __all__ = ["certified_routing"]
 
 _MODELS = "Both models and the confidence were made on other rows, and both models were asked on each row."
 _ASYMPTOTIC = (
-    "Asymptotic: by the score test. Simulated, its level of .1 is .09 to .11 from about 2 / max_loss rows on (here "
-    "{needed:,.0f}; there are {n:,})."
+    "Asymptotic: by the score test. Simulated, a level of .1 is at most .11 from 20 / max_loss rows on (here "
+    "{needed:,.0f}; there are {n:,}), and at most .13 with fewer."
 )
 
 
@@ -90,14 +90,16 @@ def certified_routing(correct_small, correct_large, confidence, *, max_loss, con
     pvalue = _score_pvalue(lost.n_wrong, gained.n_wrong, n, max_loss)
     best = most_lenient(pvalue, lost.n_rows, [(0, level)])
     at = (0, 0, 1.0) if best is None else (lost.n_rows[best].item(), net[best].item(), pvalue[best].item())
-    return CertifiedThreshold.from_search(
-        {"promise": "routing", "target": max_loss, "confidence_level": float(confidence_level)},
-        np.inf if best is None else float(grid[::-1][best]),
+    return CertifiedThreshold(
+        threshold=np.inf if best is None else float(grid[::-1][best]),
+        promise="routing",
+        target=max_loss,
+        confidence_level=float(confidence_level),
         n_samples=n,
         n_accepted=at[0],
         n_wrong=at[1],
         pvalue=at[2],
-        assumptions=(_MODELS, ROWS, FIXED, _ASYMPTOTIC.format(needed=np.ceil(2 / max_loss), n=n)),
+        assumptions=(_MODELS, ROWS, FIXED, _ASYMPTOTIC.format(needed=np.ceil(20 / max_loss), n=n)),
         n_needed=rows_needed(n, np.full(len(net), n), net, max_loss, level) if best is None else None,
     )
 

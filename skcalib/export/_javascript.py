@@ -2,7 +2,6 @@
 
 import json
 import re
-from functools import singledispatchmethod
 
 import numpy as np
 
@@ -41,6 +40,28 @@ _HELPERS = {
     "piece": "(x, cuts, origins, coefficients) => { const i = place(x, cuts), step = x[0] - origins[i];"
     " return [coefficients[i].reduceRight((value, c) => value * step + c)]; }",
     "dot": "(row, x) => row.reduce((total, c, i) => total + c * x[i], 0)",
+}
+
+# What nodes are: names in braces are the texts of their fields.
+_TEXTS = {
+    nodes.Scores: "x",
+    nodes.OneColumn: "[{of}[{index}]]",
+    nodes.Clip: "clip({of}, {low}, {high})",
+    nodes.Scaled: "{of}.map((v, i) => {slope} * v + {intercept})",
+    nodes.Affine: "{coef}.map((row, i) => dot(row, {of}) + {intercept}[i])",
+    nodes.Exp: "clip({of}, -700, 700).map(Math.exp)",
+    nodes.Log: "inside({of}).map(Math.log)",
+    nodes.LogOdds: "logOdds({of})",
+    nodes.LogOddsAgainstRest: "againstRest({of})",
+    nodes.LogSides: "sides({of})",
+    nodes.Expit: "expit({of})",
+    nodes.Pieces: "piece({of}, {cuts}, {origins}, {coefficients})",
+    nodes.Centred: "{of}.map((v, _, x) => v - sum(x) / x.length)",
+    nodes.LogNormalized: "logNormalized({of})",
+    nodes.Softmax: "softmax({of})",
+    nodes.Normalized: "normalized({of})",
+    nodes.RowMax: "[max({of})]",
+    nodes.Spread: "spread({of}, {confidence})",
 }
 
 
@@ -152,83 +173,25 @@ class _Writer:
             self.written[id(node)] = f"{name}()", node
         return self.written[id(node)][0]
 
-    @singledispatchmethod
     def _write(self, node):
-        raise TypeError(f"no JavaScript for {type(node).__name__}")
+        if isinstance(node, nodes.RowKey):
+            raise nodes.no_row_keys("JavaScript has no function for")
+        if isinstance(node, nodes.Columns):
+            return f"[{', '.join(f'...{self(part)}' for part in node.parts)}]"
+        if isinstance(node, nodes.Choice):
+            return f"[{', '.join(f'() => {self(case)}' for case in node.cases)}][{self._key(node.key)}]()"
+        if isinstance(node, nodes.Mixture):
+            terms = [f"{float(w)!r} * {self(part)}[i]" for w, part in zip(node.weights, node.parts, strict=True)]
+            return f"{self(node.parts[0])}.map((_, i) => {' + '.join([*terms, repr(float(node.constant))])})"
+        text = _TEXTS[type(node)].format(**{name: self._field(value, node) for name, value in vars(node).items()})
+        return f"inside({text})" if getattr(node, "clip", False) else text
 
-    @_write.register
-    def _(self, node: nodes.Scores):
-        return "x"
-
-    @_write.register
-    def _(self, node: nodes.OneColumn):
-        return f"[{self(node.of)}[{node.index}]]"
-
-    @_write.register
-    def _(self, node: nodes.Columns):
-        return f"[{', '.join(f'...{self(part)}' for part in node.parts)}]"
-
-    @_write.register
-    def _(self, node: nodes.Clip):
-        return f"clip({self(node.of)}, {float(node.low)!r}, {float(node.high)!r})"
-
-    @_write.register
-    def _(self, node: nodes.Scaled):
-        slope, intercept = (self.constant(np.broadcast_to(v, node.width)) for v in (node.slope, node.intercept))
-        return f"{self(node.of)}.map((v, i) => {slope}[i] * v + {intercept}[i])"
-
-    @_write.register
-    def _(self, node: nodes.Affine):
-        coef, intercept = self.constant(node.coef), self.constant(node.intercept)
-        return f"{coef}.map((row, i) => dot(row, {self(node.of)}) + {intercept}[i])"
-
-    @_write.register
-    def _(self, node: nodes.Exp):
-        return f"clip({self(node.of)}, -700, 700).map(Math.exp)"
-
-    @_write.register
-    def _(self, node: nodes.Log):
-        return f"inside({self(node.of)}).map(Math.log)"
-
-    @_write.register(nodes.LogOdds | nodes.LogOddsAgainstRest | nodes.LogSides | nodes.LogNormalized | nodes.Normalized)
-    def _(self, node):
-        return f"{_FUNCTIONS[type(node)]}({self(node.of)})"
-
-    @_write.register(nodes.Expit | nodes.Softmax)
-    def _(self, node):
-        text = f"{_FUNCTIONS[type(node)]}({self(node.of)})"
-        return f"inside({text})" if node.clip else text
-
-    @_write.register
-    def _(self, node: nodes.Pieces):
-        tables = ", ".join(map(self.constant, (node.cuts, node.origins, node.coefficients)))
-        return f"piece({self(node.of)}, {tables})"
-
-    @_write.register
-    def _(self, node: nodes.Centred):
-        return f"{self(node.of)}.map((v, _, x) => v - sum(x) / x.length)"
-
-    @_write.register
-    def _(self, node: nodes.RowMax):
-        return f"[max({self(node.of)})]"
-
-    @_write.register
-    def _(self, node: nodes.Spread):
-        return f"spread({self(node.of)}, {self(node.confidence)})"
-
-    @_write.register
-    def _(self, node: nodes.Mixture):
-        terms = [f"{float(weight)!r} * {self(part)}[i]" for weight, part in zip(node.weights, node.parts, strict=True)]
-        return f"{self(node.parts[0])}.map((_, i) => {' + '.join([*terms, repr(float(node.constant))])})"
-
-    @_write.register
-    def _(self, node: nodes.RowKey):
-        raise nodes.no_row_keys("JavaScript has no function for")
-
-    @_write.register
-    def _(self, node: nodes.Choice):
-        cases = ", ".join(f"() => {self(case)}" for case in node.cases)
-        return f"[{cases}][{self._key(node.key)}]()"
+    def _field(self, value, node):
+        if isinstance(value, nodes.Node):
+            return self(value)
+        if isinstance(value, np.ndarray):
+            return self.constant(value) + ("[i]" if isinstance(node, nodes.Scaled) else "")
+        return repr(float(value)) if isinstance(value, float) else value
 
     def _key(self, key):
         if isinstance(key, nodes.Largest):
@@ -240,14 +203,3 @@ class _Writer:
             raise ValueError(f"The group {large[0]} is no exact number in JavaScript: name groups by strings.")
         pairs = self.constant(f"new Map({json.dumps(list(key.cases.items())).replace('</', '<' + chr(92) + '/')})")
         return f"{pairs}.has(group) ? {pairs}.get(group) : {key.otherwise}"
-
-
-_FUNCTIONS = {
-    nodes.LogOdds: "logOdds",
-    nodes.LogOddsAgainstRest: "againstRest",
-    nodes.LogSides: "sides",
-    nodes.LogNormalized: "logNormalized",
-    nodes.Normalized: "normalized",
-    nodes.Expit: "expit",
-    nodes.Softmax: "softmax",
-}

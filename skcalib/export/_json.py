@@ -3,6 +3,7 @@
 import inspect
 import warnings
 from collections.abc import Mapping
+from dataclasses import fields
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skcalib import binning, recalibrators
 from skcalib._defaults import check_fitted
 from skcalib._rows.links import expit
+from skcalib.decisions import CertifiedThreshold
 from skcalib.export._json_classifier import NAME as CLASSIFIER
 from skcalib.export._json_classifier import classifier_as_json, classifier_from_json
 from skcalib.export._json_values import Defect, NotWritable, as_json, described, from_json, tried
@@ -54,9 +56,9 @@ def to_dict(recalibrator):
 
     Parameters
     ----------
-    recalibrator : recalibrator or RecalibratedClassifierCV
+    recalibrator : recalibrator, RecalibratedClassifierCV or CertifiedThreshold
         A fitted recalibrator of this package, with all that it is made of. Of a `RecalibratedClassifierCV` its
-        recalibrators are written, and not its classifiers.
+        recalibrators are written, and not its classifiers. A certified threshold is written with its promise.
 
     Returns
     -------
@@ -86,6 +88,9 @@ def to_dict(recalibrator):
     >>> from_dict(json.loads(text)).predict([0.8]).tolist()
     ['yes']
     """
+    if type(recalibrator) is CertifiedThreshold:
+        written = {one.name: as_json(getattr(recalibrator, one.name), None) for one in fields(recalibrator)}
+        return {"schema": SCHEMA, "class": "CertifiedThreshold", "fields": written}
     write = _Encoder().recalibrator
     if type(recalibrator) is RecalibratedClassifierCV:
         check_is_fitted(recalibrator)
@@ -103,8 +108,8 @@ def from_dict(mapping):
 
     Returns
     -------
-    recalibrator : recalibrator
-        The fitted recalibrator. Its probabilities equal those of the original, bit by bit. A `RecalibratedClassifierCV`
+    recalibrator : recalibrator, RecalibratedClassifierCV or CertifiedThreshold
+        What was written. Its probabilities equal those of the original, bit by bit. A `RecalibratedClassifierCV`
         comes back without its classifiers: its `predict_proba` takes scores in place of rows, as an array (n, C) for
         all of its classifiers, or (number of classifiers, n, C) with those of each.
 
@@ -237,8 +242,19 @@ class _Decoder:
         decoder = cls(document)
         if document.get("class") == CLASSIFIER:
             return classifier_from_json(document, decoder)
+        if document.get("class") == "CertifiedThreshold":
+            return decoder.certified(document)
         estimator = decoder.object(document, str(document.get("class", "document")))
         return tried(lambda: fitted(estimator), type(estimator).__name__)
+
+    def certified(self, document):
+        """Return the certified threshold that a whole document stands for."""
+        name = "CertifiedThreshold"
+        self.check_keys(document, {"class", "fields"}, set(), name)
+        written, wanted = document["fields"], {one.name for one in fields(CertifiedThreshold)}
+        self.check_keys(written, wanted, set(), f"{name}.fields")
+        values = {key: from_json(value, f"{name}.{key}", self.object) for key, value in written.items()}
+        return tried(lambda: CertifiedThreshold(**values), name)
 
     def object(self, data, where):
         """Return the estimator that a dict stands for."""

@@ -196,7 +196,7 @@ def neighborhood_calibration_error(
     See Also
     --------
     skcalib.metrics.kde_calibration_error : A kernel estimate without bins.
-    skcalib.metrics.calibration_error : The debiased binned error.
+    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
 
     References
     ----------

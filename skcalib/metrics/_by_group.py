@@ -10,7 +10,7 @@ from skcalib._cells.cells import Cells
 from skcalib._cells.groups import is_predicted_class, predicted_class, split_by_group
 from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics
-from skcalib._errors.binned import check_norm, has_thin_bins
+from skcalib._errors.binned import check_norm, has_thin_bins, resolved_method
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
 from skcalib._inference.bias import bias_test
 from skcalib._inference.cluster_bias import cluster_bias_test
@@ -68,7 +68,7 @@ def calibration_by_group(
     *,
     norm=2,
     binning=None,
-    method="debiased",
+    method="auto",
     order="sorted",
     adjustment="holm",
     confidence_level=0.9,
@@ -100,7 +100,7 @@ def calibration_by_group(
     binning : BaseBinning, int or None, default=None
         Bins of the error, made for each group by itself; an int is a number of equal-mass bins, None
         ``EqualMass("cube_root")``.
-    method : {"debiased", "plugin", "unbiased", "label_binned"}, default="debiased"
+    method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         See `calibration_error`. The plugin error of a small group is mostly noise.
     order : {"sorted", "given", "error"}, default="sorted"
         Order of the rows: by group, by first appearance, or the largest error first (NaN last).
@@ -256,7 +256,9 @@ class _Group(NamedTuple):
         return self.task.scores, self.task.sample_weight
 
     def error(self, options):
-        if options["method"] in ("debiased", "unbiased") and has_thin_bins(self.statistics):
+        if resolved_method(options["method"], options["norm"]) in ("debiased", "unbiased") and has_thin_bins(
+            self.statistics
+        ):
             return np.nan, np.nan, np.nan
         if self.task is None:
             return calibration_error_interval(self.statistics, **options)

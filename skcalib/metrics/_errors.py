@@ -15,7 +15,7 @@ def calibration_error(
     *,
     norm=2,
     binning=None,
-    method="debiased",
+    method="auto",
     multiclass="auto",
     class_weight=None,
     squared=False,
@@ -36,16 +36,18 @@ def calibration_error(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1]: of the positive class, or of each class in the sorted order of the labels.
     norm : float or {"l1", "l2", "max"}, default=2
-        p >= 1, or ``np.inf`` for the largest bin (`method` "plugin" only). "l1", "l2" and "max" are 1, 2 and
+        p >= 1, or ``np.inf`` for the largest bin (`method` "auto" or "plugin"). "l1", "l2" and "max" are 1, 2 and
         ``np.inf``.
     binning : BaseBinning, int or None, default=None
         Strategy; an int is a number of equal-mass bins, None ``EqualMass(15)``.
-    method : {"debiased", "plugin", "unbiased", "label_binned"}, default="debiased"
-        "plugin" takes the frequencies at face value and is too large for few rows. "debiased" subtracts the bias of the
-        label noise. Norm 2 follows Definition 5.2 of [1]_, which divides by n_b - 1. Other norms follow Definition G.3,
-        which divides by n_b, with the expectation in closed form. So norms 2 and 2.0000001 differ slightly. "unbiased"
-        (norm 2) subtracts the residuals' sample variance instead and is unbiased for the binned square also where
-        scores vary within a bin. "label_binned" averages ``|s_i - y_b|^p`` over rows [2]_ and is never below "plugin".
+    method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
+        "auto" is "unbiased" for norm 2, "plugin" for the largest bin and "debiased" for other norms. "plugin" takes the
+        frequencies at face value and is too large for few rows. "debiased" subtracts the bias of the label noise, as
+        the papers do. Norm 2 follows Definition 5.2 of [1]_, which divides by n_b - 1. Other norms follow Definition
+        G.3, which divides by n_b, with the expectation in closed form. "unbiased" (norm 2) subtracts the residuals'
+        sample variance instead: it is unbiased for the binned square also where scores vary within a bin, whose labels
+        then vary less than "debiased" takes them to. "label_binned" averages ``|s_i - y_b|^p`` over rows [2]_ and is
+        never below "plugin".
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more. "top_label" asks whether the
         predicted class is right as often as its score predicts, "marginal" takes every class against the rest.

@@ -46,9 +46,9 @@ def groupwise_calibration_error(
         p >= 1 or ``np.inf``.
     binning : BaseBinning, int or None, default=None
         Strategy, applied to each group by itself; an int is a number of equal-width bins, None ``EqualWidth(15)``.
-    method : {"plugin", "debiased", "unbiased", "label_binned"}, default="plugin"
+    method : {"plugin", "auto", "debiased", "unbiased", "label_binned"}, default="plugin"
         See `calibration_error`. The plugin error of a small group is mostly noise: compare groups of unequal size by
-        "debiased" with few bins.
+        "auto" with few bins.
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None

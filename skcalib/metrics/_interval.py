@@ -105,7 +105,7 @@ def calibration_error_interval(
 
     See Also
     --------
-    skcalib.metrics.calibration_error : The debiased binned error.
+    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
     skcalib.metrics.calibration_test : Is the error more than noise?
     skcalib.metrics.calibration_by_group : Each group with bias, error and intervals.
 
@@ -131,7 +131,7 @@ def calibration_error_interval(
 
     Examples
     --------
-    A model that is calibrated: the interval of the debiased error reaches down to 0.
+    A model that is calibrated: the interval of the error reaches down to 0.
 
     >>> import numpy as np
     >>> from skcalib.metrics import calibration_error_interval

@@ -65,7 +65,7 @@ def kde_calibration_error(
     See Also
     --------
     skcalib.metrics.smooth_calibration_error : A smoothed error without bins.
-    skcalib.metrics.calibration_error : The debiased binned error.
+    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
 
     Notes
     -----
@@ -145,7 +145,7 @@ def smooth_calibration_error(
     See Also
     --------
     skcalib.metrics.kde_calibration_error : A kernel estimate without bins.
-    skcalib.metrics.calibration_error : The debiased binned error.
+    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
 
     Notes
     -----

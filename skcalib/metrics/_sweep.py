@@ -62,7 +62,7 @@ def sweep_calibration_error(
     See Also
     --------
     skcalib.binning.MonotonicSweep : The most bins whose event frequencies increase.
-    skcalib.metrics.calibration_error : The debiased binned error.
+    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
 
     References
     ----------

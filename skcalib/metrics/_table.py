@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._errors.binned import BinnedPower
+from skcalib._errors.binned import BinnedPower, resolved_method
 from skcalib._errors.cumulative import KolmogorovSmirnovPower, KuiperPower
 from skcalib._errors.kernel import KernelPower
 from skcalib._errors.neighborhood import NeighborhoodPower
@@ -62,7 +62,8 @@ class Metric(NamedTuple):
         power = self.power
         if power is BinnedPower:
             binning = params["binning"] = check_binning(params["binning"], self.defaults["binning"])
-            if isinstance(binning, MonotonicSweep) and params["method"] == "plugin" and "groups" not in whole:
+            is_plugin = resolved_method(params["method"], norm) == "plugin"
+            if isinstance(binning, MonotonicSweep) and is_plugin and "groups" not in whole:
                 power, params = SweepPower, {"norm": norm, "base": binning.base}  # made anew for each draw
         return Error(power, params, norm, **whole)
 
@@ -83,7 +84,7 @@ METRICS = {
         Metric(
             calibration_error,
             BinnedPower,
-            {"norm": 2, "binning": EqualMass(15), "method": "debiased"},
+            {"norm": 2, "binning": EqualMass(15), "method": "auto"},
             scorers=_NORMS,
         ),
         Metric(expected_calibration_error, BinnedPower, {"norm": 1, "binning": EqualWidth(15), "method": "plugin"}),

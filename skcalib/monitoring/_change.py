@@ -88,7 +88,7 @@ def calibration_change(
     *,
     norm=2,
     binning=None,
-    method="debiased",
+    method="auto",
     confidence_level=0.9,
     n_resamples=999,
     multiclass="auto",
@@ -116,7 +116,7 @@ def calibration_change(
     binning : BaseBinning, int or None, default=None
         Bins of the error, made for each sample by itself; an int is a number of equal-mass bins, None
         ``EqualMass(15)``.
-    method : {"debiased", "plugin", "unbiased", "label_binned"}, default="debiased"
+    method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         Method of the error.
     confidence_level : float, default=0.9
         Coverage of each interval.

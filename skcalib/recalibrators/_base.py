@@ -8,6 +8,7 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
 
+import skcalib.recalibrators._maps as nodes
 from skcalib._cells.reductions import spread_top_label, top_label
 from skcalib._defaults import DefaultObjects, check_fitted
 from skcalib._input.labels import check_targets, encode_labels
@@ -29,21 +30,6 @@ from skcalib.recalibrators._clipping import fit_inside, inside, inside_node
 from skcalib.recalibrators._head_start import HeadStart
 from skcalib.recalibrators._map_forms import inside as inside_clip
 from skcalib.recalibrators._map_forms import two_logits
-from skcalib.recalibrators._maps import (
-    Affine,
-    Columns,
-    Expit,
-    Log,
-    LogOdds,
-    LogOddsAgainstRest,
-    Normalized,
-    OneColumn,
-    RowMax,
-    Rows,
-    Scores,
-    Softmax,
-    Spread,
-)
 from skcalib.recalibrators._provenance import provenance
 
 # What the strength of a ridge may be: as large as logits and weights.
@@ -412,27 +398,27 @@ class BinaryRecalibrator(BaseRecalibrator):
         scores, on_log_odds = inside_node(self, scores), self._scale == "log_odds"
         if len(self.classes_) == 2:
             return self._map(self._score_node(scores))
-        probabilities = Softmax(scores, clip=False) if self.input == "logit" else scores
-        on_scale = LogOddsAgainstRest(probabilities) if on_log_odds else probabilities
+        probabilities = nodes.Softmax(scores, clip=False) if self.input == "logit" else scores
+        on_scale = nodes.LogOddsAgainstRest(probabilities) if on_log_odds else probabilities
         if self.multiclass == "top_label":
-            confidence = self.estimators_[0]._map(RowMax(on_scale))
-            return Spread(inside_clip(probabilities) if on_log_odds else probabilities, confidence)
-        parts = Columns(tuple(part._map(OneColumn(on_scale, k)) for k, part in enumerate(self.estimators_)))
-        return Normalized(parts) if self.normalize else parts
+            confidence = self.estimators_[0]._map(nodes.RowMax(on_scale))
+            return nodes.Spread(inside_clip(probabilities) if on_log_odds else probabilities, confidence)
+        parts = nodes.Columns(tuple(part._map(nodes.OneColumn(on_scale, k)) for k, part in enumerate(self.estimators_)))
+        return nodes.Normalized(parts) if self.normalize else parts
 
     def _score_node(self, scores):
         """Return the score of the positive class of two: of two probabilities the second, which alone is looked at."""
         if self.input == "probability":
-            score = scores if scores.width == 1 else OneColumn(scores, 1)
-            return LogOdds(score) if self._scale == "log_odds" else score
-        score = scores if scores.width == 1 else Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
-        return Expit(score, clip=False) if self._scale == "probability" else score
+            score = scores if scores.width == 1 else nodes.OneColumn(scores, 1)
+            return nodes.LogOdds(score) if self._scale == "log_odds" else score
+        score = scores if scores.width == 1 else nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
+        return nodes.Expit(score, clip=False) if self._scale == "probability" else score
 
     def _fit_binary(self, scores, labels, sample_weight):
         raise NotImplementedError
 
     def _predict_binary(self, scores):
-        return Rows(scores[:, None])(self._map(Scores(1)))[:, 0]
+        return nodes.Rows(scores[:, None])(self._map(nodes.Scores(1)))[:, 0]
 
 
 class LogitRecalibrator(BaseRecalibrator):
@@ -477,8 +463,8 @@ class LogitRecalibrator(BaseRecalibrator):
     def _map_of(self, scores):
         scores = inside_node(self, scores)
         if scores.width == 1:
-            return self._map(self._logits_of(scores if self.input == "logit" else LogOdds(scores)))
-        return self._map(scores if self.input == "logit" else Log(scores))
+            return self._map(self._logits_of(scores if self.input == "logit" else nodes.LogOdds(scores)))
+        return self._map(scores if self.input == "logit" else nodes.Log(scores))
 
     def _logits_of(self, log_odds):
         """Return the two logits that log-odds stand for, for methods that ignore what is added to both."""

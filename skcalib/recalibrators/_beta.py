@@ -1,8 +1,10 @@
 """Beta calibration: the map between two beta densities."""
 
 import numpy as np
+from scipy.special import expit
 
 from skcalib._input.sklearn_private import StrOptions
+from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._maps import Affine, Expit, LogSides
@@ -147,6 +149,10 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         self.a_, self.b_ = float(coef[0]), float(coef[0 if self.parameters == "am" else 1])
         at_half = 0.0 if self.parameters == "ab" else float(coef[-1])
         self.c_ = at_half + (self.a_ - self.b_) * float(np.log(2))
+
+    def _predict_binary(self, log_odds):
+        log_score, minus_log_rest = _log_features(log_odds)  # not a matrix product: that rounds by the number of rows
+        return clip_probability(expit(self.a_ * log_score + self.b_ * minus_log_rest + self.c_))
 
     def _map(self, log_odds):
         return Expit(Affine(LogSides(log_odds), np.array([[self.a_, self.b_]]), np.array([self.c_])))

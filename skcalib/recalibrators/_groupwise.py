@@ -10,26 +10,17 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import validate_data
 
+import skcalib.recalibrators._attributes as checks
 from skcalib._defaults import check_fitted
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight
-from skcalib.recalibrators._attributes import (
-    amounts,
-    check_lengths,
-    check_same_classes,
-    fitted,
-    flag,
-    labels,
-    several,
-    shares,
-)
 from skcalib.recalibrators._base import ProbabilityTransformer, check_recalibrator, decisions
 from skcalib.recalibrators._certified import certify_groups, forbid_certificates
 from skcalib.recalibrators._map_forms import map_of
-from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place
+from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place, rows_by_code
 from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._temperature import TemperatureScaling
 
@@ -158,12 +149,12 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         "merge_small_groups": ["boolean"],
     }
     _attributes = {
-        "groups_": labels,
-        "group_sizes_": amounts,
-        "pooled_recalibrator_": fitted,
-        "recalibrators_": several(dict),
-        "_given_groups": flag,
-        "_own_share": shares,
+        "groups_": checks.labels,
+        "group_sizes_": checks.amounts,
+        "pooled_recalibrator_": checks.fitted,
+        "recalibrators_": checks.several(dict),
+        "_given_groups": checks.flag,
+        "_own_share": checks.shares,
     }
     _derived = {"_names": lambda self: self.groups_.tolist()}
 
@@ -215,7 +206,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         self.pooled_recalibrator_ = _fit(recalibrator, scores, y, weight)
         self.group_sizes_ = np.bincount(group, weight, minlength=len(self.groups_)).astype(np.float64)
         part = self._parts(group, self._residuals(scores, codes), weight)
-        rows = dict(_rows_by_code(part[group]))
+        rows = dict(rows_by_code(part[group]))
 
         def fit_part(number):
             own = None if weight is None else weight[rows[number]]
@@ -270,7 +261,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         scores, values = self._scores_and_values(X, groups, reset=False)
         group = decisions(scores, self.input) if values is None else self._known_groups(values, len(scores))
         probabilities = self.pooled_recalibrator_.predict_proba(scores)
-        for code, rows in _rows_by_code(group):
+        for code, rows in rows_by_code(group):
             recalibrator = self.pooled_recalibrator_ if code < 0 else self.recalibrators_[self._names[code]]
             if recalibrator is not self.pooled_recalibrator_:
                 own, share = recalibrator.predict_proba(scores[rows]), self._own_share[code]
@@ -388,10 +379,10 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return Choice(Largest(scores) if scores.width > 1 else Place(scores, tie), tuple(cases))
 
     def _check_attributes(self):
-        check_lengths(self, len(self.groups_), "group_sizes_", "_own_share")
+        checks.check_lengths(self, len(self.groups_), "group_sizes_", "_own_share")
         if list(self.recalibrators_) != self.groups_.tolist():
             raise ValueError(f"recalibrators_ must have the groups {self.groups_.tolist()} as keys")
-        check_same_classes(self, self.pooled_recalibrator_, *self.recalibrators_.values())
+        checks.check_same_classes(self, self.pooled_recalibrator_, *self.recalibrators_.values())
         takes_column = not self._given_groups and self.groups not in (None, _PREDICTED_CLASS)
         width = self.pooled_recalibrator_.n_features_in_ + takes_column
         if self.n_features_in_ != width:
@@ -501,13 +492,6 @@ def class_parameters(recalibrator, classes):
     """Return `classes` under each name by which the recalibrator or one inside it takes them."""
     names = recalibrator.get_params()
     return {name: classes for name in names if name == "classes" or name.endswith("__classes")}
-
-
-def _rows_by_code(codes):
-    """Yield each code that occurs with the rows that have it."""
-    order = np.argsort(codes, kind="stable")
-    distinct, starts = np.unique(codes[order], return_index=True)
-    yield from zip(distinct.tolist(), np.split(order, starts[1:]), strict=True)
 
 
 def _merged(sizes, least):

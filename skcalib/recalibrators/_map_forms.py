@@ -4,25 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import skcalib.recalibrators._maps as nodes
 from skcalib._defaults import check_fitted
 from skcalib._rows.links import PROBABILITY_CLIP
-from skcalib.recalibrators._maps import (
-    Affine,
-    Centred,
-    Clip,
-    Expit,
-    GroupOf,
-    Largest,
-    LogNormalized,
-    LogOdds,
-    LogSides,
-    Normalized,
-    Pieces,
-    Place,
-    Scaled,
-    Scores,
-    Softmax,
-)
 
 # Methods that say what is predicted: a class with one of these and no map of its own has none.
 _DIRECT_FORMS = {"_predict_binary", "_predict_logits", "_predict_scores", "predict_proba"}
@@ -44,7 +28,7 @@ class CalibrationMap:
         Labels, in the order of the columns.
     """
 
-    scores: Scores
+    scores: nodes.Scores
     output: object
     input: str
     classes: np.ndarray
@@ -53,7 +37,7 @@ class CalibrationMap:
     def group_key(self):
         """The `GroupOf` that chooses between the maps of groups, None where there is none."""
         key = getattr(self.output, "key", None)
-        return key if isinstance(key, GroupOf) else None
+        return key if isinstance(key, nodes.GroupOf) else None
 
 
 def calibration_map(recalibrator, *, n_columns=None):
@@ -79,7 +63,7 @@ def calibration_map(recalibrator, *, n_columns=None):
     """
     check_fitted(recalibrator)
     n_classes = len(recalibrator.classes_)
-    scores = Scores(n_columns or (1 if n_classes == 2 else n_classes))
+    scores = nodes.Scores(n_columns or (1 if n_classes == 2 else n_classes))
     if scores.width > 2 and scores.width != n_classes:
         raise ValueError(f"{type(recalibrator).__name__} has {n_classes} classes, found {n_columns} columns of scores.")
     return CalibrationMap(scores, map_of(recalibrator, scores), recalibrator.input, recalibrator.classes_)
@@ -112,9 +96,9 @@ def has_map(kind):
 
 def inside(node):
     """Return probabilities kept in [2^-52, 1 - 2^-52]."""
-    if isinstance(node, Clip) and node.low >= PROBABILITY_CLIP:
+    if isinstance(node, nodes.Clip) and node.low >= PROBABILITY_CLIP:
         return node
-    return Clip(node, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+    return nodes.Clip(node, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
 
 
 def polynomials(score, cuts, origins, coefficients):
@@ -123,7 +107,7 @@ def polynomials(score, cuts, origins, coefficients):
     for row, given in zip(table, coefficients, strict=True):
         row[: len(given)] = given
     cuts, origins = (np.asarray(values, dtype=np.float64) for values in (cuts, origins))
-    return Pieces(score, cuts, origins, table, continuous=True)
+    return nodes.Pieces(score, cuts, origins, table, continuous=True)
 
 
 def steps(score, cuts, values):
@@ -136,7 +120,7 @@ def steps(score, cuts, values):
         cuts = np.unique(cuts)
     rises = np.diff(values) != 0
     values = values[np.append(True, rises)]
-    return Pieces(score, cuts[rises], np.zeros(len(values)), values[:, None])
+    return nodes.Pieces(score, cuts[rises], np.zeros(len(values)), values[:, None])
 
 
 def below(cuts):
@@ -149,32 +133,32 @@ def below(cuts):
 
 def two_logits(log_odds):
     """Return log-odds as the logits of two classes."""
-    return Affine(log_odds, np.array([[0.0], [1.0]]), np.zeros(2))
+    return nodes.Affine(log_odds, np.array([[0.0], [1.0]]), np.zeros(2))
 
 
 def softmax(logits, clip=True):
     """Return the softmax; of two classes the probability of the second."""
     if logits.width > 2:
-        return Softmax(logits, clip)
+        return nodes.Softmax(logits, clip)
     log_odds = _log_odds(logits)
-    return inside(log_odds.of) if isinstance(log_odds, LogOdds) else Expit(log_odds, clip)
+    return inside(log_odds.of) if isinstance(log_odds, nodes.LogOdds) else nodes.Expit(log_odds, clip)
 
 
 def log_normalized(logits):
     """Return the logarithms of the probabilities whose logits are given."""
     if logits.width > 2:
-        return LogNormalized(logits)
-    return Affine(LogSides(_log_odds(logits)), np.array([[0.0, -1.0], [1.0, 0.0]]), np.zeros(2))
+        return nodes.LogNormalized(logits)
+    return nodes.Affine(nodes.LogSides(_log_odds(logits)), np.array([[0.0, -1.0], [1.0, 0.0]]), np.zeros(2))
 
 
 def normalized(probabilities):
     """Return rows that sum to 1; the one probability of two classes is left as it is."""
-    return probabilities if probabilities.width == 1 else Normalized(probabilities)
+    return probabilities if probabilities.width == 1 else nodes.Normalized(probabilities)
 
 
 def largest(logits):
     """Return the key that tells the predicted class."""
-    return Place(_log_odds(logits), np.zeros(1)) if logits.width == 2 else Largest(logits)
+    return nodes.Place(_log_odds(logits), np.zeros(1)) if logits.width == 2 else nodes.Largest(logits)
 
 
 def _log_odds(logits):
@@ -182,19 +166,19 @@ def _log_odds(logits):
     base, matrix, constants = linear_form(logits)
     (slopes,), (constant,) = np.diff(matrix, axis=0), np.diff(constants)
     if len(slopes) > 1:
-        return Affine(base, slopes[None], np.array([constant]))
-    return base if (slopes[0], constant) == (1, 0) else Scaled(base, float(slopes[0]), float(constant))
+        return nodes.Affine(base, slopes[None], np.array([constant]))
+    return base if (slopes[0], constant) == (1, 0) else nodes.Scaled(base, float(slopes[0]), float(constant))
 
 
 def linear_form(node):
     """Return (base, matrix, constants): a node as ``matrix @ base + constants``, of a base that is not linear."""
     width = node.width
-    if not isinstance(node, Scaled | Affine | Centred):
+    if not isinstance(node, nodes.Scaled | nodes.Affine | nodes.Centred):
         return node, np.eye(width), np.zeros(width)
     base, matrix, constants = linear_form(node.of)
-    if isinstance(node, Centred):
+    if isinstance(node, nodes.Centred):
         own, added = np.eye(width) - 1 / width, np.zeros(width)
-    elif isinstance(node, Affine):
+    elif isinstance(node, nodes.Affine):
         own, added = node.coef, node.intercept
     else:
         own, added = np.diag(np.broadcast_to(node.slope, width)), np.broadcast_to(node.intercept, width)

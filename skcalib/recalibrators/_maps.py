@@ -10,6 +10,7 @@ classes the tree ends at one value, the positive class's probability.
 """
 
 from dataclasses import dataclass
+from typing import dataclass_transform
 
 import numpy as np
 from scipy.special import expit, log_softmax
@@ -49,8 +50,12 @@ class Rows:
         return Rows(*(None if values is None else values[chosen] for values in self.inputs))
 
 
+@dataclass_transform(frozen_default=True, eq_default=False)
 class Node:
-    """Base of the nodes: gives as many values as it takes, and refuses numbers that are not finite."""
+    """Base of the nodes, frozen dataclasses: gives as many values as it takes, and checks its numbers."""
+
+    def __init_subclass__(cls):
+        dataclass(frozen=True, eq=False)(cls)
 
     @property
     def width(self):
@@ -66,6 +71,14 @@ class Node:
         """Raise a ValueError for numbers that do not fit together."""
 
 
+def rows_by_code(codes):
+    """Yield each code that occurs with the rows that have it."""
+    small = codes.astype(np.int16) if len(codes) and -1 <= codes.min() and codes.max() < 2**15 else codes
+    order = np.argsort(small, kind="stable")  # of 16 bits by counting, some ten times as fast as by comparing
+    starts = np.flatnonzero(np.diff(codes[order], prepend=codes[order[:1]] - 1)) if len(codes) else order
+    yield from zip(codes[order[starts]].tolist(), np.split(order, starts[1:]), strict=True)
+
+
 def _require(condition, node, what):
     if not condition:
         raise ValueError(f"{type(node).__name__} needs {what}")
@@ -75,17 +88,15 @@ class _OneValue(Node):
     width = 1
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
+class Scores(Node):
     """The scores of a row: K of them, or the positive class's probability (or log-odds) alone for two classes."""
 
-    width: int
+    width: int = 1
 
     def __call__(self, rows):
         return rows.inputs[0]
 
 
-@dataclass(frozen=True, eq=False)
 class OneColumn(_OneValue):
     """One of the values of a node."""
 
@@ -96,7 +107,6 @@ class OneColumn(_OneValue):
         return rows(self.of)[:, [self.index]]
 
 
-@dataclass(frozen=True, eq=False)
 class Columns(Node):
     """The values of several nodes, one beside the other."""
 
@@ -110,7 +120,6 @@ class Columns(Node):
         return np.hstack([rows(part) for part in self.parts])
 
 
-@dataclass(frozen=True, eq=False)
 class Clip(Node):
     """Each value, kept in [low, high]."""
 
@@ -122,7 +131,6 @@ class Clip(Node):
         return np.clip(rows(self.of), self.low, self.high)
 
 
-@dataclass(frozen=True, eq=False)
 class Scaled(Node):
     """``slope * value + intercept`` for each value; both are numbers or arrays (width,)."""
 
@@ -138,7 +146,6 @@ class Scaled(Node):
         return self.slope * rows(self.of) + self.intercept
 
 
-@dataclass(frozen=True, eq=False)
 class Affine(Node):
     """``coef @ values + intercept``, with coef (width, width of the values) and intercept (width,)."""
 
@@ -155,12 +162,10 @@ class Affine(Node):
         _require(np.shape(self.coef) == shape, self, f"coefficients of the shape {shape}")
 
     def __call__(self, rows):
-        # Column by column: a matrix product rounds by the number of rows.
-        columns = rows(self.of).T[:, :, None] * self.coef.T[:, None]
-        return columns.sum(axis=0) + self.intercept
+        # Not as a matrix product, which rounds by the number of rows.
+        return np.einsum("nj,kj->nk", rows(self.of), self.coef) + self.intercept
 
 
-@dataclass(frozen=True, eq=False)
 class Exp(Node):
     """``exp(value)`` of values kept in [-700, 700]."""
 
@@ -170,7 +175,6 @@ class Exp(Node):
         return np.exp(np.clip(rows(self.of), -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
 
 
-@dataclass(frozen=True, eq=False)
 class Log(Node):
     """The logarithm of probabilities, clipped to [2^-52, 1 - 2^-52] first."""
 
@@ -180,7 +184,6 @@ class Log(Node):
         return np.log(clip_probability(rows(self.of)))
 
 
-@dataclass(frozen=True, eq=False)
 class LogOdds(Node):
     """``log(p / (1 - p))`` of probabilities, clipped to [2^-52, 1 - 2^-52] first."""
 
@@ -191,7 +194,6 @@ class LogOdds(Node):
         return np.log(p) - np.log1p(-p)
 
 
-@dataclass(frozen=True, eq=False)
 class LogOddsAgainstRest(Node):
     """The log-odds of each of a row's probabilities against the sum of the others, all clipped to the same interval."""
 
@@ -204,7 +206,6 @@ class LogOddsAgainstRest(Node):
         return np.log(p) - np.log(clip_probability(rest))
 
 
-@dataclass(frozen=True, eq=False)
 class LogSides(Node):
     """``log(p)`` and ``-log(1 - p)`` of the probability whose log-odds are given: two values that sum to these.
 
@@ -220,7 +221,6 @@ class LogSides(Node):
         return np.hstack((np.minimum(z, 0) - softplus, np.maximum(z, 0) + softplus))
 
 
-@dataclass(frozen=True, eq=False)
 class Expit(Node):
     """``1 / (1 + exp(-value))``; with `clip` kept in [2^-52, 1 - 2^-52], as all scaling methods do."""
 
@@ -232,7 +232,6 @@ class Expit(Node):
         return clip_probability(p) if self.clip else p
 
 
-@dataclass(frozen=True, eq=False)
 class Pieces(_OneValue):
     """A piecewise polynomial of one value x.
 
@@ -264,7 +263,6 @@ class Pieces(_OneValue):
         return value[:, None]
 
 
-@dataclass(frozen=True, eq=False)
 class Centred(Node):
     """Each value minus the mean of the row."""
 
@@ -275,7 +273,6 @@ class Centred(Node):
         return values - values.mean(axis=1, keepdims=True)
 
 
-@dataclass(frozen=True, eq=False)
 class LogNormalized(Node):
     """Each value minus the row's ``log(sum(exp(values)))``: logarithms of probabilities that sum to 1."""
 
@@ -285,7 +282,6 @@ class LogNormalized(Node):
         return log_softmax(rows(self.of), axis=1)
 
 
-@dataclass(frozen=True, eq=False)
 class Softmax(Node):
     """``exp(values) / sum(exp(values))``; with `clip` kept in [2^-52, 1 - 2^-52], as all scaling methods do."""
 
@@ -297,7 +293,6 @@ class Softmax(Node):
         return clip_probability(p) if self.clip else p
 
 
-@dataclass(frozen=True, eq=False)
 class Normalized(Node):
     """The row divided by its sum; a row of zeros becomes uniform."""
 
@@ -309,7 +304,6 @@ class Normalized(Node):
         return np.where(total > 0, values / np.where(total > 0, total, 1), 1 / self.width)
 
 
-@dataclass(frozen=True, eq=False)
 class RowMax(_OneValue):
     """The largest value of the row."""
 
@@ -319,7 +313,6 @@ class RowMax(_OneValue):
         return rows(self.of).max(axis=1, keepdims=True)
 
 
-@dataclass(frozen=True, eq=False)
 class Spread(Node):
     """The first of the largest values is replaced by `confidence`; the others share the rest in proportion.
 
@@ -338,7 +331,6 @@ class Spread(Node):
         return np.where(largest, confidence, shares * (1 - confidence))
 
 
-@dataclass(frozen=True, eq=False)
 class Mixture(Node):
     """The weighted sum of the values of several nodes of one width, plus a constant."""
 
@@ -359,7 +351,6 @@ class Mixture(Node):
         return sum(terms) + self.constant
 
 
-@dataclass(frozen=True, eq=False)
 class RowKey(_OneValue):
     """A number in [0, 1) from the row's id (see `skcalib._rows.keys`), a random one where rows have no ids."""
 
@@ -379,7 +370,6 @@ def no_row_keys(where):
     )
 
 
-@dataclass(frozen=True, eq=False)
 class Largest(Node):
     """Key of a `Choice`: the column of the first of the largest values."""
 
@@ -390,7 +380,6 @@ class Largest(Node):
         return rows(self.of).argmax(axis=1)
 
 
-@dataclass(frozen=True, eq=False)
 class Place(Node):
     """Key of a `Choice`: the number of the cuts, which increase strictly, that lie below the value."""
 
@@ -405,7 +394,6 @@ class Place(Node):
         return np.searchsorted(self.cuts, rows(self.of)[:, 0], side="left")
 
 
-@dataclass(frozen=True, eq=False)
 class GroupOf(Node):
     """Key of a `Choice`: the number that belongs to the row's group, `otherwise` for a group that is not named.
 
@@ -422,7 +410,6 @@ class GroupOf(Node):
         return np.array([self.cases.get(group, self.otherwise) for group in rows.inputs[1]], dtype=np.intp)
 
 
-@dataclass(frozen=True, eq=False)
 class Choice(Node):
     """The values of one of several nodes of one width: that with the number which the key gives."""
 
@@ -438,7 +425,6 @@ class Choice(Node):
 
     def __call__(self, rows):
         number, values = self.key.number(rows), np.empty((len(rows.inputs[0]), self.width))
-        for case in np.unique(number):
-            chosen = number == case
+        for case, chosen in rows_by_code(number):
             values[chosen] = rows.at(chosen)(self.cases[case])
         return values

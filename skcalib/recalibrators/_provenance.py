@@ -1,5 +1,6 @@
 """What a recalibrator was fitted to and by what: kept with the fit, and written beside every way out."""
 
+import json
 import platform
 import re
 import sys
@@ -26,7 +27,7 @@ def provenance(recalibrator, scores, codes, sample_weight):
         "method": type(recalibrator).__name__,
         "parameters": {name: _plain(vars(recalibrator)[name]) for name in names},
         "n_rows": len(scores),
-        "events": np.bincount(codes, minlength=len(recalibrator.classes_)).tolist(),
+        "events": _counts(codes, len(recalibrator.classes_)),
         "weight_type": None if sample_weight is None else "frequency",
         "hash": row_hash(scores, codes, sample_weight),
         "versions": dict(_versions()),
@@ -42,15 +43,15 @@ def check_provenance(value):
 
 def provenance_text(recalibrator):
     """Return the provenance of a fitted recalibrator in one line that is safe in comments, "" where there is none."""
-    found = getattr(recalibrator, "provenance_", {})
-    text = "; ".join(f"{key} {_words(value)}" for key, value in found.items())
-    return re.sub(r"[^A-Za-z0-9 _.,;=()\[\]-]", "_", text)
+    text = json.dumps(getattr(recalibrator, "provenance_", {}), separators=(", ", " "))
+    return re.sub(r"[^A-Za-z0-9 _.,=()\[\]-]", " ", text.replace('"', "")).strip()
 
 
-def _words(value):
-    if isinstance(value, dict):
-        return ", ".join(f"{name}={_words(one)}" for name, one in value.items())
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _counts(codes, n_classes):
+    if n_classes > 2:
+        return np.bincount(codes, minlength=n_classes).tolist()
+    n_events = int(np.count_nonzero(codes))
+    return [len(codes) - n_events, n_events]
 
 
 def _plain(value):

@@ -1,9 +1,11 @@
 """Platt scaling: a sigmoid of the log-odds."""
 
 import numpy as np
+from scipy.special import expit
 
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import row_blocks
+from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib._solvers.squared_sigmoid import fit_squared_sigmoid
 from skcalib.recalibrators._attributes import number
@@ -150,6 +152,9 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     def _set_map(self, coef, pooled):
         self.slope_, self.intercept_ = coef.tolist()
+
+    def _predict_binary(self, log_odds):
+        return clip_probability(expit(self.slope_ * log_odds + self.intercept_))
 
     def _map(self, log_odds):
         return Expit(Scaled(log_odds, self.slope_, self.intercept_))

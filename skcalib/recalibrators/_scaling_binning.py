@@ -190,6 +190,7 @@ class ScalingBinning(BinnedRecalibrator):
         interval = calibration_error_interval(
             **self._verifiable(scores, y),
             binning=UniqueScores(),
+            method="debiased",
             interval="inverted",
             confidence_level=2 * confidence_level - 1,
             n_resamples=n_resamples,

@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._defaults import ParameterHints, check_fitted
 from skcalib._input.sklearn_private import Interval
+from skcalib._rows.blocks import row_blocks
 from skcalib._rows.keys import check_ids
 from skcalib._rows.links import without_impossible
 from skcalib._rows.sorting import sorted_rows
@@ -274,10 +275,14 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             return super().predict_proba(X)
         check_fitted(self)
         scores, impossible = self._possible_scores(X)
-        rows = Rows(scores, ids=None if ids is None else check_ids(ids, len(scores)))
-        probability = rows(self._randomised)
-        found = probability if len(self.classes_) > 2 else np.hstack((1 - probability, probability))
-        return without_impossible(found, impossible)
+        ids = None if ids is None else check_ids(ids, len(scores))
+        probabilities = np.empty((len(scores), len(self.classes_)))
+        for rows in row_blocks(*probabilities.shape):
+            probability = Rows(scores[rows], ids=None if ids is None else ids[rows])(self._randomised)
+            if len(self.classes_) == 2:
+                np.subtract(1, probability[:, 0], out=probabilities[rows, 0])
+            probabilities[rows, -probability.shape[1] :] = probability
+        return without_impossible(probabilities, impossible)
 
     def _predict_binary(self, scores):
         return self.bin_values_[np.searchsorted(self.bin_edges_[1:-1], scores, side="right")]
