@@ -30,7 +30,7 @@ def log_loss(model, logits, y):
 @pytest.mark.parametrize("spread", [0.0, 0.2, 1.0])
 def test_the_path_by_exact_leave_one_out(method, spread):
     # The rule, with a fit without each row in place of the approximation.
-    logits, y = sample(60, spread=spread)
+    logits, y = sample(90, spread=spread)
     losses, best, rest = [], 0, ~np.eye(len(y), dtype=bool)
     for index, alpha in enumerate(PATHS[method]):
         model = method(alpha, input="logit", clip=None)
@@ -128,3 +128,10 @@ def test_scores_a_few_ulps_apart(method, n_classes, ulps):
     np.testing.assert_allclose(found.sum(axis=1), 1)
     loss = -np.log(found[np.arange(60), y]).mean()
     assert np.log(n_classes) - 0.1 < loss <= np.log(n_classes) + 1e-6  # hardly anything is learned from rounding
+
+
+def test_few_rows_a_class_keep_the_strongest_ridge():
+    logits, y = sample(89, spread=2.0)
+    assert MatrixScaling(input="logit").fit(logits, y).alpha_ == 1
+    many = MatrixScaling(input="logit").fit(logits, y, np.full(89, 30.0))  # weights count as rows
+    assert many.alpha_ < 1

@@ -25,9 +25,7 @@ from skcalib._rows.links import (
     row_softmax,
     without_impossible,
 )
-from skcalib._solvers.inverse_temperature import fit_inverse_temperature
-from skcalib.recalibrators._clipping import fit_inside, inside, inside_node
-from skcalib.recalibrators._head_start import HeadStart
+from skcalib.recalibrators._clipping import inside, inside_node, set_clipping
 from skcalib.recalibrators._map_forms import inside as inside_clip
 from skcalib.recalibrators._map_forms import two_logits
 from skcalib.recalibrators._provenance import provenance
@@ -154,8 +152,6 @@ class BaseRecalibrator(ProbabilityTransformer):
     _works_on_log_odds = False
     # Whether `predict` gives the class of the largest score, also where probabilities round or are spread otherwise.
     _keeps_decisions = False
-    # What is known before a fit; set for the time of a fit.
-    _head_start = HeadStart()
 
     def fit(self, X, y, sample_weight=None):
         """Fit the calibration map.
@@ -188,12 +184,7 @@ class BaseRecalibrator(ProbabilityTransformer):
             raise ValueError(f"y has a class in row {row} whose logit is -inf there, which says that it is impossible.")
         weight = check_sample_weight(sample_weight, len(scores))
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
-        if len(self.classes_) > 2 or self.classes is not None or weight is not None:  # else both have rows
-            self._check_classes_present(codes)
-        if self._works_on_log_odds:
-            fit_inside(self, scores, codes, weight)
-        else:
-            self._fit_scores(scores, codes, weight)
+        self._fit_encoded(scores, codes, weight)
         self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
@@ -217,8 +208,21 @@ class BaseRecalibrator(ProbabilityTransformer):
         """
         check_fitted(self)
         scores, impossible = self._possible_scores(X)
-        found = self._predict_scores(inside(self, scores) if self._works_on_log_odds else scores)
-        return without_impossible(found, impossible)
+        return without_impossible(self._predict_encoded(scores), impossible)
+
+    def _fit_encoded(self, scores, codes, sample_weight, floor=None):
+        """Fit to validated rows, above a floor that is known or learned."""
+        if len(self.classes_) > 2 or self.classes is not None or sample_weight is not None:  # else both have rows
+            self._check_classes_present(codes)
+        if self._works_on_log_odds:
+            set_clipping(self, scores, codes, sample_weight, floor)
+            scores = inside(self, scores)
+        self._fit_scores(scores, codes, sample_weight)
+        return self
+
+    def _predict_encoded(self, scores):
+        """Return the probabilities of validated scores."""
+        return self._predict_scores(inside(self, scores) if self._works_on_log_odds else scores)
 
     def predict(self, X):
         """Return the most probable class.
@@ -469,14 +473,6 @@ class LogitRecalibrator(BaseRecalibrator):
     def _logits_of(self, log_odds):
         """Return the two logits that log-odds stand for, for methods that ignore what is added to both."""
         return two_logits(log_odds)
-
-    def _fit_inverse_temperature(self, logits, codes, sample_weight):
-        """Return the inverse temperature of least log-loss, where neither a floor nor a stack has shown it."""
-        start = self._head_start
-        if start.inverse_temperature is not None:
-            return start.inverse_temperature
-        near = None if start.near is None else start.near.inverse_temperature_
-        return fit_inverse_temperature(logits, codes, sample_weight, near=near)
 
     def _fit_logits(self, logits, codes, sample_weight):
         raise NotImplementedError

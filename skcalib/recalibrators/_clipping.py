@@ -14,25 +14,18 @@ from skcalib.recalibrators._maps import Clip, Expit, Log, LogNormalized, LogOdds
 CLIP_CONSTRAINT = {"clip": [Interval(Real, 0, 0.5, closed="neither"), StrOptions({"auto"}), None]}
 
 
-def fit_inside(recalibrator, scores, codes, sample_weight):
-    """Fit a recalibrator to scores that its `clip` keeps away from 0 and 1, and set its `clip_` and `floor_`.
+def set_clipping(recalibrator, scores, codes, sample_weight, floor=None):
+    """Set `clip_` and `floor_` of a recalibrator: its `clip`, or the floor that is given or learned from the rows.
 
     If a model predicts exactly 0 or 1 and is wrong (the votes of a forest, naive Bayes), the log-odds are 36 in the
     wrong direction. No slope serves that row and all the others: the floor makes the log-odds smaller.
     """
-    recalibrator.floor_, start = 0.0, recalibrator._head_start
+    recalibrator.floor_ = 0.0
     if recalibrator.clip != "auto":
         recalibrator.clip_ = PROBABILITY_CLIP if recalibrator.clip is None else float(recalibrator.clip)
-    else:
-        if start.floor is None:
-            floor, inverse_temperature = learned_floor(scores, codes, sample_weight, recalibrator.input)
-            start = start._replace(floor=floor, inverse_temperature=inverse_temperature)
-        recalibrator.floor_ = recalibrator.clip_ = start.floor
-    recalibrator._head_start = start
-    try:
-        recalibrator._fit_scores(inside(recalibrator, scores), codes, sample_weight)
-    finally:
-        del recalibrator._head_start
+        return
+    learned = learned_floor(scores, codes, sample_weight, recalibrator.input) if floor is None else floor
+    recalibrator.floor_ = recalibrator.clip_ = learned
 
 
 def inside(recalibrator, scores):

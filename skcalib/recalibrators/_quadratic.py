@@ -49,7 +49,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
@@ -81,7 +81,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     ``class_pooling="auto"`` takes a weaker ridge only if the log-loss of the K-class forecasts, summed over left-out
     rows, falls by more than 1 nat, and stops when it rises. Each row is left out by one Newton step of each class's
-    fit. It costs two to five fits. With more than 50 classes it is 1.
+    fit. It costs two to five fits. With more than 50 classes, or fewer than 30 rows a class,
+    it is 1.
 
     References
     ----------

@@ -23,7 +23,6 @@ from skcalib.recalibrators._map_forms import softmax as softmax_node
 from skcalib.recalibrators._maps import Log, Mixture, Scaled, Softmax
 from skcalib.recalibrators._matrix import DirichletCalibration
 from skcalib.recalibrators._member_fits import MemberFits
-from skcalib.recalibrators._quadratic import QuadraticScaling
 from skcalib.recalibrators._spline import SplineCalibration
 from skcalib.recalibrators._temperature import TemperatureScaling
 from skcalib.recalibrators._venn_abers import VennAbers
@@ -46,9 +45,9 @@ class StackedRecalibrator(BaseRecalibrator):
     Parameters
     ----------
     recalibrators : list of recalibrators, default=None
-        Members beside the uncalibrated scores. None means, for two classes, `TemperatureScaling`, `QuadraticScaling`,
-        `SplineCalibration` and `VennAbers`; for K classes `TemperatureScaling`, `VennAbers` and `DirichletCalibration`
-        of the alphas .3 and .03. Members on log-odds share the floor that ``clip="auto"`` learns from all rows.
+        Members beside the uncalibrated scores. None means, for two classes, `TemperatureScaling`, `SplineCalibration`
+        and `VennAbers`; for K classes `TemperatureScaling`, `VennAbers` and `DirichletCalibration` of the alphas .3 and
+        .03. Default members on log-odds share the floor that ``clip="auto"`` learns from all rows.
     cv : int, splitter or iterable of (train, test), default=5
         Folds, which must predict every row once. An int makes stratified random folds that depend on the rows alone,
         not on their order. None means 5.
@@ -100,10 +99,9 @@ class StackedRecalibrator(BaseRecalibrator):
 
     Notes
     -----
-    Each member is fitted ``cv + 1`` times. The default members for K classes share what they can: the floor, the
-    temperature, and the curvature at the fit to all rows. A stack takes 10 to 25 times as long as `MatrixScaling`. With
-    fewer than about 250 rows the mixture can be a little worse than the uncalibrated scores. With more rows it hardly
-    ever is.
+    Each member is fitted ``cv + 1`` times. In the folds it keeps the strength of a ridge or a penalty that it has
+    chosen from all rows. With fewer than about 250 rows the mixture can be a little worse than the uncalibrated scores.
+    With more rows it hardly ever is.
 
     If a fold's training rows hold one class only, no member can be fitted to them. The rows of this fold are then
     scored with the uncalibrated probabilities.
@@ -170,18 +168,14 @@ class StackedRecalibrator(BaseRecalibrator):
         self.classes = classes
 
     def _fit_scores(self, scores, codes, sample_weight):
-        floor, inverse_temperature = None, None
-        if self.recalibrators is None:
-            floor, inverse_temperature = learned_floor(scores, codes, sample_weight, self.input)
         fits = MemberFits(
             self._members(),
             self.classes_,
             scores,
             codes,
             sample_weight,
+            floor=learned_floor(scores, codes, sample_weight, self.input) if self.recalibrators is None else None,
             uncalibrated=Uncalibrated(input=self.input, classes=self.classes_),
-            floor=floor,
-            inverse_temperature=inverse_temperature,
             verbose=self.verbose,
         )
         self.recalibrators_ = fits.fitted
@@ -279,17 +273,12 @@ class StackedRecalibrator(BaseRecalibrator):
 
     def _default_members(self):
         if len(self.classes_) == 2:
-            return [TemperatureScaling(), QuadraticScaling(), SplineCalibration(), VennAbers()]
+            return [TemperatureScaling(), SplineCalibration(), VennAbers()]
         return [TemperatureScaling(), VennAbers(), *map(DirichletCalibration, _DIRICHLET_ALPHAS)]
 
     def _monotone_members(self):
         if len(self.classes_) == 2:
-            return [
-                TemperatureScaling(),
-                QuadraticScaling(monotone=True),
-                SplineCalibration(monotone=True),
-                VennAbers(),
-            ]
+            return [TemperatureScaling(), SplineCalibration(monotone=True), VennAbers()]
         return [TemperatureScaling(), EnsembleTemperatureScaling()]
 
 

@@ -8,6 +8,7 @@ from scipy.optimize import minimize_scalar
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.links import row_softmax
 from skcalib._solvers.brier_temperature import fit_brier_temperature
+from skcalib._solvers.inverse_temperature import fit_inverse_temperature
 from skcalib.recalibrators._attributes import positive
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
@@ -35,7 +36,7 @@ class TemperatureScaling(LogitRecalibrator):
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
@@ -101,7 +102,7 @@ class TemperatureScaling(LogitRecalibrator):
         if self.loss == "brier":
             inverse = fit_brier_temperature(logits, codes, sample_weight)
         else:
-            inverse = self._fit_inverse_temperature(logits, codes, sample_weight)
+            inverse = fit_inverse_temperature(logits, codes, sample_weight)
         if callable(self.loss):
             inverse = self._searched(logits, codes, sample_weight, around=inverse)
         self.inverse_temperature_ = float(inverse)
