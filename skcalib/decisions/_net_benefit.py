@@ -69,17 +69,10 @@ class NetBenefit(ResultTable):
         """Say where the model is better than the reference, and where worse."""
         against = {"none": "treating nobody", "all": "treating everybody", "model": "the other model"}[self.reference]
         level = f"{100 * self.confidence_level:.10g} % confidence" + ", all at once" * self.simultaneous
-        worth = "of the events" if self.standardize else "true positives a row"
-        best = int(np.argmax(self.net_benefit))
-        return "\n".join(
-            [
-                f"Net benefit against {against} at {len(self)} thresholds, from {self.n_samples:,.10g} rows with "
-                f"{100 * self.event_frequency:.3g} % events.",
-                f"It is highest at {self.thresholds[best]:g}: {self.net_benefit[best]:.3g} {worth} "
-                f"({self.low[best]:.3g} to {self.high[best]:.3g}).",
-                f"Better than {against} ({level}): {self._where(self.low > 0)}.",
-                f"Worse: {self._where(self.high < 0)}.",
-            ]
+        return (
+            f"Net benefit against {against} at {len(self)} threshold{'s' * (len(self) > 1)}, from "
+            f"{self.n_samples:,.10g} rows with {100 * self.event_frequency:.3g} % events.\n"
+            f"Better than {against} ({level}): {self._where(self.low > 0)}.\nWorse: {self._where(self.high < 0)}."
         )
 
     def _where(self, mask):
@@ -204,7 +197,10 @@ def net_benefit(
         if len(names) < 2:
             raise ValueError("clusters has one cluster only: its variance cannot be seen. Leave clusters out.")
     else:  # rows that no threshold tells apart count as one unit with their weight
-        unit = np.unique(np.column_stack((events, *places)), axis=0, return_inverse=True)[1].ravel()
+        unit = events.astype(np.int64)
+        for place in places:
+            unit = unit * (len(t) + 1) + place
+        unit = np.unique(unit, return_inverse=True)[1]
     price = t / (1 - t)
     gain = 0.0
     for sign, place in zip((1, -1), places, strict=False):
