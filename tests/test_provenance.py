@@ -6,7 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from _catalog import RECALIBRATORS, UNWEIGHTED
+from _catalog import RECALIBRATORS, UNWEIGHTED, refused
 from sklearn.base import clone
 
 import skcalib
@@ -102,6 +102,20 @@ def test_every_way_out_carries_it():
     pytest.importorskip("onnx", reason="needs onnx")
     properties = {item.key: item.value for item in to_onnx(fitted).metadata_props}
     assert json.loads(properties["provenance"]) == fitted.provenance_
+
+
+def test_parameters_without_a_number_in_json():
+    fitted = skcalib.ClasswiseTemperatureScaling(max_deviation=np.inf).fit(*rows())
+    assert fitted.provenance_["parameters"]["max_deviation"] == "inf"
+    json.dumps(fitted.provenance_, allow_nan=False)
+
+
+@pytest.mark.parametrize("value", [{"array": [1.0], "dtype": "float64"}, {"number": "inf"}], ids=str)
+def test_provenance_that_is_not_plain_is_refused(value):
+    document = to_dict(skcalib.PlattScaling().fit(*rows()))
+    document["fitted"]["provenance_"]["pairs"][1][1] = value
+    with refused(ValueError, "provenance_"):
+        from_dict(document)
 
 
 def test_groups_and_features():

@@ -100,10 +100,20 @@ class CellSums:
         return score * (1 - score) * (1 - self.score_ratio) / self.weight
 
     @property
+    def residual_square(self):
+        """Sum of w (y - s)^2 in each cell, where the moments are known."""
+        return self.weighted_label - 2 * self.weighted_score_label + self.weighted_score_squared
+
+    @property
     def residual_variance(self):
         """Variance of y - s within each cell, where the moments are known."""
-        squares = self.weighted_label - 2 * self.weighted_score_label + self.weighted_score_squared
-        return np.maximum(self._mean(squares) - self.deviation**2, 0)
+        return np.maximum(self._mean(self.residual_square) - self.deviation**2, 0)
+
+    @property
+    def total_residual_variance(self):
+        """Variance of y - s over all rows, where the moments are known."""
+        bias = self.weighted_label.sum() - self.weighted_score.sum()
+        return max(self.residual_square.sum() / self.total_weight - (bias / self.total_weight) ** 2, 0.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,19 +17,25 @@ _NEAR = 1e-4  # below this |r| Lugannani and Rice's formula is replaced by its l
 
 
 class BiasTest(NamedTuple):
-    """The p-value of "the bias is 0", and the limits of the bias (mean score minus event frequency)."""
+    """The p-value of "the scores are calibrated", the limits of the bias, and the p-value of "the bias is 0".
+
+    The bias is the mean score minus the event frequency.
+    """
 
     pvalue: float
     low: float
     high: float
+    bias_pvalue: float
 
 
-def bias_test(scores, events, confidence_level, weight=None):
+def bias_test(scores, events, confidence_level, weight=None, residual_variance=None):
     """Test the number (or weight) of events of rows against their scores, and invert the test.
 
     Each row has the probability ``expit(logit(s) + delta)``: the test is of delta = 0, and the limits are those of the
     mean difference of probabilities for every delta that it does not reject. For equal scores they are Clopper and
-    Pearson's. Weights count as repeated rows.
+    Pearson's. Weights count as repeated rows. Where y - s varies more than s (1 - s) says, each side of the interval
+    is longer by the ratio of the standard deviations, up to Clopper and Pearson's limits for the mean score: by
+    Hoeffding (1956) these hold for any probabilities of the rows.
 
     Parameters
     ----------
@@ -41,25 +47,52 @@ def bias_test(scores, events, confidence_level, weight=None):
         Coverage of the interval.
     weight : ndarray of shape (n,), default=None
         Positive weights.
+    residual_variance : float, default=None
+        Variance of y - s. None means that the scores are calibrated but for a shift.
 
     Returns
     -------
     result : BiasTest
-        Named tuple (pvalue, low, high); the interval excludes 0 exactly where pvalue < 1 - confidence_level.
+        Named tuple (pvalue, low, high, bias_pvalue); the interval excludes 0 exactly where bias_pvalue < 1 -
+        confidence_level.
     """
     z, weight = _cells(np.asarray(scores, dtype=np.float64), weight)
+    if residual_variance is None:
+        return _shift_test(z, weight, events, confidence_level, 1.0)
+    q, total = expit(z), weight.sum(keepdims=True)
+    stretch = np.sqrt(max(residual_variance * total[0] / (weight @ (q * (1 - q))), 1.0))
+    test = _shift_test(z, weight, events, confidence_level, 1.0)
+    longer = _shift_test(z, weight, events, confidence_level, stretch)
+    even = _shift_test(log_odds(weight @ q / total), total, events, confidence_level, 1.0)
+    return BiasTest(
+        test.pvalue,
+        min(test.low, max(longer.low, even.low)),
+        max(test.high, min(longer.high, even.high)),
+        max(test.pvalue, min(longer.bias_pvalue, even.pvalue)),
+    )
+
+
+def _shift_test(z, weight, events, confidence_level, stretch):
+    """Return the test of a shift of the log-odds, both sides of whose interval are `stretch` times as long."""
     tail, total = (1 - confidence_level) / 2, weight.sum()
     if events >= total * (1 - 1e-12):  # every row has an event: none in mirrored scores
-        pvalue, low, high = _no_event(-z, weight, tail)
-        return BiasTest(pvalue, -high, -low)
+        mirrored = _shift_test(-z, weight, 0, confidence_level, stretch)
+        return mirrored._replace(low=-mirrored.high, high=-mirrored.low)
     if events <= total * 1e-12:
-        return BiasTest(*_no_event(z, weight, tail))
+        pvalue, low, high = _no_event(z, weight, tail)
+        # No spread of the labels is seen: the limits are those of rows that all have the mean score.
+        return BiasTest(pvalue, low, high, pvalue) if stretch == 1 else BiasTest(pvalue, -1.0, 1.0, 1.0)
     tails = _Tails.from_rows(z, weight, events)
-    pvalue = min(1.0, 2 * min(tails.upper(tails.centre), tails.lower(tails.centre)))
     step = min(2 / np.sqrt(tails.variance), 4.0)
     below = _root(lambda tau: tails.upper(tau) - tail, step)  # P(S >= k) = tail at the centre less this
     above = _root(lambda tau: tails.lower(-tau) - tail, step)
-    return BiasTest(float(pvalue), _bias(z, weight, tails.centre + above), _bias(z, weight, tails.centre - below))
+    low, bias, high = (_bias(z, weight, tails.centre + tau) for tau in (above, 0, -below))
+    pvalue, delta = tails.two_sided(tails.centre), 0.0
+    if stretch > 1 and bias != 0:  # 0 is in the longer interval exactly where a smaller bias is in the other one
+        inside = bias * (1 - 1 / stretch)
+        delta = brentq(lambda delta: _bias(z, weight, delta) - inside, *sorted((0.0, tails.centre)), xtol=1e-13)
+    low, high = bias - stretch * (bias - low), bias + stretch * (high - bias)
+    return BiasTest(pvalue, low, high, tails.two_sided(tails.centre - delta))
 
 
 def _cells(scores, weight):
@@ -114,6 +147,10 @@ class _Tails(NamedTuple):
         if self.log_pmf is not None:
             return self._exact(tau, slice(round(self.events) + 1))
         return _lugannani_rice(-self._root(tau), -np.expm1(tau), -self.skewness, self.variance)
+
+    def two_sided(self, tau):
+        """Return the p-value of the tilt at tau."""
+        return float(min(1.0, 2 * min(self.upper(tau), self.lower(tau))))
 
     def _exact(self, tau, part):
         # Tilting by -tau multiplies P(S = j) by exp(-tau j).

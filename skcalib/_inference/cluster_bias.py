@@ -47,7 +47,8 @@ def cluster_bias_test(residual, cluster, confidence_level, weight=None):
     def excess(b):
         return sign_pvalue(sums - b * mass) - (1 - confidence_level)
 
-    return BiasTest(sign_pvalue(sums), _limit(excess, bias, -1.0), _limit(excess, bias, 1.0))
+    pvalue = sign_pvalue(sums)
+    return BiasTest(pvalue, _limit(excess, bias, -1.0), _limit(excess, bias, 1.0), pvalue)
 
 
 def sign_pvalue(sums):

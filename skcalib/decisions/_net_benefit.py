@@ -69,17 +69,10 @@ class NetBenefit(ResultTable):
         """Say where the model is better than the reference, and where worse."""
         against = {"none": "treating nobody", "all": "treating everybody", "model": "the other model"}[self.reference]
         level = f"{100 * self.confidence_level:.10g} % confidence" + ", all at once" * self.simultaneous
-        worth = "of the events" if self.standardize else "true positives a row"
-        best = int(np.argmax(self.net_benefit))
-        return "\n".join(
-            [
-                f"Net benefit against {against} at {len(self)} thresholds, from {self.n_samples:,.10g} rows with "
-                f"{100 * self.event_frequency:.3g} % events.",
-                f"It is highest at {self.thresholds[best]:g}: {self.net_benefit[best]:.3g} {worth} "
-                f"({self.low[best]:.3g} to {self.high[best]:.3g}).",
-                f"Better than {against} ({level}): {self._where(self.low > 0)}.",
-                f"Worse: {self._where(self.high < 0)}.",
-            ]
+        return (
+            f"Net benefit against {against} at {len(self)} threshold{'s' * (len(self) > 1)}, from "
+            f"{self.n_samples:,.10g} rows with {100 * self.event_frequency:.3g} % events.\n"
+            f"Better than {against} ({level}): {self._where(self.low > 0)}.\nWorse: {self._where(self.high < 0)}."
         )
 
     def _where(self, mask):

@@ -68,26 +68,7 @@ class DecisionCurveDisplay(FromEstimator):
         self.threshold = threshold
 
     @classmethod
-    def from_predictions(
-        cls,
-        y_true,
-        y_proba,
-        *,
-        threshold=None,
-        thresholds=None,
-        standardize=False,
-        confidence_level=0.9,
-        simultaneous=False,
-        n_resamples=1000,
-        sample_weight=None,
-        clusters=None,
-        pos_label=None,
-        labels=None,
-        random_state=None,
-        name=None,
-        ax=None,
-        **plot_options,
-    ):
+    def from_predictions(cls, y_true, y_proba, *, threshold=None, name=None, ax=None, plot_options=None, **options):
         """Draw the decision curves of probabilities.
 
         Parameters
@@ -98,32 +79,14 @@ class DecisionCurveDisplay(FromEstimator):
             Probabilities in [0, 1]; a dict draws several models, by name.
         threshold : float, default=None
             The threshold of interest, in [0, 1): it is marked, and the net benefits at it are named.
-        thresholds : array-like of float, default=None
-            Thresholds in [0, 1); None is .01, .02 and so on, up to where every curve has ended.
-        standardize : bool, default=False
-            Whether the net benefit is divided by the event frequency.
-        confidence_level : float, default=0.9
-            Coverage of each interval, or of the band.
-        simultaneous : bool, default=False
-            Whether the limits are to hold at all thresholds at once.
-        n_resamples : int, default=1000
-            Number of draws behind a simultaneous band.
-        sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated rows.
-        clusters : array-like of shape (n,), default=None
-            The cluster of each row: rows of one cluster may depend on each other.
-        pos_label : int, float, bool or str, default=None
-            The label that one column of scores is the probability of.
-        labels : array-like of shape (2,), default=None
-            The sorted labels of the columns.
-        random_state : int, RandomState instance or None, default=None
-            Seed of the draws.
         name : str, default=None
             Name of the model in the title.
         ax : Axes, default=None
             Where to draw; None makes a figure.
-        **plot_options : dict
+        plot_options : dict, default=None
             Options of `plot`.
+        **options : dict
+            Options of `net_benefit`, such as `thresholds`, `standardize`, `simultaneous` and `clusters`.
 
         Returns
         -------
@@ -135,17 +98,12 @@ class DecisionCurveDisplay(FromEstimator):
         ValueError
             For labels and probabilities that do not fit together, and for more than two classes.
         """
+        thresholds = options.pop("thresholds", None)
         grid = np.arange(1, 100) / 100 if thresholds is None else thresholds
-        if threshold is not None:
-            grid = np.union1d(grid, threshold)
-        options = {"standardize": standardize, "confidence_level": confidence_level, "simultaneous": simultaneous}
-        options |= {"n_resamples": n_resamples, "sample_weight": sample_weight, "clusters": clusters}
-        options |= {"pos_label": pos_label, "labels": labels, "random_state": random_state}
-        curves = {
-            model: net_benefit(y_true, proba, thresholds=grid, **options)
-            for model, proba in named_models(y_proba, name).items()
-        }
-        return cls(curves, threshold=threshold).plot(ax, **plot_options)
+        options["thresholds"] = grid if threshold is None else np.union1d(grid, threshold)
+        models = named_models(y_proba, name)
+        curves = {model: net_benefit(y_true, proba, **options) for model, proba in models.items()}
+        return cls(curves, threshold=threshold).plot(ax, **(plot_options or {}))
 
     def plot(self, ax=None, *, legend=True, line_kw=None, band_kw=None, reference_kw=None, legend_kw=None):
         """Draw the stored numbers.

@@ -7,7 +7,7 @@ import numpy as np
 from skcalib._intervals import binomial_interval
 from skcalib.decisions import certified_threshold
 from skcalib.decisions._certified_threshold import scores_and_errors
-from skcalib.decisions._thresholds import AcceptedSets, default_thresholds
+from skcalib.decisions._thresholds import AcceptedSets
 from skcalib.displays._frames import add_words, drop_long_labels, pair_frame, size_text
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import (
@@ -108,18 +108,7 @@ class RiskCoverageDisplay(FromEstimator):
 
     @classmethod
     def from_predictions(
-        cls,
-        y_true,
-        y_proba,
-        *,
-        target=None,
-        confidence_level=0.9,
-        start=None,
-        pos_label=None,
-        labels=None,
-        name=None,
-        ax=None,
-        **plot_options,
+        cls, y_true, y_proba, *, target=None, confidence_level=0.9, name=None, ax=None, plot_options=None, **options
     ):
         """Draw errors against answers.
 
@@ -133,18 +122,14 @@ class RiskCoverageDisplay(FromEstimator):
             Largest share of errors among the answers: its line and the certified point are drawn.
         confidence_level : float, default=0.9
             Coverage of each interval, and the confidence of the certified point.
-        start : float, or array-like of shape (m,), (m, 2) or (m, K), default=None
-            See `certified_threshold`.
-        pos_label : int, float, bool or str, default=None
-            The label that one column of scores is the probability of.
-        labels : array-like of shape (K,), default=None
-            The sorted labels of the columns.
         name : str, default=None
             Name of the model in the title.
         ax : Axes, default=None
             Where to draw; None makes a figure.
-        **plot_options : dict
+        plot_options : dict, default=None
             Options of `plot`.
+        **options : dict
+            Other options of `certified_threshold`: `start`, `thresholds`, `pos_label` and `labels`.
 
         Returns
         -------
@@ -156,18 +141,19 @@ class RiskCoverageDisplay(FromEstimator):
         ValueError
             For labels and probabilities that do not fit together, or a target outside (0, 1).
         """
-        curves, given = {}, {"pos_label": pos_label, "labels": labels}
+        curves, promise = {}, "error_when_answered"
         for model, proba in named_models(y_proba, name).items():
-            _, scores, wrong = scores_and_errors(y_true, proba, "error_when_answered", pos_label, labels)
+            given = options.get("pos_label"), options.get("labels")
+            _, scores, wrong = scores_and_errors(y_true, proba, promise, *given)
             certified = None
             if target is not None:
-                options = {"promise": "error_when_answered", "target": target, "start": start, **given}
-                certified = certified_threshold(y_true, proba, confidence_level=confidence_level, **options)
-            sets = AcceptedSets.from_rows(scores, wrong, np.union1d(np.unique(scores), default_thresholds()))
-            n_rows, n_wrong = sets.n_rows[sets.n_rows > 0], sets.n_wrong[sets.n_rows > 0]
-            low, high = binomial_interval(n_wrong, n_rows, confidence_level=confidence_level)
-            curves[model] = RiskCoverageCurve(n_rows / len(scores), n_wrong / n_rows, low, high, certified)
-        return cls(curves, len(scores), confidence_level, target=target).plot(ax, **plot_options)
+                levels = {"target": target, "confidence_level": confidence_level}
+                certified = certified_threshold(y_true, proba, promise=promise, **levels, **options)
+            sets = AcceptedSets.from_rows(scores, wrong, np.unique(scores))
+            low, high = binomial_interval(sets.n_wrong, sets.n_rows, confidence_level=confidence_level)
+            answered = sets.n_rows / len(scores)
+            curves[model] = RiskCoverageCurve(answered, sets.n_wrong / sets.n_rows, low, high, certified)
+        return cls(curves, len(scores), confidence_level, target=target).plot(ax, **(plot_options or {}))
 
     def plot(self, ax=None, *, legend=True, line_kw=None, band_kw=None, point_kw=None, target_kw=None, legend_kw=None):
         """Draw the stored numbers.

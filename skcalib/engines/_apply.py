@@ -8,7 +8,6 @@ from sklearn.utils.validation import check_is_fitted
 from skcalib.engines._columns import check_value, free_name
 from skcalib.engines._expressions import ColumnWriter
 from skcalib.engines._native import beside, narwhals
-from skcalib.engines._segments import with_segments
 from skcalib.recalibrators import GroupwiseRecalibrator
 from skcalib.recalibrators._map_forms import calibration_map, map_of
 from skcalib.recalibrators._maps import Choice, GroupOf, Rows, Scores
@@ -110,7 +109,8 @@ def _check_keys(columns, keys, what):
 def _with_case(columns, frame, keys, maps, prefix):
     """Return a lazy frame that has the columns of `keys` with the case of each row as the column `prefix`."""
     nw, segment, number = narwhals(), f"{prefix}_segment", f"{prefix}_case"
-    frame, segments = with_segments(frame, columns.frame.lazy().select(**keys), list(keys), segment)
+    segments = columns.segments(keys)
+    frame = segments.attached(frame, segment)
     found = segments.numbers(maps.numbers)
     case = nw.lit(maps.otherwise)
     if found:

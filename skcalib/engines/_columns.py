@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib.engines._native import fetched, hidden_nan, narwhals, numbered, wrapped
-from skcalib.engines._segments import Segments, table_changed, with_segments
+from skcalib.engines._segments import Segments, table_changed
 
 __all__ = ["PredictionColumns", "check_names", "check_no_hidden_nan", "check_value", "free_name", "names_of"]
 
@@ -58,16 +58,15 @@ class PredictionColumns:
         own = {"score": self.score, "label": self.label.cast(nw.Int8)}
         own |= {} if self.weight is None else {"weight": self.weight}
         keys = self.keys("")
-        frame = self.frame.lazy()
-        rows = frame.filter(valid).select(**own, **keys)
-        if not keys:
-            return ValidRows(rows, [], Segments([]))
-        # The values of all rows are read faster than those of the valid ones alone.
+        rows = self.frame.lazy().filter(valid).select(**own, **keys)
+        return ValidRows(rows, list(keys), self.segments(keys))
+
+    def segments(self, keys):
+        """Return the segments of all rows, which are read faster than the valid ones alone."""
         try:
-            rows, segments = with_segments(rows, frame.select(**keys), list(keys))
+            return Segments.of(self.frame.lazy().select(**keys), list(keys)) if keys else Segments([], [], [])
         except (TypeError, NotImplementedError) as error:  # values that are lists, types that Arrow does not know
             raise ValueError(f"by={self.by!r}: its values cannot name segments, cast them to text. {error}") from error
-        return ValidRows(rows.select(*own, "segment"), ["segment"], segments)
 
     def keys(self, prefix):
         """Return the columns of segments as expressions, by names of ours."""
@@ -174,16 +173,16 @@ class PredictionColumns:
 
 
 class ValidRows(NamedTuple):
-    """The rows that count: a lazy frame of `score`, `label`, `weight` and, with segments, the integer `segment`.
+    """The rows that count: a lazy frame of `score`, `label`, `weight` and the columns of segments.
 
     Parameters
     ----------
     frame : narwhals LazyFrame
         The rows.
     keys : list of str
-        The column of segments, if there are any.
+        The columns of segments.
     segments : Segments
-        What the integers stand for.
+        Their values. What is grouped by the keys gets numbers once it is small: to join all rows takes longer.
     """
 
     frame: object

@@ -118,12 +118,13 @@ class ScoreHistogram:
         self.score_sums = score_sums
         self.weighted = columns.weight is not None
         cell = coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS) if cell is None else cell
+        rows = rows.with_columns(cell.alias("cell"))
         # What the engine knows the cells of the last histogram by: columns of `frame`.
-        self.frame, self.names = rows.with_columns(cell.alias("cell")), [*keys, "cell"]
+        self.frame, self.names = segments.attached(rows), ["segment", "cell"] if keys else ["cell"]
         extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
         if "weighted_score" not in score_sums:  # which finds NaN
             extent.append(nw.col("score").sum().alias("weighted_score"))
-        sums = self._sums(self.frame, self.names, extent)
+        sums = self._sums(rows, [*keys, "cell"], extent, segments)
         columns.check_rows(sums)
         check_no_hidden_nan(sums["weighted_score"], sums["weight"])
         self.segments, codes = segments.found(sums)
@@ -205,7 +206,7 @@ class ScoreHistogram:
         sums = {name: columns[name] for name in names if name in columns}
         return Cells(segment, low, high, number, parent, **sums).ordered()
 
-    def _sums(self, frame, names, extent=()):
+    def _sums(self, frame, names, extent=(), segments=None):
         """Return the sums of a group-by as a dict of arrays."""
         nw = narwhals()
         weight, score, label = nw.col("weight"), nw.col("score"), nw.col("label").cast(nw.Float64)
@@ -226,7 +227,8 @@ class ScoreHistogram:
                 products["weight_squared"] = weight * weight
         frame = frame.with_columns(**products)
         sums = [nw.col(name).sum().alias(f"sum_{name}") for name in products]
-        columns = fetched(frame.group_by(names).agg(nw.len().alias("count"), *sums, *extent))
+        grouped = frame.group_by(names).agg(nw.len().alias("count"), *sums, *extent)
+        columns = fetched(grouped if segments is None else segments.attached(grouped))
         columns = {name.removeprefix("sum_"): values for name, values in columns.items()}
         columns["weight"] = columns["weights"] if self.weighted else columns["count"].astype(np.float64)
         if by_score:  # `ordered` makes them

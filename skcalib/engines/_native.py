@@ -82,7 +82,8 @@ def numbered(frame, name):
     The table is a lazy frame of the same engine, with the columns `name` (the engine's own values) and `name`_number.
     """
     nw = narwhals()
-    distinct = frame.select(name).unique().filter(~nw.col(name).is_null())
+    # Not `unique`, which on databases numbers all rows.
+    distinct = frame.group_by(name).agg(nw.len().alias("n")).select(name).filter(~nw.col(name).is_null())
     if frame.implementation.is_duckdb():
         return _numbered_duckdb(distinct.to_native(), name)
     distinct = distinct.collect()

@@ -6,7 +6,7 @@ import numpy as np
 
 from skcalib.engines._native import narwhals, numbered
 
-__all__ = ["Segments", "table_changed", "with_segments"]
+__all__ = ["Segments", "table_changed"]
 
 
 def table_changed():
@@ -19,18 +19,54 @@ def table_changed():
 
 @dataclass(frozen=True)
 class Segments:
-    """The Python values of the columns of segments, in order; a segment is a place in the grid that they make.
+    """The distinct values of the columns of segments; a segment is the number of a place in the grid that they make.
 
     A value that went through Python need not compare equal to what the engine has (decimals, nanoseconds, time zones):
     values are for showing, numbers for joining.
 
     Parameters
     ----------
+    keys : list of str
+        The columns.
     values : list of list
-        For each column its distinct values. None is the last of each.
+        For each column its Python values in order, and None.
+    tables : list of narwhals LazyFrame
+        For each column its values in the engine beside their numbers.
     """
 
+    keys: list
     values: list
+    tables: list
+
+    @classmethod
+    def of(cls, frame, keys):
+        """Return the segments of a lazy frame, which is asked for the distinct values of each column."""
+        values, tables = zip(*(numbered(frame, key) for key in keys), strict=True)
+        return cls(keys, [[*own, None] for own in values], tables)
+
+    def attached(self, frame, name="segment"):
+        """Return a lazy frame with the number of each row's segment as the column `name`, in place of the keys.
+
+        Other frames than that which the segments are of may have other values: their number is negative.
+        """
+        nw, segment = narwhals(), narwhals().lit(0)
+        if not self.keys:
+            return frame
+        for key, values, table in zip(self.keys, self.values, self.tables, strict=True):
+            place = nw.lit(-1)
+            if len(values) > 1:
+                frame = frame.join(table, on=key, how="left")
+                place = nw.col(f"{key}_number").fill_null(-1)
+            place = nw.when(nw.col(key).is_null()).then(nw.lit(len(values) - 1)).otherwise(place)
+            frame = frame.with_columns(place.alias(f"{key}_place"))
+            place = nw.col(f"{key}_place")
+            segment = nw.when((segment >= 0) & (place >= 0)).then(segment * len(values) + place).otherwise(nw.lit(-1))
+        is_small = (
+            np.prod([len(own) for own in self.values], dtype=float) < 2**31
+        )  # groups by small integers are quicker
+        frame = frame.with_columns(segment.cast(nw.Int32 if is_small else nw.Int64).alias(name))
+        added = [f"{key}{end}" for key in self.keys for end in ("", "_number", "_place")]
+        return frame.drop([column for column in added if column in frame.collect_schema()])
 
     def found(self, sums):
         """Return the keys of the segments of some groups (tuples), in order, and the index of each group's."""
@@ -52,34 +88,3 @@ class Segments:
             if None not in place:
                 out[key] = int(np.ravel_multi_index(place, shape))
         return out
-
-
-def with_segments(frame, distinct, keys, name="segment"):
-    """Return a lazy frame with the number of each row's segment as one more column, and the segments.
-
-    Parameters
-    ----------
-    frame : narwhals LazyFrame
-        The rows.
-    distinct : narwhals LazyFrame
-        The frame whose values get numbers: those of `frame`, or of more rows that are read faster.
-    keys : list of str
-        Columns of both.
-    name : str
-        Name of the new column.
-    """
-    nw = narwhals()
-    segment, values = nw.lit(0), []
-    for key in keys:
-        own, table = numbered(distinct, key)
-        place = nw.lit(-1)
-        if own:
-            frame = frame.join(table, on=key, how="left")
-            place = nw.col(f"{key}_number").fill_null(-1)
-        place = nw.when(nw.col(key).is_null()).then(nw.lit(len(own))).otherwise(place)
-        frame = frame.with_columns(place.alias(f"{key}_place"))
-        place = nw.col(f"{key}_place")
-        segment = nw.when((segment >= 0) & (place >= 0)).then(segment * (len(own) + 1) + place).otherwise(nw.lit(-1))
-        values.append([*own, None])
-    is_small = np.prod([len(own) for own in values], dtype=float) < 2**31  # groups by small integers are quicker
-    return frame.with_columns(segment.cast(nw.Int32 if is_small else nw.Int64).alias(name)), Segments(values)

@@ -132,9 +132,8 @@ def _width_sums(columns, rows, bin_number):
         names += ["weight", "weight_squared"]
     extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
     grouped = frame.group_by([*rows.keys, "bin", "label"])
-    sums = fetched(
-        grouped.agg(nw.len().alias("count"), *(nw.col(name).sum().alias(f"sum_{name}") for name in names), *extent)
-    )
+    sums = grouped.agg(nw.len().alias("count"), *(nw.col(name).sum().alias(f"sum_{name}") for name in names), *extent)
+    sums = fetched(rows.segments.attached(sums))
     sums = {name.removeprefix("sum_"): values for name, values in sums.items()}
     columns.check_rows(sums)
     sums.setdefault("weight", sums["count"].astype(np.float64))

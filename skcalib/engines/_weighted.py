@@ -118,7 +118,7 @@ def _compressed(columns, bits):
     extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
     groups = [*keys, "cell", "label"]
     grouped = frame.group_by(groups).agg(nw.len().alias("count"), total, *weights, *extent)
-    sums = fetched(grouped)
+    sums = fetched(segments.attached(grouped))
     columns.check_rows(sums)
     check_no_hidden_nan(sums["total"], sums.get("weights", 0))
     weight = sums.get("weights", sums["count"]).astype(np.float64)

@@ -44,7 +44,10 @@ class GroupCalibration(ResultTable):
     error, error_low, error_high : ndarray of float
         Calibration error and its confidence interval; NaN where a group is too small for a debiased error.
     pvalue, adjusted_pvalue : ndarray of float
-        P-value of "the bias is 0" and the same, adjusted for the number of groups (Holm).
+        P-value of "the group is calibrated", from its number of events, and the same, adjusted for the number of
+        groups.
+    bias_pvalue, adjusted_bias_pvalue : ndarray of float
+        P-value of "the bias of the group is 0", whatever its slope, and the same, adjusted (Holm).
     """
 
     group: np.ndarray
@@ -59,6 +62,8 @@ class GroupCalibration(ResultTable):
     error_high: np.ndarray
     pvalue: np.ndarray
     adjusted_pvalue: np.ndarray
+    bias_pvalue: np.ndarray
+    adjusted_bias_pvalue: np.ndarray
 
 
 def calibration_by_group(
@@ -105,7 +110,7 @@ def calibration_by_group(
     order : {"sorted", "given", "error"}, default="sorted"
         Order of the rows: by group, by first appearance, or the largest error first (NaN last).
     adjustment : {"holm", "exact"}, default="holm"
-        How p-values are adjusted for the number of groups. Holm's rule holds for any p-values. "exact" uses that the
+        How `pvalue` is adjusted for the number of groups. Holm's rule holds for any p-values. "exact" uses that the
         groups are independent and which p-values each can have: it rejects more where groups have few events.
     confidence_level : float, default=0.9
         Coverage of each interval.
@@ -130,7 +135,7 @@ def calibration_by_group(
     -------
     table : GroupCalibration
         Frozen table of arrays (`group, n, mean_score, event_frequency, bias, bias_low, bias_high, error, error_low,
-        error_high, pvalue, adjusted_pvalue`) with ``len`` and ``to_frame()``.
+        error_high, pvalue, adjusted_pvalue, bias_pvalue, adjusted_bias_pvalue`) with ``len`` and ``to_frame()``.
 
     Raises
     ------
@@ -147,10 +152,12 @@ def calibration_by_group(
 
     Notes
     -----
-    The bias is tested by the exact distribution of the number of events, given the scores (below 200 rows; beyond that
-    by a saddlepoint approximation). Its interval is that of a common shift of the log-odds: for equal scores it is
-    Clopper and Pearson's. It excludes 0 exactly where ``pvalue < 1 - confidence_level``; each interval stands for
-    itself, `adjusted_pvalue` for all groups together. The error is that of `calibration_error_interval`.
+    `pvalue` is about calibration: the exact distribution of the number of events, given the scores (below 200 rows;
+    beyond that a saddlepoint approximation). The interval of the bias is that of a common shift of the log-odds: for
+    equal scores it is Clopper and Pearson's. Where the residuals y - s vary more than under that shift, each side is
+    longer by the ratio of the standard deviations. It excludes 0 exactly where ``bias_pvalue < 1 - confidence_level``:
+    a group with bias 0 and a wrong slope may have a small `pvalue`, and is no evidence of a bias. Each interval stands
+    for itself, the adjusted p-values for all groups together. The error is that of `calibration_error_interval`.
 
     Among calibrated groups the chance that any adjusted p-value is below .05 is at most .05. With Holm's rule it is .04
     where groups have 200 rows and more, but .01 to .03 for groups of 10 to 70 rows or a few events, whose p-values are
@@ -244,7 +251,9 @@ class _Group(NamedTuple):
             scores, labels, weight = self.task
             return cluster_bias_test(scores.astype(np.float64) - labels, self.cluster, confidence_level, weight)
         scores, weight = self._scores()
-        return bias_test(scores, self.statistics.weighted_label.sum(), confidence_level, weight)
+        statistics = self.statistics
+        events, variance = statistics.weighted_label.sum(), statistics.total_residual_variance
+        return bias_test(scores, events, confidence_level, weight, variance)
 
     def pvalue_distribution(self):
         return None if self.cluster is not None else pvalue_distribution(*self._scores())
@@ -325,7 +334,7 @@ def _columns(names, parts, confidence_level, error_options, adjustment, progress
     counts = np.array([one.count.sum() for one in statistics])
     mean_score = np.array([one.weighted_score.sum() for one in statistics]) / total
     event_frequency = np.array([one.weighted_label.sum() for one in statistics]) / total
-    pvalue, bias_low, bias_high = np.array([part.bias(confidence_level) for part in parts]).T
+    pvalue, bias_low, bias_high, bias_pvalue = np.array([part.bias(confidence_level) for part in parts]).T
     errors = []
     for part in parts:
         progress(f"errors of {len(errors)} of {len(parts)} groups")
@@ -348,6 +357,8 @@ def _columns(names, parts, confidence_level, error_options, adjustment, progress
         "error_high": error_high,
         "pvalue": pvalue,
         "adjusted_pvalue": adjusted,
+        "bias_pvalue": bias_pvalue,
+        "adjusted_bias_pvalue": holm(bias_pvalue),
     }
 
 

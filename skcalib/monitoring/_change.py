@@ -255,10 +255,12 @@ class _Sample(NamedTuple):
         if self.task is None:
             (scores, weight), events = Cells.of_bins(self.statistics).two_points(), self.statistics.weighted_label.sum()
             mean_score = self.statistics.weighted_score.sum() / self.n
+            variance = self.statistics.total_residual_variance
         else:
             scores, weight, events = self.task.scores, None, np.count_nonzero(self.task.labels)
             mean_score = scores.mean(dtype=np.float64)
-        test = bias_test(scores, events, confidence_level, weight)
+            variance = np.subtract(self.task.labels, scores, dtype=np.float64).var()
+        test = bias_test(scores, events, confidence_level, weight, variance)
         return IntervalEstimate(float(mean_score - events / self.n), test.low, test.high)
 
     def error(self, options):

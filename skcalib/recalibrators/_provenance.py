@@ -36,8 +36,9 @@ def provenance(recalibrator, scores, codes, sample_weight):
 
 def check_provenance(value):
     """Check what `provenance` returned, for states that are read."""
-    if not isinstance(value, dict) or value.keys() != _KEYS or not isinstance(value["hash"], str):
+    if not isinstance(value, dict) or value.keys() != _KEYS:
         raise ValueError(f"must be a dict with the keys {', '.join(sorted(_KEYS))}")
+    json.dumps(value, allow_nan=False)  # raises unless all of it is plain
     return value
 
 
@@ -56,8 +57,10 @@ def _counts(codes, n_classes):
 
 def _plain(value):
     """Return a parameter as a plain value; of an object its class and parameters."""
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool | int | str):
         return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else str(value)
     if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
     if isinstance(value, list | tuple):
