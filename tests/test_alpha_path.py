@@ -116,6 +116,20 @@ def test_alpha_is_a_number_or_auto():
         MatrixScaling("best", input="logit").fit(logits, y)
 
 
+@pytest.mark.filterwarnings("ignore:The fit stopped:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("ulps", [1, 4, 64])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("method", [DirichletCalibration, MatrixScaling, VectorScaling])
+def test_scores_a_few_ulps_apart(method, n_classes, ulps):
+    rng = np.random.default_rng(0)
+    scores = np.full((60, n_classes), 1 / n_classes) + rng.integers(0, ulps + 1, (60, n_classes)) * 2.0**-54
+    y = np.arange(60) % n_classes
+    found = method(alpha="auto").fit(scores, y).predict_proba(scores)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    loss = -np.log(found[np.arange(60), y]).mean()
+    assert np.log(n_classes) - 0.1 < loss <= np.log(n_classes) + 1e-6  # hardly anything is learned from rounding
+
+
 def test_few_rows_a_class_keep_the_strongest_ridge():
     logits, y = sample(89, spread=2.0)
     assert MatrixScaling(input="logit").fit(logits, y).alpha_ == 1

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from skcalib._inference.segment_columns import split_column
 from skcalib._inference.segments import _step_down
-from skcalib.metrics import segment_calibration_test
+from skcalib.metrics import calibration_by_group, segment_calibration_test
 
 
 def _table(n=800, seed=0):
@@ -339,3 +339,20 @@ def test_clusters_of_one_row_agree_with_rows():
     signs = segment_calibration_test(y, scores, X, clusters=np.arange(800), **options).segments
     np.testing.assert_array_equal(rows.statistic, signs.statistic)
     assert np.max(np.abs(rows.adjusted_pvalue - signs.adjusted_pvalue)) < 0.15
+
+
+def test_values_of_one_text_are_two_segments_of_two_names():
+    rng = np.random.default_rng(0)
+    column = np.array([1, "1"] * 200, dtype=object)
+    result = segment_calibration_test(
+        rng.random(400) < 0.5, rng.random(400), column[:, None], n_resamples=9, random_state=0
+    )
+    assert {"x0 = 1", "x0 = '1'"} <= set(result.segments.segment)
+
+
+def test_groups_without_an_order_are_refused():
+    values = [frozenset("ab"), frozenset("bc"), frozenset("cd"), frozenset("ad")]
+    groups = np.empty(400, dtype=object)
+    groups[:] = [values[k % 4] for k in np.random.default_rng(0).integers(0, 99, 400)]
+    with refused(ValueError, "groups holds values without an order", "use texts"):
+        calibration_by_group(np.arange(400) % 2, np.full(400, 0.5), groups)

@@ -63,6 +63,8 @@ def _by_value(values, name, max_bins):
             f"{name} must hold numbers, dates or categories, found values that cannot be hashed."
         ) from None
     texts = list(map(_text, index))
+    if len(set(texts)) < len(texts):  # 1 and "1" are two values
+        texts = [repr(value) for value in index]
     counts = np.bincount(codes)
     ranked = sorted(range(len(texts)), key=lambda k: (-counts[k], texts[k]))
     own = ranked if len(ranked) <= max_bins else ranked[: max_bins - 1]

@@ -109,7 +109,10 @@ def unique_labels(y, name):
 
 def _sorted_labels(y, name):
     try:
-        return np.unique(y, return_inverse=True)
+        classes, codes = np.unique(y, return_inverse=True)
+        if classes.dtype.kind == "O" and len(set(classes.tolist())) < len(classes):
+            raise ValueError(f"{name} holds values without an order, such as {shown(classes[:1])}: use texts.")
+        return classes, codes
     except TypeError:
         kinds = sorted({type(value).__name__ for value in y})
         raise ValueError(f"{name} mixes labels of the types {', '.join(kinds)}: use one type.") from None
