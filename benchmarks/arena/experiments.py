@@ -37,8 +37,7 @@ _MULTICLASS = (
 )
 # Options beside the defaults: the ridge that the default may weaken.
 _OPTIONS = {
-    f"{name}(alpha=1)": (name, {"alpha": 1.0})
-    for name in ("VectorScaling", "MatrixScaling", "DirichletCalibration")
+    f"{name}(alpha=1)": (name, {"alpha": 1.0}) for name in ("VectorScaling", "MatrixScaling", "DirichletCalibration")
 }
 
 
