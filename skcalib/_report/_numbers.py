@@ -114,7 +114,12 @@ def _bias(task, *, is_confidence):
 
 def _errors(task, seed, classes):
     """Return calibration errors with their intervals; the first is the one of the summary."""
-    options = {"confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **given(task)}
+    options = {
+        "confidence_level": CONFIDENCE_LEVEL,
+        "random_state": seed,
+        "weight_type": task.weight_type,
+        **given(task),
+    }
     n_rows = len(task.scores) if task.sample_weight is None else task.sample_weight.sum()
     sweeps = 1000 if n_rows <= _MANY_ROWS else 199  # of very many bins; the interval is narrow then
     intervals = {
@@ -152,7 +157,13 @@ def _test(task, seed):
     """Return the test of the first error: it rejects exactly where the interval of that error excludes 0."""
     metric = partial(calibration_error, binning=REPORT_BINNING)
     result = calibration_test(
-        task.labels, task.scores, metric=metric, n_resamples=_N_RESAMPLES, random_state=seed, **given(task)
+        task.labels,
+        task.scores,
+        metric=metric,
+        n_resamples=_N_RESAMPLES,
+        random_state=seed,
+        weight_type=task.weight_type,
+        **given(task),
     )
     return {
         "name": "resampling test of the calibration error",
@@ -184,6 +195,7 @@ def _group_rows(grouped, seed, kind="segment"):
         binning=REPORT_BINNING,
         confidence_level=CONFIDENCE_LEVEL,
         random_state=seed,
+        weight_type=task.weight_type,
         **given(task),
     )
     rows = []
