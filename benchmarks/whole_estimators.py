@@ -195,12 +195,15 @@ def run(cell, forms, rows, options):
         if form in done:
             continue
         names = vars(skcalib) | {"CalibratedClassifierCV": CalibratedClassifierCV, "clone": clone}
-        found.append(dict.fromkeys(_FIELDS, "") | dict(zip(_FIELDS, (*cell, form), strict=False)))
         model = eval(expression, names | {"model": FittedOnce(clone(_MODELS[name]))})
         models_before, began = FittedOnce.seconds, time.perf_counter()
-        model.fit(split[0], split[2])
-        log, brier = losses(model, split[1], split[3])
+        try:
+            log, brier = losses(model.fit(split[0], split[2]), split[1], split[3])
+        except Exception as error:  # of another library: the cell is then in no table
+            print(f"{form} fails: {error!r:.200}", file=sys.stderr)
+            continue
         total, of_models = time.perf_counter() - began, FittedOnce.seconds - models_before
+        found.append(dict.fromkeys(_FIELDS, "") | dict(zip(_FIELDS, (*cell, form), strict=False)))
         found[-1] |= {"log_loss": log.mean(), "brier": brier.mean(), "z": z_statistic(log - bare)}
         found[-1] |= {"seconds": total - of_models, "model_seconds": of_models}
         found[-1]["chosen"] = getattr(model, "chosen_", "")

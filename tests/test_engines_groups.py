@@ -191,6 +191,16 @@ def test_a_lazy_table_stays_lazy_and_memory_keeps_its_order():
             assert list(result["id"]) == list(data["id"])
 
 
+@pytest.mark.parametrize("engine", ["pyarrow", "polars", "polars_lazy", "pandas", "duckdb"])
+def test_a_column_of_segments_that_is_all_missing(engine):
+    columns = rows(300) | {"g": [None] * 300}
+    table = PredictionTable(native(engine, **columns), label="y", score="p", by="g")
+    fitted = table.fit(HistogramBinning(3))
+    assert list(fitted) == [None]
+    forecast = column(table.apply(fitted, output="q"), "q", by="id")
+    np.testing.assert_allclose(forecast, fitted[None].predict_proba(columns["p"])[:, 1], rtol=0, atol=1e-12)
+
+
 def test_what_cannot_be_fitted_or_applied_by_segment_is_refused():
     columns = rows(300)
     data = native("duckdb", **columns)

@@ -12,6 +12,7 @@ from scipy.stats import binom
 from sklearn.metrics import brier_score_loss
 
 from skcalib._cells.cells import Cells
+from skcalib._cells.reductions import BinaryTask
 from skcalib._errors.cumulative import KolmogorovSmirnovPower, KuiperPower
 from skcalib._errors.kernel import KernelPower
 from skcalib._errors.neighborhood import NeighborhoodPower
@@ -369,6 +370,39 @@ def test_counts_have_the_moments_of_rows():
     few = np.concatenate(list(CountDraws(calibrated_cells(n, score), 20_000, np.random.RandomState(0))(score)))
     share = np.bincount(np.rint(few[:, 1] * 40).astype(int), minlength=6)[:6] / 20_000
     assert share == pytest.approx(binom.pmf(np.arange(6), 40, 0.02), abs=0.012)
+
+
+def two_modes(seed, n=500):
+    """Scores of .02 and .98, of which the high ones are events in 90 %."""
+    rng = np.random.default_rng(seed)
+    high = rng.random(n) < 0.5
+    scores, truth = np.where(high, 0.98, 0.02), np.where(high, 0.9, 0.02)
+    return rng.random(n) < truth, scores, truth
+
+
+def test_counts_vary_as_the_residuals_do_at_the_observed_frequency():
+    labels, scores, _ = two_modes(0)
+    bins = BinaryTask(scores, labels, None).statistics(FixedEdges([0, 1]))
+    residual = labels - scores
+    assert bins.residual_factor[0] == pytest.approx(
+        np.var(residual) / (labels.var() * (1 - scores.var() / (scores.mean() * (1 - scores.mean()))))
+    )
+    draws = CountDraws(bins, 20_000, np.random.RandomState(0))
+    at_scores, observed = (
+        np.concatenate(list(draws(frequency, c))) for frequency, c in ((bins.mean_score, 0), (bins.event_frequency, 1))
+    )
+    assert 500 * at_scores.var() == pytest.approx(np.mean(scores * (1 - scores)), rel=0.05)
+    assert 500 * observed.var() == pytest.approx(np.var(residual), rel=0.05)  # twice as large
+
+
+@pytest.mark.slow
+def test_one_bin_over_two_modes_is_covered():
+    covered = []
+    for seed in range(250):
+        labels, scores, truth = two_modes(seed)
+        found = calibration_error_interval(labels, scores, binning=1, n_resamples=300, random_state=seed)
+        covered.append(found.low <= abs(np.mean(scores - truth)) <= found.high)
+    assert np.mean(covered) >= 0.85  # .69 to .76 before
 
 
 def test_few_draws_are_the_first_of_many():

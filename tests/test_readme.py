@@ -88,8 +88,8 @@ def test_readme_snippets_run_in_order_and_ours_is_the_best(readme, capsys):
 def _check_search(names):
     search, X, y = names["search"], names["X_test"], names["y_test"]
     assert set(y) == {"benign", "malignant"}
-    assert len(search.cv_results_["params"]) == 7
-    assert repr(search.best_params_) == "{'recalibrator': SplineCalibration()}"
+    assert len(search.cv_results_["params"]) == 8
+    assert repr(search.best_params_) == "{'recalibrator': BetaCalibration()}"
     for name in search.scorer_:
         assert np.isfinite(search.cv_results_[f"mean_test_{name}"]).all()
     np.testing.assert_allclose(search.predict_proba(X).sum(axis=1), 1)

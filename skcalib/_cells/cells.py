@@ -110,6 +110,15 @@ class CellSums:
         return np.maximum(self._mean(self.residual_square) - self.deviation**2, 0)
 
     @property
+    def residual_factor(self):
+        """How many times as much the residuals vary as by the event frequency and `score_ratio`; 1 if unknown."""
+        if self.weighted_score_label is None:
+            return np.ones(len(self.weight))
+        frequency = self.event_frequency
+        expected = frequency * (1 - frequency) * (1 - self.score_ratio)
+        return np.divide(self.residual_variance, expected, out=np.ones(len(expected)), where=expected > _ONE_SCORE)
+
+    @property
     def total_residual_variance(self):
         """Variance of y - s over all rows, where the moments are known."""
         bias = self.weighted_label.sum() - self.weighted_score.sum()

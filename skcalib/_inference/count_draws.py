@@ -21,7 +21,8 @@ class CountDraws:
     """Draws of event frequencies; calling it with frequencies f yields blocks of shape (draws, m).
 
     A cell's count has mean n f and variance n f (1 - f)(1 - r), r its `score_ratio`: at f = s that of labels drawn from
-    the scores themselves, which vary within a cell.
+    the scores themselves, which vary within a cell. Towards c = 1 the variance becomes that of the observed residuals:
+    it is multiplied by 1 + min(c, 1) (`residual_factor` - 1).
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ class CountDraws:
 
     def __init__(self, cells, n_draws, rng, uniforms=None):
         self.trials = np.maximum(np.rint(cells.weight), 1)
-        self.ratio = cells.score_ratio
+        self.ratio, self.excess = cells.score_ratio, cells.residual_factor - 1
         seed = rng.randint(np.iinfo(np.int32).max)
         sizes = block_sizes(n_draws, len(self.trials))
         if uniforms is not None:
@@ -47,13 +48,14 @@ class CountDraws:
             self._blocks = list(blocks) if n_draws * len(self.trials) <= _KEPT else None
             self._seed, self._sizes = seed, sizes
 
-    def __call__(self, frequency, c=None):
+    def __call__(self, frequency, c=0):
         """Yield blocks of event frequencies drawn for frequencies (m,)."""
         if np.all(self.trials == 1):
             never = 1 - frequency
             yield from ((block.uniform > never).astype(np.float64) for block in self._uniforms())
             return
-        law = self.trials, frequency, self.ratio
+        ratio = np.clip(1 - (1 - self.ratio) * (1 + min(c, 1.0) * self.excess), 0, 1)
+        law = self.trials, frequency, ratio
         if np.all(_expected(*law[:2]) >= _MANY):
             yield from (_normal_counts(block.normal, *law) / self.trials for block in self._uniforms())
             return

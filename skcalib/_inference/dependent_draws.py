@@ -1,11 +1,20 @@
-"""Draws of event frequencies that depend on each other: one label per row for many classes, one sign a cluster."""
+"""Draws of event frequencies that depend on each other: one label per row for many classes, clusters of rows."""
+
+import warnings
+from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
+from scipy.sparse import csr_array
+from scipy.special import ndtr, ndtri
 
 from skcalib._inference.count_draws import CountDraws, block_sizes
 
-__all__ = ["ClusterDraws", "one_label_a_row"]
+__all__ = ["FEW_EVENTS", "ClusterDraws", "RowsInCells", "cluster_correlation", "one_label_a_row"]
+
+FEW_EVENTS = 40  # expected, below which the dependence within clusters is not known well enough for the level
+_CORRELATIONS = np.array([0, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.99])
+_QUANTILES = ndtri((np.arange(100) + 0.5) / 100)  # of what the rows of a cluster share
+_KEPT = 1 << 23  # random numbers that are kept in memory
 
 _ROWS = 20_000  # rows that show how the counts of classes depend on each other; more are thinned to these
 
@@ -50,49 +59,104 @@ def one_label_a_row(cells, cell_of, probability, n_draws, rng):
     return CountDraws(cells, n_draws, rng, (ranks + rng.random_sample(counts.shape)) / n_draws)
 
 
-class ClusterDraws:
-    """Draws in which whole clusters of rows keep or change the sign of their residuals.
+class RowsInCells(NamedTuple):
+    """The rows of all groups, by binary problem (n, n_tasks): cells, scores and labels; and their weights or None."""
 
-    The residuals under the hypothesis ``f = s + c d`` are ``y - f``, with the observed d; from c = 1 on they stay
-    as they are there.
+    cell: np.ndarray
+    scores: np.ndarray
+    labels: np.ndarray
+    sample_weight: np.ndarray | None
+
+
+class ClusterDraws:
+    """Draws in which the labels of a cluster depend on each other by a normal copula with one factor.
+
+    A row is an event where ``sqrt(r) z + sqrt(1 - r) e`` lies below the quantile of its probability, z the normal
+    deviate of its cluster and e its own: the probabilities stay what they are. The correlation r >= 0 is that for which
+    the squares of the clusters' sums of residuals are on average as large as those of the residuals about s + d. They
+    are divided by the clusters' weights, so that a large cluster does not stand for all.
 
     Parameters
     ----------
     cells : Cells
         The cells.
-    cell_of : ndarray of int, shape (n, K)
-        Cell of each row, by binary problem.
-    residual : ndarray of shape (n, K)
-        Label minus score, by row.
-    sample_weight : ndarray of shape (n,) or None
-        Weights.
-    cluster : ndarray of int, shape (n,)
-        Code of each row's cluster.
+    rows : RowsInCells
+        The rows; the events of several problems exclude each other.
     deviation : ndarray of shape (m,)
         The observed deviation d.
+    cluster : ndarray of int, shape (n,)
+        Code of each row's cluster.
     n_draws : int
         Number of draws.
     rng : RandomState
         Seeds the draws.
+
+    Warns
+    -----
+    UserWarning
+        Where fewer than 40 events or non-events are expected.
     """
 
-    def __init__(self, cells, cell_of, residual, sample_weight, cluster, deviation, n_draws, rng):
-        present, code = np.unique(cluster, return_inverse=True)
-        n_classes = cell_of.shape[1]
-        weight = np.ones(len(code)) if sample_weight is None else sample_weight
-        index = np.repeat(code, n_classes), cell_of.ravel()
-        shape = len(present), len(cells.weight)
+    def __init__(self, cells, rows, deviation, cluster, n_draws, rng):
+        n, n_tasks = rows.cell.shape
+        self._mean_score, self._cell, self._scores = cells.mean_score, rows.cell, rows.scores.astype(np.float64)
+        expected = min(self._scores.sum(axis=0).min(), (1 - self._scores).sum(axis=0).min())
+        if expected < FEW_EVENTS:
+            warnings.warn(
+                f"clusters=: {expected:.2g} events or non-events are expected. Below about {FEW_EVENTS} the dependence "
+                "of the rows within a cluster is not known well enough, and the level is not held.",
+                UserWarning,
+                stacklevel=5,
+            )
+        self._cluster = np.unique(cluster, return_inverse=True)[1]
+        weight = np.repeat(np.ones(n) if rows.sample_weight is None else rows.sample_weight, n_tasks)
+        cell = rows.cell.ravel()
+        self._means = csr_array(
+            (weight / cells.weight[cell], (cell, np.arange(n * n_tasks))), (len(cells.weight), n * n_tasks)
+        )
+        fitted = np.clip(self._scores + deviation[rows.cell], 0, 1)
+        code = (self._cluster[:, None] * n_tasks + np.arange(n_tasks)).ravel()
+        self.correlation = cluster_correlation(self._scores.ravel(), (rows.labels - fitted).ravel(), weight, code)
+        self._sizes, self._seed = block_sizes(n_draws, n), rng.randint(np.iinfo(np.int32).max)
+        self._kept = [self._latent(k) for k in range(len(self._sizes))] if n_draws * n <= _KEPT else None
 
-        def by_cluster(values):
-            mass = (weight[:, None] * values / cells.weight[cell_of]).ravel()
-            return coo_array((mass, index), shape=shape).tocsr()
-
-        self._residual, self._shift = by_cluster(residual), by_cluster(deviation[cell_of])
-        self._sizes, self._seed = block_sizes(n_draws, max(shape)), rng.randint(np.iinfo(np.int32).max)
-
-    def __call__(self, frequency, c):
+    def __call__(self, frequency, c=0):
         """Yield blocks of event frequencies drawn for frequencies (m,)."""
-        change = self._residual - min(c, 1.0) * self._shift
-        for k, size in enumerate(self._sizes):
-            signs = 1.0 - 2 * np.random.default_rng([self._seed, k]).integers(0, 2, (size, change.shape[0]))
-            yield frequency + signs @ change
+        probability = np.clip(self._scores + (frequency - self._mean_score)[self._cell], 0, 1)
+        n_tasks = probability.shape[1]
+        if n_tasks > 1:
+            probability = np.cumsum(probability, axis=1)
+            probability /= probability[:, -1:]
+        threshold = ndtri(probability)
+        for k in range(len(self._sizes)):
+            below = (self._latent(k) if self._kept is None else self._kept[k])[..., None] < threshold
+            labels = below if n_tasks == 1 else np.diff(below, axis=-1, prepend=False)
+            yield (self._means @ labels.reshape(len(labels), -1).T.astype(np.float64)).T
+
+    def _latent(self, k):
+        rng, size = np.random.default_rng([self._seed, k]), self._sizes[k]
+        shared = rng.standard_normal((size, self._cluster.max() + 1), dtype=np.float32)[:, self._cluster]
+        own = rng.standard_normal((size, len(self._cluster)), dtype=np.float32)
+        return np.float32(self.correlation**0.5) * shared + np.float32((1 - self.correlation) ** 0.5) * own
+
+
+def cluster_correlation(scores, residual, weight, cluster):
+    """Return the correlation at which the squares of the clusters' sums are on average as large as they are."""
+    mass = np.bincount(cluster, weight)
+    n_clusters = max(mass.sum() ** 2 / (mass @ mass), 2.0)  # of equal size; their mean is fitted
+
+    def squares(values):
+        return np.sum(np.bincount(cluster, weight * values) ** 2 / mass)
+
+    observed = squares(residual) * n_clusters / (n_clusters - 1)
+    quantile = ndtri(scores)
+    expected, own = [], weight**2 / mass[cluster]
+    for correlation in _CORRELATIONS:
+        total = 0.0
+        for z in _QUANTILES:
+            given = ndtr((quantile - correlation**0.5 * z) / (1 - correlation) ** 0.5)
+            total += squares(given - scores) + own @ (given * (1 - given))
+        expected.append(total / len(_QUANTILES))
+        if observed <= total / len(_QUANTILES):
+            break
+    return float(np.interp(observed, np.maximum.accumulate(expected), _CORRELATIONS[: len(expected)]))

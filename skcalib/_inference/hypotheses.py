@@ -9,7 +9,7 @@ from skcalib._cells.groups import group_codes, reduced
 from skcalib._cells.reductions import BinnedTask, binary_tasks
 from skcalib._errors.power import ClassPowers
 from skcalib._inference.count_draws import CountDraws
-from skcalib._inference.dependent_draws import ClusterDraws, one_label_a_row
+from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells, one_label_a_row
 from skcalib._inference.directions import directions_of
 from skcalib._inference.inversion import Hypotheses
 
@@ -106,15 +106,6 @@ def _is_one_label_a_row(data, classes):
     return data.is_binary or bool(np.all(np.abs(data.scores.sum(axis=1) - 1) < 1e-2))
 
 
-class _Rows(NamedTuple):
-    """The rows of all groups, by binary problem (n, n_tasks): cells, scores and labels; and their weights or None."""
-
-    cell: np.ndarray
-    scores: np.ndarray
-    labels: np.ndarray
-    sample_weight: np.ndarray | None
-
-
 def _rows_of(tasks, powers, n_tasks):
     firsts = np.cumsum([0] + [len(power.weight) for power in powers])
 
@@ -125,7 +116,7 @@ def _rows_of(tasks, powers, n_tasks):
         first + power.cells.of_rows(task.scores) for first, power, task in zip(firsts, powers, tasks, strict=False)
     ]
     weights = [task.sample_weight for task in tasks[::n_tasks]]
-    return _Rows(
+    return RowsInCells(
         by_row(cells),
         by_row([task.scores for task in tasks]),
         by_row([task.labels for task in tasks]),
@@ -137,5 +128,4 @@ def _dependent_draws(rows, cells, deviation, resampling):
     n_draws, rng, cluster = resampling
     if cluster is None:
         return one_label_a_row(cells, rows.cell, rows.scores, n_draws, rng)
-    residual = rows.labels - rows.scores
-    return ClusterDraws(cells, rows.cell, residual, rows.sample_weight, cluster, deviation, n_draws, rng)
+    return ClusterDraws(cells, rows, deviation, cluster, n_draws, rng)

@@ -197,7 +197,10 @@ def net_benefit(
         if len(names) < 2:
             raise ValueError("clusters has one cluster only: its variance cannot be seen. Leave clusters out.")
     else:  # rows that no threshold tells apart count as one unit with their weight
-        unit = np.unique(np.column_stack((events, *places)), axis=0, return_inverse=True)[1].ravel()
+        unit = events.astype(np.int64)
+        for place in places:
+            unit = unit * (len(t) + 1) + place
+        unit = np.unique(unit, return_inverse=True)[1]
     price = t / (1 - t)
     gain = 0.0
     for sign, place in zip((1, -1), places, strict=False):

@@ -164,7 +164,7 @@ class PredictionColumns:
                 f"by={name!r} is a column of {dtype}, whose values cannot name segments: cast it to text first."
             )
         if dtype == nw.Unknown:
-            return nw.lit(None).cast(nw.String)
+            return nw.when(~column.is_null()).then(nw.lit(""))  # a column without a type, and all of it NULL
         return column.cast(nw.String) if dtype in (nw.Categorical, nw.Enum) else column
 
     def _has_values(self, name):

@@ -84,8 +84,15 @@ class ColumnWriter:
         low, high, key = PROBABILITY_CLIP, 1 - PROBABILITY_CLIP, ("inside", _key(node))
         if isinstance(node, nodes.Scores):
             return self.staged(key, lambda: _inside(self.score, low, high))
-        inside = _clipped(self.column(node), low, high)
+        inside = self.clipped(self.column(node), low, high)
         return inside if self.in_case else self.staged(key, lambda: inside)
+
+    def clipped(self, value, low, high):
+        """Return an expression, kept in [low, high]."""
+        if self.frame.implementation.is_dask():  # which takes the parts of a joined table for unaligned
+            return value.clip(low, high)
+        nw = narwhals()  # whose `clip` repeats the text of the expression on databases
+        return nw.max_horizontal(nw.min_horizontal(value, nw.lit(float(high))), nw.lit(float(low)))
 
     def pair(self, node):
         """Return the two columns of log(p) and -log(1 - p)."""
@@ -119,17 +126,12 @@ def _inside(score, low, high):
     return _within(score, low, high, score).otherwise(_within(score, 0.0, low, nw.lit(float(low))).otherwise(above))
 
 
-def _clipped(value, low, high):
-    nw = narwhals()
-    return nw.max_horizontal(nw.min_horizontal(value, nw.lit(float(high))), nw.lit(float(low)))
-
-
 def _clip(writer, node):
-    return _clipped(writer.column(node.of), node.low, node.high)
+    return writer.clipped(writer.column(node.of), node.low, node.high)
 
 
 def _exp(writer, node):
-    return _clipped(writer.column(node.of), -_LARGEST_EXPONENT, _LARGEST_EXPONENT).exp()
+    return writer.clipped(writer.column(node.of), -_LARGEST_EXPONENT, _LARGEST_EXPONENT).exp()
 
 
 def _log_odds(writer, node):
@@ -155,9 +157,9 @@ def _expit(writer, node):
     power = _power(writer, node.of) if size <= _LARGEST_EXPONENT else None
     if power is None:
         value = writer.column(node.of)
-        power = (-(_clipped(value, -bound, bound) if size > bound else value)).exp()
+        power = (-(writer.clipped(value, -bound, bound) if size > bound else value)).exp()
     elif size > bound:
-        power = _clipped(power, np.exp(-bound), np.exp(bound))
+        power = writer.clipped(power, np.exp(-bound), np.exp(bound))
     return 1 / (1 + power)
 
 

@@ -14,6 +14,7 @@ from skcalib._rows.links import expit
 from skcalib.decisions import CertifiedThreshold
 from skcalib.export._json_classifier import NAME as CLASSIFIER
 from skcalib.export._json_classifier import classifier_as_json, classifier_from_json
+from skcalib.export._json_monitors import MONITORS, monitor_as_json, monitor_from_json
 from skcalib.export._json_values import Defect, NotWritable, as_json, described, from_json, tried
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators._attributes import count, fitted, labels, names, text, within
@@ -56,9 +57,10 @@ def to_dict(recalibrator):
 
     Parameters
     ----------
-    recalibrator : recalibrator, RecalibratedClassifierCV or CertifiedThreshold
+    recalibrator : recalibrator, RecalibratedClassifierCV, CertifiedThreshold, CalibrationMonitor or GroupMonitors
         A fitted recalibrator of this package, with all that it is made of. Of a `RecalibratedClassifierCV` its
-        recalibrators are written, and not its classifiers. A certified threshold is written with its promise.
+        recalibrators are written, and not its classifiers. A certified threshold is written with its promise, and
+        monitors with their evidence, so that a service that stops can go on. Dates in monitors become texts.
 
     Returns
     -------
@@ -91,6 +93,8 @@ def to_dict(recalibrator):
     if type(recalibrator) is CertifiedThreshold:
         written = {one.name: as_json(getattr(recalibrator, one.name), None) for one in fields(recalibrator)}
         return {"schema": SCHEMA, "class": "CertifiedThreshold", "fields": written}
+    if type(recalibrator) in MONITORS.values():
+        return {"schema": SCHEMA, **monitor_as_json(recalibrator)}
     write = _Encoder().recalibrator
     if type(recalibrator) is RecalibratedClassifierCV:
         check_is_fitted(recalibrator)
@@ -108,7 +112,7 @@ def from_dict(mapping):
 
     Returns
     -------
-    recalibrator : recalibrator, RecalibratedClassifierCV or CertifiedThreshold
+    recalibrator : recalibrator, RecalibratedClassifierCV, CertifiedThreshold, CalibrationMonitor or GroupMonitors
         What was written. Its probabilities equal those of the original, bit by bit. A `RecalibratedClassifierCV`
         comes back without its classifiers: its `predict_proba` takes scores in place of rows, as an array (n, C) for
         all of its classifiers, or (number of classifiers, n, C) with those of each.
@@ -242,6 +246,8 @@ class _Decoder:
         decoder = cls(document)
         if document.get("class") == CLASSIFIER:
             return classifier_from_json(document, decoder)
+        if document.get("class") in MONITORS:
+            return monitor_from_json(document)
         if document.get("class") == "CertifiedThreshold":
             return decoder.certified(document)
         estimator = decoder.object(document, str(document.get("class", "document")))

@@ -1,5 +1,7 @@
 """Calibration by group: one table with the bias and the error of each group, and which of them are more than noise."""
 
+import reprlib
+import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,6 +16,7 @@ from skcalib._errors.binned import check_norm, has_thin_bins, resolved_method
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
 from skcalib._inference.bias import bias_test
 from skcalib._inference.cluster_bias import cluster_bias_test
+from skcalib._inference.dependent_draws import FEW_EVENTS
 from skcalib._inference.results import ResultTable
 from skcalib._input.hints import hint_at_keywords
 from skcalib._input.labels import check_groups
@@ -147,6 +150,11 @@ def calibration_by_group(
     TypeError
         If a dict holds anything but `BinStatistics`.
 
+    Warns
+    -----
+    UserWarning
+        Where `clusters` are given and a group has fewer than 40 expected events or non-events.
+
     See Also
     --------
     groupwise_calibration_error : The largest or mean error of the groups as one number.
@@ -166,9 +174,10 @@ def calibration_by_group(
     coarse: with ``adjustment="exact"`` it is .045 to .05 (groups of up to 2,000 rows without fractional weights; the
     p-values of larger ones count as continuous) [1]_.
 
-    With `clusters` the bias is tested by the signs of whole clusters' residuals, without draws: by all of them up to
-    twelve clusters, beyond that by a saddlepoint approximation. With four clusters in a group no p-value is below .125.
-    Simulated intervals of .9 covered .88 to .91, and .79 to .86 where a group had only 5 or 6 events.
+    With `clusters` a group counts as fewer rows, by its design effect: how much more the sums of its clusters'
+    residuals vary than those of independent rows, with an allowance for few clusters. Both p-values and the interval
+    take it, and the error draws dependent labels. In groups with fewer than 40 expected events or non-events the level
+    is not held.
 
     References
     ----------
@@ -231,7 +240,12 @@ def calibration_by_group(
         "random_state": check_random_state(random_state),
     }
     progress = Progress("calibration_by_group", verbose)
-    columns = _columns(names, parts, confidence_level, error_options, adjustment, progress)
+    with warnings.catch_warnings():
+        if clusters is not None:  # one warning for all groups
+            warnings.filterwarnings("ignore", "clusters=", UserWarning)
+        columns = _columns(names, parts, confidence_level, error_options, adjustment, progress)
+    if clusters is not None:
+        _warn_of_few_events(columns)
     keys = {"sorted": None, "given": [part.first for part in parts], "error": -columns["error"]}  # NaN comes last
     if keys[order] is not None:
         rows = np.argsort(keys[order], kind="stable")
@@ -251,7 +265,7 @@ class _Group(NamedTuple):
     def bias(self, confidence_level):
         if self.cluster is not None:
             scores, labels, weight = self.task
-            return cluster_bias_test(scores.astype(np.float64) - labels, self.cluster, confidence_level, weight)
+            return cluster_bias_test(scores, labels, self.cluster, confidence_level, weight)
         scores, weight = self._scores()
         statistics = self.statistics
         events, variance = statistics.weighted_label.sum(), statistics.total_residual_variance
@@ -362,6 +376,18 @@ def _columns(names, parts, confidence_level, error_options, adjustment, progress
         "bias_pvalue": bias_pvalue,
         "adjusted_bias_pvalue": holm(bias_pvalue),
     }
+
+
+def _warn_of_few_events(columns):
+    expected = columns["n"] * np.minimum(columns["mean_score"], 1 - columns["mean_score"])
+    few = columns["group"][expected < FEW_EVENTS].tolist()
+    if few:
+        warnings.warn(
+            f"clusters=: fewer than {FEW_EVENTS} events or non-events are expected in {len(few)} of {len(expected)} "
+            f"groups ({reprlib.repr(few)}), where the level is not held.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _check_nothing_else(**given):

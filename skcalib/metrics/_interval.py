@@ -61,8 +61,8 @@ def calibration_error_interval(
         names its `power` (see the guide, "A metric of your own"). "basic" is the bootstrap that mirrors its resamples
         at the estimate: it is for any other metric, and warns. "auto" is "inverted" where there is one.
     clusters : array-like of shape (n,), default=None
-        Rows that are not independent (of one patient or match) have the same entry. Their residuals change sign
-        together; in a bootstrap they are resampled together.
+        Rows that are not independent (of one patient or match) have the same entry. Their labels are drawn with the
+        dependence that the residuals show; in a bootstrap they are resampled together.
     confidence_level : float, default=0.9
         Coverage, between 0 and 1.
     n_resamples : int, default=1000
@@ -102,7 +102,8 @@ def calibration_error_interval(
     Warns
     -----
     UserWarning
-        For a basic bootstrap: it need not cover what is biased, such as an error that cannot be negative.
+        For a basic bootstrap: it need not cover what is biased, such as an error that cannot be negative. Where
+        `clusters` are given and fewer than 40 events or non-events are expected: the level is not held.
 
     See Also
     --------

@@ -82,9 +82,9 @@ def calibration_test(
         ``metric(y_true, y_proba)``, called with ``sample_weight``, ``labels`` and ``multiclass`` only where they are
         needed. None means `sweep_calibration_error`.
     clusters : array-like of shape (n,), default=None
-        Rows that are not independent (of one patient or match) have the same entry. The residuals ``y - s`` of a whole
-        cluster change their sign together. If the scores are calibrated and the clusters independent, this does not
-        change their distribution. For "resampling" with an error of this module, "kuiper" and "kolmogorov_smirnov",
+        Rows that are not independent (of one patient or match) have the same entry. Labels are drawn from the scores
+        with the dependence within clusters (one correlation of a normal copula) that the residuals ``y - s`` show. For
+        "resampling" with an error of this module, "kuiper" and "kolmogorov_smirnov",
         which are resampled then.
     n_resamples : int, default=999
         Number of label vectors drawn; the smallest p-value is ``1 / (n_resamples + 1)``.
@@ -120,7 +120,8 @@ def calibration_test(
     Warns
     -----
     UserWarning
-        Where the expected counts are too small for the approximation of "spiegelhalter" or "hosmer_lemeshow".
+        Where the expected counts are too small for the approximation of "spiegelhalter" or "hosmer_lemeshow"; where
+        `clusters` are given and fewer than 40 events or non-events are expected.
 
     See Also
     --------
