@@ -134,7 +134,9 @@ def _errors(task, seed, classes):
             task.labels, task.scores, metric=maximum_calibration_error, **options
         ),
     }
-    errors = [{"name": name, **interval._asdict()} for name, interval in intervals.items()]
+    errors = [
+        {"name": name, **interval._asdict(), "reason": interval.reason or None} for name, interval in intervals.items()
+    ]
     if classes is not None:  # a slope is one of the log-odds of an event
         return errors
     try:

@@ -18,6 +18,7 @@ from skcalib._inference.bias import bias_test
 from skcalib._inference.cluster_bias import cluster_bias_test
 from skcalib._inference.dependent_draws import FEW_EVENTS
 from skcalib._inference.results import ResultTable
+from skcalib._input.hints import hint_at_keywords
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
@@ -69,6 +70,7 @@ class GroupCalibration(ResultTable):
     adjusted_bias_pvalue: np.ndarray
 
 
+@hint_at_keywords
 def calibration_by_group(
     y_true,
     y_proba=None,

@@ -1,11 +1,13 @@
 """Curves: what the bins say, as numbers."""
 
 from skcalib._cells.reductions import binary_tasks, check_rows_or_bins, counted_rows, resolve_multiclass
+from skcalib._input.hints import hint_at_keywords
 from skcalib.binning import EqualMass, check_binning
 
 __all__ = ["reliability_curve"]
 
 
+@hint_at_keywords
 def reliability_curve(
     y_true,
     y_proba=None,

@@ -93,7 +93,8 @@ def calibration_error_interval(
     -------
     interval : IntervalEstimate
         Named tuple (estimate, low, high). The estimate is the metric. The interval is for the error without the noise
-        of the labels. A plugin error contains this noise, and may lie above its interval.
+        of the labels. A plugin error contains this noise, and may lie above its interval: the printed form and the
+        attribute `reason` say so.
 
     Raises
     ------

@@ -13,6 +13,7 @@ from skcalib._inference.closed_form import hosmer_lemeshow, kolmogorov_smirnov, 
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import resampling_pvalue
 from skcalib._inference.results import record_html, record_text
+from skcalib._input.hints import hint_at_keywords
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_int
 from skcalib._input.scores import check_scores
@@ -43,6 +44,7 @@ class CalibrationTestResult(NamedTuple):
     _repr_html_ = record_html
 
 
+@hint_at_keywords
 def calibration_test(
     y_true,
     y_proba=None,
