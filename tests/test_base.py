@@ -299,7 +299,8 @@ def test_all_zero_row_becomes_uniform():
 
 
 @pytest.mark.parametrize(
-    "model", [HistogramBinning(5), IsotonicCalibration(), PlattScaling(clip=None), ScalingBinning(binning=5)]
+    "model",
+    [HistogramBinning(5), IsotonicCalibration(), PlattScaling(clip=None, class_pooling=0), ScalingBinning(binning=5)],
 )
 def test_one_vs_rest_is_a_binary_fit_a_class(model):
     scores, y = _many()

@@ -132,8 +132,6 @@ def test_wrong_arguments():
         to_onnx(fitted, dtype="float16")
     with refused(ValueError, "target_opset", "13", "3"):
         to_onnx(fitted, target_opset=3)
-    with refused(ValueError, "GroupwiseRecalibrator"):
-        to_onnx(skcalib.GroupwiseRecalibrator().fit(scores, y, groups=np.arange(len(y)) % 2))
 
 
 @pytest.mark.slow

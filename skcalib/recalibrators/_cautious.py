@@ -70,11 +70,11 @@ class CautiousRecalibrator(BaseRecalibrator):
     >>> rng = np.random.default_rng(0)
     >>> right = rng.random(1000)
     >>> y = rng.random(1000) < right
-    >>> CautiousRecalibrator().fit(right, y).chosen_
-    Uncalibrated()
+    >>> type(CautiousRecalibrator().fit(right, y).chosen_).__name__
+    'Uncalibrated'
     >>> cautious = CautiousRecalibrator().fit(right**2 / (right**2 + (1 - right) ** 2), y)
-    >>> cautious.chosen_, cautious.gain_.low > 0
-    (StackedRecalibrator(), True)
+    >>> type(cautious.chosen_).__name__, cautious.gain_.low > 0
+    ('StackedRecalibrator', True)
     """
 
     _default_objects = {"recalibrator": StackedRecalibrator}
@@ -113,13 +113,17 @@ class CautiousRecalibrator(BaseRecalibrator):
         self.chosen_ = self.recalibrator_ if self._pays(unchanged, scores, codes, sample_weight) else unchanged
 
     def _pays(self, unchanged, scores, codes, sample_weight):
-        """Return whether the gain is proven, with one more row: of the event that the scores hold for least likely."""
+        """Return whether the gain is proven.
+
+        A probability below 1 / n^2 is one that n rows cannot support. Where there is one, the gain counts one more row:
+        of the event that the scores hold for least likely. Votes of 0 that no row has contradicted yet are such.
+        """
         before, after = unchanged.predict_proba(scores), self.recalibrator_.predict_proba(scores)
         rarest = np.unravel_index(before.argmin(), before.shape)
         surprise = log_probability(after[rarest]) - log_probability(before[rarest])
-        if (before.argmax(axis=1) == codes).all():  # the classes are apart, as far as is seen
-            surprise = 0.0
         n_rows = len(scores) if sample_weight is None else sample_weight.sum()
+        if before[rarest] * n_rows**2 >= 1 or (before.argmax(axis=1) == codes).all():  # or all rows are right so far
+            surprise = 0.0
         error = np.hypot(n_rows * standard_error(self.gain_, _LEVEL), surprise)
         return n_rows * self.gain_.estimate + surprise > self.n_standard_errors * error
 
