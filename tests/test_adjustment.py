@@ -95,5 +95,6 @@ def test_in_the_table():
     np.testing.assert_allclose(exact.pvalue, expected)
     with refused(ValueError, "adjustment", "'holm', 'exact'", "'bonferroni'"):
         calibration_by_group(y, scores, groups, adjustment="bonferroni")
-    weighted = calibration_by_group(y, scores, groups, adjustment="exact", sample_weight=np.full(900, 0.5), **options)
+    weights = {"sample_weight": np.random.default_rng(0).uniform(0.5, 1, 900), "weight_type": "importance"}
+    weighted = calibration_by_group(y, scores, groups, adjustment="exact", **weights, **options)
     assert np.all(weighted.adjusted_pvalue >= weighted.pvalue)

@@ -189,8 +189,17 @@ def test_integer_weights_are_repeated_rows():
     repeats = calibration_by_group(*repeated(weight, y, scores, groups), random_state=0)
     for name in set(COLUMNS) - {"error_low", "error_high"}:
         np.testing.assert_allclose(getattr(weighted, name), getattr(repeats, name), atol=1e-9)
-    doubled = calibration_by_group(y, scores, groups, sample_weight=np.full(len(y), 2.5), random_state=0)
-    assert doubled.n.sum() == pytest.approx(2.5 * len(y))
+    options = {"sample_weight": np.full(len(y), 2.5), "random_state": 0}
+    with pytest.warns(UserWarning, match=r"no integers.*importance"):
+        counted = calibration_by_group(y, scores, groups, **options)
+    assert counted.n.sum() == pytest.approx(2.5 * len(y))
+    worth = calibration_by_group(y, scores, groups, weight_type="importance", **options)
+    plain = calibration_by_group(y, scores, groups, random_state=0)
+    for name in COLUMNS:
+        np.testing.assert_allclose(getattr(worth, name), getattr(plain, name), atol=1e-9)
+    bins = {name: reliability_curve(y, scores, binning=4, sample_weight=np.full(90, 2.5)) for name in "ab"}
+    known = calibration_by_group(bins, weight_type="importance", binning=None, random_state=0)
+    assert known.n.tolist() == pytest.approx([90, 90])
 
 
 def test_predicted_classes_and_many_classes():

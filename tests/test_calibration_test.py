@@ -86,8 +86,9 @@ def test_resampling_pvalue_is_that_of_the_binomial():
 
 def test_the_default_statistic_is_the_sweep():
     labels, scores, weights = sample(power=1.2)
-    for weight in (None, weights, weights / 3):
-        found = calibration_test(labels, scores, sample_weight=weight, n_resamples=10, random_state=0)
+    for weight, kind in ((None, "frequency"), (weights, "frequency"), (weights / 3, "importance")):
+        options = {"weight_type": kind, "n_resamples": 10, "random_state": 0}
+        found = calibration_test(labels, scores, sample_weight=weight, **options)
         assert found.statistic == pytest.approx(sweep_calibration_error(labels, scores, sample_weight=weight))
     # The same test through the general path: other random numbers, the same distribution.
     quick = calibration_test(labels, scores, n_resamples=1000, random_state=0)

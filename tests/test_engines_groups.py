@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from _catalog import refused
 from _engine_tables import column, every_engine, native
 from sklearn.base import clone
 
@@ -87,6 +88,19 @@ def test_groupwise_is_that_of_memory(engine, inner):
     found = wanted.predict_proba(columns["p"][known], groups=groups)[:, 1]
     np.testing.assert_allclose(forecast, found, rtol=0, atol=1e-12 if exact else 1e-9)
     assert np.max(np.abs(found - columns["p"][known])) > 0.05
+
+
+def test_a_parameter_set_after_the_fit_asks_for_a_new_fit():
+    table = PredictionTable(native("duckdb", **rows()), label="y", score="p", by="g")
+    fitted = table.fit(GroupwiseRecalibrator(PlattScaling(), groups=None, min_group_size=50, shrinkage=20.0))
+    scores, groups = np.array([0.2, 0.7]), ["FR", "IT"]
+    before = fitted.predict_proba(scores, groups=groups)
+    fitted.set_params(shrinkage=3.0)
+    for use in (lambda: fitted.predict_proba(scores, groups=groups), lambda: table.apply(fitted, output="q")):
+        with refused(ValueError, "GroupwiseRecalibrator was fitted with shrinkage=20.0", "Fit again"):
+            use()
+    fitted.set_params(shrinkage=20.0)
+    np.testing.assert_array_equal(fitted.predict_proba(scores, groups=groups), before)
 
 
 def test_rows_without_a_group_and_with_weights():

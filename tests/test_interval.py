@@ -19,6 +19,7 @@ from skcalib._errors.neighborhood import NeighborhoodPower
 from skcalib._errors.smooth import SmoothPower
 from skcalib._errors.sweep import SweepPower
 from skcalib._inference.count_draws import CountDraws
+from skcalib._inference.results import IntervalEstimate
 from skcalib._intervals import binomial_interval
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores
 from skcalib.metrics import (
@@ -101,6 +102,20 @@ def test_one_score_is_clopper_and_pearson(positives, n, score, metric):
     expected_high = max(abs(low - score), abs(high - score))
     assert found.low == pytest.approx(expected_low, abs=0.06 * (high - low))
     assert found.high == pytest.approx(expected_high, abs=0.06 * (high - low))
+
+
+def test_an_estimate_above_its_interval_says_why():
+    scores = np.linspace(0.05, 0.95, 60)
+    y = np.arange(60) * 3 % 10 < 10 * scores  # as calibrated as can be: fifty bins of a row or two show noise alone
+    result = calibration_error_interval(y, scores, metric=expected_calibration_error, binning=50, random_state=0)
+    assert result.estimate > result.high
+    assert result.reason == "the estimate includes label noise"
+    assert repr(result).endswith("; the estimate includes label noise)")
+    assert result._repr_html_().endswith("<p>the estimate includes label noise</p>")
+    inside = IntervalEstimate(0.1, 0.05, 0.2)
+    assert not inside.reason
+    assert repr(inside) == "IntervalEstimate(estimate=0.1, low=0.05, high=0.2)"
+    assert "<p>" not in inside._repr_html_()
 
 
 def test_no_event_is_not_a_point():

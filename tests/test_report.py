@@ -19,6 +19,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 from skcalib import PlattScaling
 from skcalib.__main__ import main
 from skcalib._report import _command, _reader, _recalibration
+from skcalib._report._html import percent, with_interval
 from skcalib._report._numbers import report_numbers
 from skcalib._report._periods import named_periods
 from skcalib._report._reader import ReportError, read_columns
@@ -196,6 +197,12 @@ def test_events(tmp_path, labels, positive, events, event):
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
+def test_an_estimate_above_its_interval_is_explained():
+    error = {"estimate": 0.3045, "low": 0.0, "high": 0.3019, "reason": "the estimate includes label noise"}
+    assert with_interval(percent, error) == "30.45 %<small>0.00 to 30.19 % (the estimate includes label noise)</small>"
+    assert with_interval(percent, {**error, "reason": None}) == "30.45 %<small>0.00 to 30.19 %</small>"
+
+
 def test_numbers_are_those_of_the_library(file):
     table = read_table(file, label="y", scores=["p", "q"], segment="s")
     numbers = _numbers(table)
@@ -206,6 +213,8 @@ def test_numbers_are_those_of_the_library(file):
         assert [model["errors"][0][key] for key in ("estimate", "low", "high")] == pytest.approx(list(interval))
         assert model["errors"][0]["estimate"] == pytest.approx(calibration_error(data["y"], scores))  # as n >= 150
         assert model["errors"][1]["estimate"] == pytest.approx(expected_calibration_error(data["y"], scores))
+        for error in model["errors"]:
+            assert ("reason" in error and error["reason"] is not None) == (error["estimate"] > error["high"])
         brier, nats = model["proper_scores"]
         assert brier["estimate"] == pytest.approx(brier_score_loss(data["y"], scores))
         assert nats["estimate"] == pytest.approx(log_loss(data["y"], np.clip(scores, 2**-52, 1 - 2**-52)))

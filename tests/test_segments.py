@@ -25,6 +25,31 @@ def _table(n=800, seed=0):
     return rng.random(n) < scores, scores, X
 
 
+_BEYOND_FLOATS = [2**53 + 1 + k % 4 for k in range(400)]  # floats hold the even ones only
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "objects", "beside a fraction", "beside a negative number"])
+def test_integers_that_floats_would_round(form):
+    values = [None if k % 5 == 0 else value for k, value in enumerate(_BEYOND_FLOATS)]
+    if form == "pandas":
+        pandas = pytest.importorskip("pandas")
+        column = pandas.Series(pandas.array(values, dtype="Int64"))
+    elif form == "polars":
+        column = pytest.importorskip("polars").Series(values)
+    else:
+        other = {"objects": None, "beside a fraction": 0.5, "beside a negative number": -(2**63)}[form]
+        values = [other if value is None else value + 2**63 * (form == "beside a negative number") for value in values]
+        column = np.array(values, dtype=object)
+    codes, words = split_column(column, "x", 8)
+    for code, text in enumerate(words):
+        conditions = f"x is {None}" if text == "x is missing" else text.replace(" = ", " == ")
+        rows = [
+            value is None if text == "x is missing" else value is not None and eval(conditions, {"x": value})
+            for value in values
+        ]
+        np.testing.assert_array_equal(rows, codes == code)
+
+
 def _selected(words, X):
     """Return the rows that a segment's words select, read literally."""
     rows = np.ones(len(X), dtype=bool)

@@ -72,3 +72,15 @@ def test_bad_input():
     ]:
         with pytest.raises(ValueError, match=message):
             model.verify(*arguments)
+
+
+def test_clusters_of_equal_rows_are_verified_later():
+    rng = np.random.default_rng(0)
+    fitted = rng.random(2000)
+    model = ScalingBinning(binning=5).fit(fitted, rng.random(2000) < fitted)
+    scores, cluster = np.repeat(rng.random(80), 10), np.repeat(np.arange(80), 10)
+    y = np.repeat(rng.random(80) < scores[::10], 10)
+    rows = model.verify(scores, y, 0.1, n_resamples=99, random_state=0)
+    found = model.verify(scores, y, 0.1, n_resamples=99, clusters=cluster, random_state=0)
+    assert found.estimate == rows.estimate
+    assert found.upper_bound > 1.05 * rows.upper_bound

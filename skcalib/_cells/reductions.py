@@ -1,12 +1,13 @@
 """Many classes as binary problems: top-label and one-vs-rest (marginal), once for everybody."""
 
 import reprlib
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.statistics import BinStatistics, bin_statistics
+from skcalib._cells.statistics import BinStatistics, bin_statistics, unchecked_statistics
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.blocks import row_blocks
@@ -17,6 +18,7 @@ __all__ = [
     "BinnedTask",
     "binary_tasks",
     "check_rows_or_bins",
+    "counted_rows",
     "resolve_multiclass",
     "spread_top_label",
     "top_label",
@@ -24,6 +26,7 @@ __all__ = [
 
 
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
+_WEIGHTED = ("weight", "weighted_score", "weighted_label", "weighted_score_squared", "weighted_score_label")
 _COLUMNS = 32  # that are copied at a time: each cache line of the rows is read once for 16 or 8 of them
 
 
@@ -44,6 +47,12 @@ class BinaryTask(NamedTuple):
         if self.sample_weight is not None or in_order(self.scores) or not strategy._sorts(self.scores):
             return self
         return BinaryTask(*sorted_rows(self.scores, self.labels), None)
+
+    @property
+    def weight_type(self):
+        """What the weights are where nobody says it: weights that are no integers do not count rows."""
+        counts = self.sample_weight is None or not (self.sample_weight % 1).any()
+        return "frequency" if counts else "importance"
 
     def cells(self):
         """Return the cells of the distinct scores."""
@@ -97,7 +106,7 @@ class BinnedTask:
         """Refused: only rows have it."""
         self._refuse()
 
-    labels = sample_weight = classes = weight = mean_score = event_frequency = scores
+    labels = sample_weight = classes = weight = weight_type = mean_score = event_frequency = scores
 
 
 def check_rows_or_bins(
@@ -121,6 +130,35 @@ def check_rows_or_bins(
     if not y_true.total_weight > 0:
         raise ValueError("The BinStatistics holds no rows: every bin is empty.")
     return BinnedTask(y_true)
+
+
+def counted_rows(data, weight_type, *, warns=True):
+    """Return validated data whose weights count as repeated rows; those of importance are scaled to do so.
+
+    The sum of importance weights w becomes ``sum(w)**2 / sum(w**2)``, the number of equal rows that they are worth.
+    """
+    check_option(weight_type, "weight_type", ("frequency", "importance"))
+    if isinstance(data, BinnedTask):
+        if weight_type == "frequency":
+            return data
+        bins = data.bins
+        factor = bins.weight.sum() / bins.weight_squared.sum()
+        sums = {name: factor * getattr(bins, name) for name in _WEIGHTED}
+        squares = factor**2 * bins.weight_squared
+        return BinnedTask(unchecked_statistics(bins.edges, count=bins.count, weight_squared=squares, **sums))
+    weight = data.sample_weight
+    if weight is None:
+        return data
+    if weight_type == "importance":
+        return data._replace(sample_weight=weight * (weight.sum() / (weight @ weight)))
+    if warns and (weight % 1).any():
+        warnings.warn(
+            'sample_weight holds weights that are no integers, and weight_type="frequency" counts a weight of 2 as two '
+            'rows. Take weight_type="importance" for weights that correct a sample; round or scale weights that count.',
+            UserWarning,
+            stacklevel=3,
+        )
+    return data
 
 
 def top_label(scores):

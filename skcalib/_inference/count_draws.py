@@ -34,10 +34,12 @@ class CountDraws:
         Seeds the draws.
     uniforms : ndarray of shape (n_draws, m), default=None
         Uniform numbers that are dependent between cells; independent ones by default.
+    trials : ndarray of shape (m,), default=None
+        Numbers of rows that the cells are worth; None for their weights.
     """
 
-    def __init__(self, cells, n_draws, rng, uniforms=None):
-        self.trials = np.maximum(np.rint(cells.weight), 1)
+    def __init__(self, cells, n_draws, rng, uniforms=None, trials=None):
+        self.trials = np.maximum(np.rint(cells.weight if trials is None else trials), 1)
         self.ratio, self.excess = cells.score_ratio, cells.residual_factor - 1
         seed = rng.randint(np.iinfo(np.int32).max)
         sizes = block_sizes(n_draws, len(self.trials))

@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from skcalib._inference.count_draws import CountDraws, block_sizes
 
-__all__ = ["FEW_EVENTS", "ClusterDraws", "RowsInCells", "one_label_a_row"]
+__all__ = ["FEW_EVENTS", "ClusterDraws", "RowsInCells", "cluster_correlation", "one_label_a_row"]
 
 FEW_EVENTS = 40  # expected, below which the dependence within clusters is not known well enough for the level
 _CORRELATIONS = np.array([0, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.99])
@@ -116,7 +116,7 @@ class ClusterDraws:
         )
         fitted = np.clip(self._scores + deviation[rows.cell], 0, 1)
         code = (self._cluster[:, None] * n_tasks + np.arange(n_tasks)).ravel()
-        self.correlation = _correlation(self._scores.ravel(), (rows.labels - fitted).ravel(), weight, code)
+        self.correlation = cluster_correlation(self._scores.ravel(), (rows.labels - fitted).ravel(), weight, code)
         self._sizes, self._seed = block_sizes(n_draws, n), rng.randint(np.iinfo(np.int32).max)
         self._kept = [self._latent(k) for k in range(len(self._sizes))] if n_draws * n <= _KEPT else None
 
@@ -140,7 +140,7 @@ class ClusterDraws:
         return np.float32(self.correlation**0.5) * shared + np.float32((1 - self.correlation) ** 0.5) * own
 
 
-def _correlation(scores, residual, weight, cluster):
+def cluster_correlation(scores, residual, weight, cluster):
     """Return the correlation at which the squares of the clusters' sums are on average as large as they are."""
     mass = np.bincount(cluster, weight)
     n_clusters = max(mass.sum() ** 2 / (mass @ mass), 2.0)  # of equal size; their mean is fitted

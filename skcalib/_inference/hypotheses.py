@@ -21,11 +21,12 @@ _FEWEST_CELLS, _MOST_CELLS = 64, 1 << 13  # more distinct scores are pooled to c
 
 
 class Resampling(NamedTuple):
-    """What is drawn: how often, from which random numbers, and whether whole clusters together."""
+    """What is drawn: how often, from which random numbers, which clusters, and whether weights do not count rows."""
 
     n_draws: int
     rng: np.random.RandomState
     cluster: np.ndarray | None = None
+    importance: bool = False
 
 
 def error_hypotheses(error, data, resampling):
@@ -77,7 +78,8 @@ def error_hypotheses(error, data, resampling):
         rows = _rows_of(tasks, powers, classes.n_tasks)
         draw = _dependent_draws(rows, cells, directions[0], resampling._replace(cluster=cluster))
     else:
-        draw = CountDraws(cells, resampling.n_draws, resampling.rng)
+        trials = _effective_trials(tasks, powers, classes.n_tasks, cells) if resampling.importance else None
+        draw = CountDraws(cells, resampling.n_draws, resampling.rng, trials=trials)
     observed = float(combine(np.array([power.observed for power in drawn])))
     return Hypotheses(cells, draw, statistic, noiseless, observed, directions)
 
@@ -124,8 +126,18 @@ def _rows_of(tasks, powers, n_tasks):
     )
 
 
+def _effective_trials(tasks, powers, n_tasks, cells):
+    """Return how many equal rows the weights of each cell are worth, W^2 / sum of w^2; None without weights."""
+    if isinstance(tasks[0], BinnedTask):
+        return cells.weight**2 / cells.weight_squared
+    rows = _rows_of(tasks, powers, n_tasks)
+    if rows.sample_weight is None:
+        return None
+    return cells.weight**2 / np.bincount(rows.cell.ravel(), np.repeat(rows.sample_weight**2, n_tasks))
+
+
 def _dependent_draws(rows, cells, deviation, resampling):
-    n_draws, rng, cluster = resampling
+    n_draws, rng, cluster, _ = resampling
     if cluster is None:
         return one_label_a_row(cells, rows.cell, rows.scores, n_draws, rng)
     return ClusterDraws(cells, rows, deviation, cluster, n_draws, rng)

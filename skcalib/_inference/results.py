@@ -113,5 +113,13 @@ class IntervalEstimate(NamedTuple):
     low: float
     high: float
 
-    __repr__ = record_text
-    _repr_html_ = record_html
+    @property
+    def reason(self):
+        """Why the estimate lies above the interval, in words; empty where it does not."""
+        return "the estimate includes label noise" * bool(self.estimate > self.high)
+
+    def __repr__(self):
+        return f"{record_text(self)[:-1]}{self.reason and f'; {self.reason}'})"
+
+    def _repr_html_(self):
+        return record_html(self) + f"<p>{self.reason}</p>" * bool(self.reason)

@@ -128,6 +128,7 @@ def _positive_class(y_true, n_columns, pos_label, labels):
 
 def _one_label_only(label, pos_label):
     """Return the error for rows that all have one label, with the line to write."""
+    label = int(label) if isinstance(label, float) else label  # fractions are no labels
     found = f"y_true has one class only ({label!r})"
     if pos_label is None or pos_label == label:
         known = {0: "[0, 1]", 1: "[0, 1]", -1: "[-1, 1]"}.get(label, f"[{label!r}, other] or labels=[other, {label!r}]")

@@ -43,11 +43,12 @@ def figure(picture, kind=""):
 
 
 def with_interval(shown, values):
-    """Return a cell with an estimate and its interval below."""
+    """Return a cell with an estimate and its interval below, and why the estimate lies above it if it does."""
     if values["low"] is None:
         return shown(values["estimate"])
     low, high = shown(values["low"]), shown(values["high"])
-    return f"{shown(values['estimate'])}<small>{low.removesuffix(' %')} to {high}</small>"
+    reason = values.get("reason") and f" ({values['reason']})"
+    return f"{shown(values['estimate'])}<small>{low.removesuffix(' %')} to {high}{reason or ''}</small>"
 
 
 def bias_words(row):

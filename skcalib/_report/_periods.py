@@ -151,6 +151,7 @@ def period_rows(table, name, baseline, seed):
     else:
         (task, periods), order = timed, table.period_order
     options = {"binning": REPORT_BINNING, "confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **given(task)}
+    options["weight_type"] = task.weight_type
     by_period = calibration_by_group(task.labels, task.scores, periods, **options)
     rows = []
     for period in order:

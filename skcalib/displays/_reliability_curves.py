@@ -286,7 +286,7 @@ def _error_arguments(task, options):
 def _error_interval(task, options):
     if options.metric is None:
         return None
-    resampling = _resampling(options)
+    resampling = {**_resampling(options), "weight_type": task.weight_type}
     if options.metric != "auto":
         return calibration_error_interval(
             task.labels, task.scores, metric=options.metric, **resampling, **_row_arguments(task)

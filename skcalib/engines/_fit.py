@@ -60,6 +60,7 @@ def fitted_groupwise(columns, recalibrator):
     model._fit_parts(
         of_part, lambda number: parts[place[number]].fit(), lambda number: parts[place[number]].lacks_class
     )
+    model._remember_parameters()
     return model
 
 

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.cells import Cells
 from skcalib._cells.groups import is_predicted_class, predicted_class, split_by_group
-from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
+from skcalib._cells.reductions import BinaryTask, BinnedTask, binary_tasks, counted_rows, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm, has_thin_bins, resolved_method
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
@@ -18,6 +18,7 @@ from skcalib._inference.bias import bias_test
 from skcalib._inference.cluster_bias import cluster_bias_test
 from skcalib._inference.dependent_draws import FEW_EVENTS
 from skcalib._inference.results import ResultTable
+from skcalib._input.hints import hint_at_keywords
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
@@ -69,6 +70,7 @@ class GroupCalibration(ResultTable):
     adjusted_bias_pvalue: np.ndarray
 
 
+@hint_at_keywords
 def calibration_by_group(
     y_true,
     y_proba=None,
@@ -83,6 +85,7 @@ def calibration_by_group(
     n_resamples=199,
     multiclass="auto",
     sample_weight=None,
+    weight_type="frequency",
     clusters=None,
     pos_label=None,
     labels=None,
@@ -122,7 +125,11 @@ def calibration_by_group(
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen once
+        and stands for more or fewer (a sampling correction, a covariate shift); weights w are worth ``sum(w)**2 /
+        sum(w**2)`` rows, in each cell. These are the `n` of the table.
     clusters : array-like of shape (n,), default=None
         The cluster of each row: rows of one cluster (a patient, a match) may depend on each other.
     pos_label : int, float, bool or str, default=None
@@ -151,6 +158,7 @@ def calibration_by_group(
     Warns
     -----
     UserWarning
+        For weights that are no integers with ``weight_type="frequency"``.
         Where `clusters` are given and a group has fewer than 40 expected events or non-events.
 
     See Also
@@ -215,7 +223,7 @@ def calibration_by_group(
             pos_label=pos_label,
             labels=labels,
         )
-        names, parts = _statistics_by_group(y_true, groups)
+        names, parts = _statistics_by_group(y_true, groups, weight_type)
     else:
         data = check_scored_labels(
             y_true,
@@ -227,20 +235,21 @@ def calibration_by_group(
             drop=False,
         )
         resolve_multiclass(multiclass, data)
+        counted_rows(data, weight_type)  # for its warning: each group is scaled by itself
         cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
         strategy = check_binning(binning, EqualMass("cube_root"))
-        names, parts = _rows_by_group(data, groups, cluster, multiclass, strategy)
+        names, parts = _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type)
     error_options = {
         "norm": norm,
         "method": method,
+        "weight_type": weight_type,
         "confidence_level": confidence_level,
         "n_resamples": n_resamples,
         "random_state": check_random_state(random_state),
     }
     progress = Progress("calibration_by_group", verbose)
     with warnings.catch_warnings():
-        if clusters is not None:  # one warning for all groups
-            warnings.filterwarnings("ignore", "clusters=", UserWarning)
+        warnings.filterwarnings("ignore", "clusters=|sample_weight holds", UserWarning)  # one for all groups is enough
         columns = _columns(names, parts, confidence_level, error_options, adjustment, progress)
     if clusters is not None:
         _warn_of_few_events(columns)
@@ -290,7 +299,7 @@ class _Group(NamedTuple):
         return calibration_error_interval(labels, scores, **by_row, **options)
 
 
-def _rows_by_group(data, groups, cluster, multiclass, strategy):
+def _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type):
     """Return the distinct groups, sorted, and the parts of the rows."""
     if is_predicted_class(groups):
         names, codes = predicted_class(data)
@@ -298,14 +307,14 @@ def _rows_by_group(data, groups, cluster, multiclass, strategy):
         names, codes = check_groups(groups, len(data.scores))
     present, parts = [], []
     for code, rows in split_by_group(data, codes):
-        [task] = binary_tasks(data.at(rows), multiclass)
+        [task] = binary_tasks(counted_rows(data.at(rows), weight_type, warns=False), multiclass)
         present.append(code)
         own = None if cluster is None else cluster[rows]
         parts.append(_Group(rows[0], task.statistics(strategy), task, strategy, own))
     return names[present], parts
 
 
-def _statistics_by_group(mapping, groups):
+def _statistics_by_group(mapping, groups, weight_type):
     """Return the keys of the mapping, sorted, and its parts in that order."""
     if not is_predicted_class(groups):
         raise ValueError("groups are the keys of the dict of BinStatistics: leave groups out.")
@@ -318,7 +327,9 @@ def _statistics_by_group(mapping, groups):
             raise ValueError(f"y_true[{name!r}] holds no rows: leave such groups out.")
     given = list(mapping)
     names = _sorted_names(given)
-    return _as_array(names), [_Group(given.index(name), mapping[name]) for name in names]
+    return _as_array(names), [
+        _Group(given.index(name), counted_rows(BinnedTask(mapping[name]), weight_type).bins) for name in names
+    ]
 
 
 def _sorted_names(names):

@@ -4,11 +4,13 @@ import numpy as np
 
 from skcalib._errors.binned import BinnedPower, check_norm
 from skcalib._errors.power import Error, error_value
+from skcalib._input.hints import hint_at_keywords
 from skcalib.binning import EqualMass, EqualWidth, check_binning
 
 __all__ = ["calibration_error", "expected_calibration_error", "maximum_calibration_error"]
 
 
+@hint_at_keywords
 def calibration_error(
     y_true,
     y_proba=None,
@@ -120,6 +122,7 @@ def calibration_error(
     )
 
 
+@hint_at_keywords
 def expected_calibration_error(
     y_true,
     y_proba=None,
@@ -202,6 +205,7 @@ def expected_calibration_error(
     )
 
 
+@hint_at_keywords
 def maximum_calibration_error(
     y_true,
     y_proba=None,

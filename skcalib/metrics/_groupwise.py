@@ -6,6 +6,7 @@ from skcalib._cells.groups import group_codes, reduced, split_by_group
 from skcalib._cells.reductions import resolve_multiclass
 from skcalib._errors.binned import BinnedPower, check_norm
 from skcalib._errors.power import Error, error_root
+from skcalib._input.hints import hint_at_keywords
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth, check_binning
@@ -13,6 +14,7 @@ from skcalib.binning import EqualWidth, check_binning
 __all__ = ["groupwise_calibration_error"]
 
 
+@hint_at_keywords
 def groupwise_calibration_error(
     y_true,
     y_proba=None,

@@ -8,7 +8,7 @@ from numbers import Real
 
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import check_rows_or_bins
+from skcalib._cells.reductions import BinnedTask, check_rows_or_bins, counted_rows
 from skcalib._inference.bootstrap import BootstrapOptions, basic_limits
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import inverted_limits
@@ -35,6 +35,7 @@ def calibration_error_interval(
     n_resamples=1000,
     stratify=False,
     sample_weight=None,
+    weight_type="frequency",
     pos_label=None,
     labels=None,
     n_jobs=None,
@@ -70,7 +71,11 @@ def calibration_error_interval(
     stratify : bool, default=False
         For "basic": resample within each class of `y_true`, so that the class frequencies stay fixed.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows: a weight of 2 is two rows.
+        Weights; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen once
+        and stands for more or fewer (a sampling correction, a covariate shift); weights w are worth ``sum(w)**2 /
+        sum(w**2)`` rows, in each cell.
     pos_label : int, float, bool or str, default=None
         The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
@@ -88,7 +93,8 @@ def calibration_error_interval(
     -------
     interval : IntervalEstimate
         Named tuple (estimate, low, high). The estimate is the metric. The interval is for the error without the noise
-        of the labels. A plugin error contains this noise, and may lie above its interval.
+        of the labels. A plugin error contains this noise, and may lie above its interval: the printed form and the
+        attribute `reason` say so.
 
     Raises
     ------
@@ -101,6 +107,7 @@ def calibration_error_interval(
     Warns
     -----
     UserWarning
+        For weights that are no integers with ``weight_type="frequency"``.
         For a basic bootstrap: it need not cover what is biased, such as an error that cannot be negative. Where
         `clusters` are given and fewer than 40 events or non-events are expected: the level is not held.
 
@@ -152,10 +159,15 @@ def calibration_error_interval(
     _check_stratify(stratify, kind, clusters)
     given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     given = {name: value for name, value in given.items() if value is not None}
+    data = check_rows_or_bins(y_true, y_proba, **given, multiclass=params.get("multiclass", "auto"), drop=False)
+    data = counted_rows(data, weight_type)
+    if isinstance(data, BinnedTask):
+        y_true = data.bins
+    elif sample_weight is not None:
+        given["sample_weight"] = data.sample_weight
     estimate = metric(y_true, y_proba, **given, **params)
     if not isinstance(estimate, Real):
         raise TypeError(f"metric must return a number, found {type(estimate).__name__}.")
-    data = check_rows_or_bins(y_true, y_proba, **given, multiclass=params.get("multiclass", "auto"), drop=False)
     cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
     rng = check_random_state(random_state)
     if kind == "basic":
@@ -165,7 +177,8 @@ def calibration_error_interval(
         if row is not None:
             limits = [min(max(limit, row.limits[0]), row.limits[1]) for limit in limits]
         return IntervalEstimate(float(estimate), *limits)
-    hypotheses = error_hypotheses(row.error(params), data, Resampling(n_resamples, rng, cluster))
+    resampling = Resampling(n_resamples, rng, cluster, weight_type == "importance")
+    hypotheses = error_hypotheses(row.error(params), data, resampling)
     hypotheses = replace(hypotheses, progress=Progress("calibration_error_interval", verbose))
     return IntervalEstimate(float(estimate), *inverted_limits(hypotheses, (1 - confidence_level) / 2))
 

@@ -7,6 +7,7 @@ from scipy.special import expit, ndtri
 
 from skcalib._cells.reductions import binary_tasks, resolve_multiclass
 from skcalib._inference.results import IntervalEstimate, record_html, record_text
+from skcalib._input.hints import hint_at_keywords
 from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.condensed import condensed
@@ -34,6 +35,7 @@ class CalibrationSlopeIntercept(NamedTuple):
     _repr_html_ = record_html
 
 
+@hint_at_keywords
 def calibration_slope_intercept(
     y_true,
     y_proba=None,

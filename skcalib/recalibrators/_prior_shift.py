@@ -4,7 +4,7 @@ from numbers import Real
 
 import numpy as np
 
-from skcalib._input.scalars import as_numbers
+from skcalib._input.scalars import as_numbers, invalid
 from skcalib._input.scores import check_scores
 from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
@@ -174,6 +174,8 @@ def _prior(prior, classes, counts, name):
     if prior is None:
         return counts / counts.sum()
     if isinstance(prior, str):
+        if prior != "balanced":
+            raise invalid(name, "frequencies, a dict of them or 'balanced'", prior)
         return np.full(len(classes), 1 / len(classes))
     if isinstance(prior, dict):
         if set(prior) != set(classes.tolist()):

@@ -137,7 +137,7 @@ class ScalingBinning(BinnedRecalibrator):
         self.multiclass = multiclass
         self.normalize = normalize
 
-    def verify(self, scores, y, max_error, confidence_level=0.9, *, n_resamples=1000, random_state=None):
+    def verify(self, scores, y, max_error, confidence_level=0.9, *, n_resamples=1000, clusters=None, random_state=None):
         """Verify on fresh rows that the calibration error is small enough.
 
         The fit itself comes without a promise, since the scaling family may be wrong. But the error of a binned model
@@ -155,6 +155,8 @@ class ScalingBinning(BinnedRecalibrator):
             Level of the upper bound, in (0.5, 1).
         n_resamples : int, default=1000
             Draws of the labels behind the bound.
+        clusters : array-like of shape (n,), default=None
+            The cluster of each row (a patient, a match), whose rows may depend on each other.
         random_state : int, RandomState or None, default=None
             Seed of the draws.
 
@@ -194,6 +196,7 @@ class ScalingBinning(BinnedRecalibrator):
             interval="inverted",
             confidence_level=2 * confidence_level - 1,
             n_resamples=n_resamples,
+            clusters=clusters,
             random_state=random_state,
         )
         return Verification(interval.estimate, interval.high, interval.high <= max_error)
