@@ -45,6 +45,16 @@ def test_each_group_is_a_plain_monitor_at_its_share_of_the_level():
     assert monitors.n_rows_ == 8 * 600
 
 
+@pytest.mark.parametrize("dtype", [object, "category", "string"])
+def test_groups_are_a_column_of_a_data_frame(dtype):
+    pd = pytest.importorskip("pandas")
+    found, expected = GroupMonitors(), _fitted()
+    for scores, y, groups, time in _batches():
+        rows = pd.DataFrame({"p": scores, "y": y, "group": pd.Series(groups, dtype=dtype)})
+        found.partial_fit(rows["p"], rows["y"], rows["group"], time=time)
+    assert found.table_.to_frame().equals(expected.table_.to_frame())
+
+
 def test_shares_of_the_level_add_up_to_all_of_it():
     shares = 6 / (np.pi * np.arange(1, 1_000_000)) ** 2
     assert shares.sum() == pytest.approx(1, abs=1e-6)

@@ -132,6 +132,8 @@ def test_wrong_arguments():
         to_onnx(fitted, dtype="float16")
     with refused(ValueError, "target_opset", "13", "3"):
         to_onnx(fitted, target_opset=3)
+    with refused(ValueError, "GroupwiseRecalibrator"):
+        to_onnx(skcalib.GroupwiseRecalibrator(groups=lambda X: np.arange(len(X)) % 2).fit(scores, y))
 
 
 @pytest.mark.slow

@@ -75,8 +75,8 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
 def _shift_test(z, weight, events, confidence_level, stretch):
     """Return the test of a shift of the log-odds, both sides of whose interval are `stretch` times as long."""
     tail, total = (1 - confidence_level) / 2, weight.sum()
-    if events >= total * (1 - 1e-12):  # every row has an event: none in mirrored scores
-        mirrored = _shift_test(-z, weight, 0, confidence_level, stretch)
+    if total - events == 1 < events or events >= total * (1 - 1e-12):  # all rows but one have an event, or all
+        mirrored = _shift_test(-z, weight, round(total - events), confidence_level, stretch)
         return mirrored._replace(low=-mirrored.high, high=-mirrored.low)
     if events <= total * 1e-12:
         pvalue, low, high = _no_event(z, weight, tail)
@@ -112,7 +112,8 @@ class _Tails(NamedTuple):
     """Tails of the number of events S at the observed k, for probabilities tilted by delta = centre - tau.
 
     `centre` is the tilt whose expectation of S is k, q the probabilities there. `log_pmf` is the distribution of S at
-    `centre` where it is convolved, else None: the tails are then those of Lugannani and Rice (1980).
+    `centre` where it is convolved, else None: the tails are then those of Lugannani and Rice (1980). For k = 1 they are
+    written as products.
     """
 
     centre: float
@@ -122,6 +123,7 @@ class _Tails(NamedTuple):
     weight: np.ndarray
     events: float
     log_pmf: np.ndarray | None
+    is_one: bool
 
     @classmethod
     def from_rows(cls, z, weight, events):
@@ -131,22 +133,34 @@ class _Tails(NamedTuple):
         q = expit(z + centre)
         variance = weight @ (q * (1 - q))
         skewness = weight @ (q * (1 - q) * (1 - 2 * q)) / (6 * variance)
-        exact = weight.sum() < _FEW_ROWS and not (weight % 1).any()
+        are_counts = not (weight % 1).any()
+        exact = weight.sum() < _FEW_ROWS and are_counts
         with np.errstate(divide="ignore"):
             log_pmf = np.log(event_count_pmf(q, weight)) if exact else None
-        return cls(centre, variance, skewness, q, weight, events, log_pmf)
+        return cls(centre, variance, skewness, q, weight, events, log_pmf, events == 1 and are_counts)
 
     def upper(self, tau):
         """Return P(S >= k)."""
         if self.log_pmf is not None:
             return self._exact(tau, slice(round(self.events), None))
+        if self.is_one:
+            return -np.expm1(-self._log_all(tau))
         return _lugannani_rice(self._root(tau), -np.expm1(-tau), self.skewness, self.variance)
 
     def lower(self, tau):
         """Return P(S <= k)."""
         if self.log_pmf is not None:
             return self._exact(tau, slice(round(self.events) + 1))
+        if self.is_one:
+            return np.exp(np.log1p(self.weight @ self._odds(tau)) - self._log_all(tau))
         return _lugannani_rice(-self._root(tau), -np.expm1(tau), -self.skewness, self.variance)
+
+    def _odds(self, tau):
+        return self.q / (1 - self.q) * np.exp(-tau)
+
+    def _log_all(self, tau):
+        """Return minus the logarithm of the probability that no row has an event."""
+        return self.weight @ np.log1p(self._odds(tau))
 
     def two_sided(self, tau):
         """Return the p-value of the tilt at tau."""

@@ -35,6 +35,9 @@ _HELPERS = {
     "largest": "x => x.indexOf(max(x))",
     "spread": "(x, [c]) => { const k = largest(x), s = normalized(x.filter((_, i) => i !== k));"
     " return x.map((_, i) => i === k ? c : s[i - (i > k)] * (1 - c)); }",
+    "lowest": f"x => {{ const m = max(x); return m + Math.log(sum(x.map(v => Math.exp(v - m))) * {_LOW}); }}",
+    "open": "(p, closed) => { const left = p.map((v, i) => closed[i] ? 0 : v), s = sum(left), share = sum(p) / s;"
+    " return s > 0 ? left.map(v => v * share) : normalized(closed.map(v => v ? 0 : 1)); }",
     "place": "([x], cuts) => { let low = 0, high = cuts.length; while (low < high) {"
     " const i = (low + high) >> 1; if (cuts[i] < x) low = i + 1; else high = i; } return low; }",
     "piece": "(x, cuts, origins, coefficients) => { const i = place(x, cuts), step = x[0] - origins[i];"
@@ -96,7 +99,8 @@ def to_javascript(recalibrator, *, name="calibrate"):
     Notes
     -----
     What is no score gives NaN, or an array of NaN: NaN, a score out of range, probabilities that do not sum to 1, and a
-    group that is null or undefined. Groups that were not seen use the pooled fit. The results are those of Python
+    group that is null or undefined. Groups that were not seen use the pooled fit. A logit of -Infinity is an impossible
+    class. The results are those of Python
     within 1e-12, since engines compute logarithms and exponentials each in their own way.
 
     Examples
@@ -113,7 +117,8 @@ def to_javascript(recalibrator, *, name="calibrate"):
     writer = _Writer()
     output = writer(as_map.output)
     two_classes, width = as_map.scores.width == 1, len(as_map.classes)
-    body = [*writer.front(as_map), *writer.steps, f"return {output}{'[0]' if two_classes else ''};"]
+    result = f"{output}[0]" if two_classes else f"open({output}, closed)" if as_map.input == "logit" else output
+    body = [*writer.front(as_map), *writer.steps, f"return {result};"]
     invalid = "NaN" if two_classes else f"Array({width}).fill(NaN)"
     body = [line.replace("INVALID", invalid) for line in body]
     arguments = "score, group" if as_map.group_key is not None else "score"
@@ -152,6 +157,9 @@ class _Writer:
         low, high = (0, 1) if as_map.input == "probability" else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
         given, n = ("[score]", 1) if as_map.scores.width == 1 else ("score", as_map.scores.width)
         yield f"let x = {given};"
+        if as_map.input == "logit" and n > 1:  # -inf says that a class is impossible: as `links.possible` has it
+            yield "const closed = x.map(v => v === -Infinity);"
+            yield "if (closed.includes(true)) { const low = lowest(x); x = x.map((v, i) => closed[i] ? low : v); }"
         yield f"if (x.length !== {n} || !x.every(v => v >= {low} && v <= {high})) return INVALID;"
         if as_map.group_key is not None:
             yield "if (group === null || group === undefined) return INVALID;"

@@ -57,7 +57,7 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     Notes
     -----
     A graph cannot raise an error: rows that `predict_proba` refuses (NaN, scores out of range, probabilities that do
-    not sum to 1) give NaN.
+    not sum to 1) give NaN. A logit of -inf beside others is a class that is impossible, as in `predict_proba`.
 
     Examples
     --------
@@ -97,10 +97,11 @@ def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated
             "write it with skcalib.export.to_onnx, whose graph has a second input."
         )
     graph = Graph(opset, scores, calibrated, as_map, group)
-    valid, graph.scores = _front(graph, as_map, *_ROUNDING[dtype])
+    valid, graph.scores, closed = _front(graph, as_map, *_ROUNDING[dtype])
     output = graph.write(as_map.output)
     if len(as_map.classes) == 2:
         output = graph.add("Concat", graph.add("Sub", graph.constant(1.0), output), output, axis=1)
+    output = output if closed is None else _without_impossible(graph, output, closed)
     output = graph.add("Where", valid, output, graph.constant(np.nan))
     graph.add("Cast", output, to=_type_number(dtype), output=calibrated)
     return graph
@@ -369,23 +370,42 @@ def _slopes_of_cases(choice):
 
 
 def _front(graph, as_map, refused, untouched):
-    """Return which rows are valid, and the scores as `predict_proba` takes them: in [0, 1], in rows that sum to 1."""
+    """Return which rows are valid, the scores as `predict_proba` takes them, and which logits are -inf (None: no K).
+
+    Probabilities are put into [0, 1], in rows that sum to 1, and -inf becomes the logit of a probability of 0.
+    """
     raw = graph.add("Cast", graph.name_in, to=_type_number("float64"))
     if as_map.input == "logit":
-        size = graph.add("Abs", raw)
-        return graph.all_of(graph.add("LessOrEqual", size, graph.constant(MAX_MAGNITUDE))), raw
+        limit = graph.constant(MAX_MAGNITUDE)
+        if as_map.scores.width == 1:
+            return graph.add("LessOrEqual", graph.add("Abs", raw), limit), raw, None
+        top, closed = graph.row_extreme("ReduceMax", raw), graph.add("Equal", raw, graph.constant(-np.inf))
+        valid = graph.all_of(graph.add("LessOrEqual", graph.add("Abs", graph.add("Where", closed, top, raw)), limit))
+        total = graph.row_sum(graph.add("Exp", graph.add("Sub", raw, top)))
+        lowest = graph.add("Add", top, graph.add("Log", graph.add("Mul", total, graph.constant(PROBABILITY_CLIP))))
+        return valid, graph.add("Where", closed, lowest, raw), closed
     # As one condition, which NaN fails: |s - 1/2| <= 1/2 and rounding.
     distance = graph.add("Abs", graph.add("Sub", raw, graph.constant(0.5)))
     valid = graph.all_of(graph.add("LessOrEqual", distance, graph.constant(0.5 + refused)))
     scores = graph.clip(raw, 0.0, 1.0)
     if as_map.scores.width == 1:
-        return valid, scores
+        return valid, scores, None
     total = graph.row_sum(scores)
     off = graph.add("Abs", graph.add("Sub", total, graph.constant(1.0)))
     adds_up = graph.add("LessOrEqual", off, graph.constant(refused))
     is_one = graph.add("LessOrEqual", off, graph.constant(untouched))
     divisor = graph.add("Where", is_one, graph.constant(1.0), total)
-    return graph.add("And", valid, adds_up), graph.add("Div", scores, divisor)
+    return graph.add("And", valid, adds_up), graph.add("Div", scores, divisor), None
+
+
+def _without_impossible(graph, output, closed):
+    """Return probabilities with 0 for impossible classes, the rest in proportion, as `predict_proba` makes them."""
+    zero = graph.constant(0.0)
+    left = graph.add("Where", closed, zero, output)
+    kept, equal = graph.row_sum(left), graph.add("Where", closed, zero, graph.constant(1.0))
+    spread = graph.add("Div", equal, graph.row_sum(equal))
+    share = graph.shares(graph.row_sum(output), kept, 1.0)
+    return graph.add("Where", graph.add("Greater", kept, zero), graph.add("Mul", left, share), spread)
 
 
 def _type_number(dtype):

@@ -229,11 +229,12 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         """Return (group, scores, events, times) of each group of the batch, in the order of their first rows."""
         scores, events = clone(self._template).set_params(classes=self._classes)._checked_batch(scores, y)
         names, codes = check_groups(groups, len(scores), scores_name="scores")
+        names = names.tolist()
         times = self._checked_times(time, len(scores))
         order = np.argsort(codes, kind="stable")
         rows = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
         rows.sort(key=lambda at: at[0])
-        return [(names[codes[at[0]]].item(), scores[at], events[at], _runs(times, at)) for at in rows]
+        return [(names[codes[at[0]]], scores[at], events[at], _runs(times, at)) for at in rows]
 
     def _statistics(self, statistics, y, groups, time):
         """Return (group, statistics, None, times) of each entry of a dict."""

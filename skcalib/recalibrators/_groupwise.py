@@ -17,6 +17,7 @@ from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight
+from skcalib._rows.links import possible, without_impossible
 from skcalib.recalibrators._base import ProbabilityTransformer, check_recalibrator, decisions
 from skcalib.recalibrators._certified import certify_groups, forbid_certificates
 from skcalib.recalibrators._map_forms import map_of
@@ -260,13 +261,14 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         check_fitted(self)
         scores, values = self._scores_and_values(X, groups, reset=False)
         group = decisions(scores, self.input) if values is None else self._known_groups(values, len(scores))
+        scores, impossible = possible(scores) if self.input == "logit" else (scores, None)
         probabilities = self.pooled_recalibrator_.predict_proba(scores)
         for code, rows in rows_by_code(group):
             recalibrator = self.pooled_recalibrator_ if code < 0 else self.recalibrators_[self._names[code]]
             if recalibrator is not self.pooled_recalibrator_:
                 own, share = recalibrator.predict_proba(scores[rows]), self._own_share[code]
                 probabilities[rows] = share * own + (1 - share) * probabilities[rows]
-        return probabilities
+        return without_impossible(probabilities, impossible)
 
     def transform(self, X, groups=None):
         """Return the same as `predict_proba`, so that recalibrators chain.
