@@ -30,6 +30,7 @@ NEEDS = {
     "deploying.md": ["duckdb", "onnx", "onnxruntime", "skl2onnx"],
     "displays.md": ["matplotlib"],
     "howto_engine.md": ["pyarrow", "narwhals"],
+    "where_predictions_live.md": ["duckdb", "narwhals", "onnx", "pandas", "pyarrow"],
 }
 
 
