@@ -197,9 +197,9 @@ def _other_shares(seed, n=1000):
     """Two clusters of calibrated scores, of which the second sample has other shares."""
     rng = np.random.default_rng(seed)
     parts = []
-    for share in (0.15, 0.85):
+    for share in (0.1, 0.88):  # the gap lies in the middle of a cell
         high = rng.random(n) < share
-        scores = np.where(high, rng.beta(60, 3, n), rng.beta(3, 60, n))
+        scores = np.where(high, rng.beta(150, 2, n), rng.beta(2, 150, n))
         parts += [rng.random(n) < scores, scores]
     return parts
 

@@ -202,6 +202,7 @@ def _rejects(sample, seed, level=0.05, **options):
         sample.labels,
         sample.scores,
         sample_weight=sample.sample_weight,
+        weight_type=_weight_type(sample),
         clusters=sample.clusters,
         labels=np.arange(2 if sample.scores.ndim == 1 else sample.scores.shape[1]),
         n_resamples=199,

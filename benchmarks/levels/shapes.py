@@ -86,8 +86,8 @@ def _copula(sizes, draw, correlation=0.2):
 
 def _other_shares(rng):
     """Two calibrated samples, one after the other, of which the second has more high scores."""
-    high = rng.random(2000) < np.repeat([0.15, 0.85], 1000)
-    scores = np.where(high, rng.beta(60, 3, 2000), rng.beta(3, 60, 2000))
+    high = rng.random(2000) < np.repeat([0.1, 0.88], 1000)
+    scores = np.where(high, rng.beta(150, 2, 2000), rng.beta(2, 150, 2000))
     return Sample(scores, scores, rng.random(2000) < scores)
 
 

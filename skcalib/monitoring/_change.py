@@ -346,15 +346,18 @@ def _cells_of_rows(before, after):
 
 
 def _cells_of_statistics(before, after):
-    """Return the bins, whose draws are normal with the residual variance of each sample."""
+    """Return the bins, whose draws are normal with the residual variance of the bin."""
     parts = before.statistics, after.statistics
     n = np.stack([part.count for part in parts])
     sums = np.stack([part.weighted_label - part.weighted_score for part in parts])
     rows = np.maximum(n, 1)
     squares = np.maximum(np.stack([part.residual_square for part in parts]) - sums**2 / rows, 0)
-    pooled = squares.sum(axis=0) / rows.sum(axis=0)  # counts as one row more of each sample
+    # Of the residuals' squares each sample has the share that its scores say: a few events say little.
+    spread = np.maximum(np.stack([part.weighted_score - part.weighted_score_squared for part in parts]), 0)
+    spread = np.where(spread.sum(axis=0) > 0, spread, rows)
+    squares = squares.sum(axis=0) * spread / spread.sum(axis=0)
     weight = n[0] * (n[1] / rows.sum(axis=0))
-    variance = weight**2 * np.sum((squares + pooled) / rows**2, axis=0)
+    variance = weight**2 * np.sum(squares / rows**2, axis=0)
     excess, zero = weight * np.diff(sums / rows, axis=0)[0], np.zeros(len(weight))
     return _with_both(_Cells(*n, excess, variance, zero.astype(np.int64), zero, variance))
 
