@@ -322,14 +322,14 @@ DIFFERENCES = [
     Difference(
         "uncertainty-calibration",
         "1,000 scores, debiased l2 error, 15 equal-mass bins",
-        lambda: calibration_error(Y, S),
+        lambda: calibration_error(Y, S, method="debiased"),
         _of("calibration", "get_calibration_error", S, Y),
         "the same estimator; a cut at row i n / B is rounded up here, and the first bins get the spare rows there",
     ),
     Difference(
         "uncertainty-calibration",
         "3 calibrated classes, marginal debiased l2 error",
-        lambda: calibration_error(Y3, P3, multiclass="marginal"),
+        lambda: calibration_error(Y3, P3, multiclass="marginal", method="debiased"),
         _of("calibration", "get_calibration_error", P3, Y3),
         "signed squares are averaged here and cut at 0 once; there each class is cut at 0 first",
     ),

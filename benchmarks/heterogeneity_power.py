@@ -16,9 +16,9 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from benchmarks.multicalibration_tables import run as run_tables
+from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
+from skcalib._inference.bias import bias_test
 from skcalib.metrics import calibration_test, segment_calibration_test
-from skcalib.metrics._adjustment import adjusted_pvalues, holm, pvalue_distribution
-from skcalib.metrics._bias import bias_test
 from skcalib.monitoring import CalibrationMonitor, calibration_change
 
 _LEVEL = 0.05

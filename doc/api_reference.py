@@ -11,10 +11,12 @@ from skcalib.recalibrators import BaseRecalibrator
 SECTIONS = [
     ("skcalib", "Recalibrators", "Scores in, probabilities out."),
     ("skcalib", "Composition", "Recalibration around and behind a classifier."),
+    ("skcalib.evaluation", "Evaluation", "What recalibrating would gain."),
     ("skcalib.model_selection", "Model selection", "How to choose among recalibrators in a search."),
     ("skcalib.binning", "Binning strategies", "Objects for `binning=`."),
     ("skcalib.metrics", "Metrics", "Errors, intervals, tests, groups, curves and scorers."),
     ("skcalib.guarantees", "Guarantees", "Certificates, bounds, and the numbers of bins and rows that they need."),
+    ("skcalib.decisions", "Decisions", "Thresholds with a promise, costs and net benefit."),
     ("skcalib.monitoring", "Monitoring", "Calibration over time."),
     ("skcalib.export", "Export", "Fitted recalibrators as JSON, SQL and ONNX."),
     ("skcalib.engines", "Tables", "Calibration where the table lives."),

@@ -2,10 +2,12 @@
 
 from importlib import import_module
 
+from skcalib._input.soft_labels import expand_soft_labels
 from skcalib.cross_fitting import CrossFittedClassifier
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators import (
     BetaCalibration,
+    CautiousRecalibrator,
     ClasswiseTemperatureScaling,
     DirichletCalibration,
     EnsembleTemperatureScaling,
@@ -30,6 +32,7 @@ from skcalib.recalibrators import (
 __version__ = "0.2.0.dev0"
 __all__ = [
     "BetaCalibration",
+    "CautiousRecalibrator",
     "ClasswiseTemperatureScaling",
     "CrossFittedClassifier",
     "DirichletCalibration",
@@ -51,13 +54,16 @@ __all__ = [
     "VectorScaling",
     "VennAbers",
     "estimate_target_prior",
+    "expand_soft_labels",
     "__version__",
 ]
 
 _SUBMODULES = (
     "binning",
+    "decisions",
     "displays",
     "engines",
+    "evaluation",
     "export",
     "guarantees",
     "metrics",

@@ -1,44 +1,67 @@
 """Parameters that stand for a default object, and hints where a parameter of another library is given."""
 
-import functools
-
+import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+_FREE = {"random_state", "confidence_level", "n_jobs", "verbose"}  # no forecast depends on them after a fit
 
 
-class ParameterHints:
-    """Mixin for estimators that name the way where a parameter of another library's estimator is given.
-
-    The class attribute ``_hints`` maps such a parameter to what to write here.
-    """
-
-    _hints = {}
-
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if cls._hints and "__init__" in vars(cls):
-            cls.__init__ = _hinting(cls.__init__)
+def check_fitted(estimator):
+    """Raise where an estimator is not fitted, and where a parameter changed since: forecasts would mix both."""
+    check_is_fitted(estimator)
+    for name, fitted in getattr(estimator, "_fitted_with_", {}).items():
+        now = getattr(estimator, name)
+        if not _same(now, fitted):
+            raise ValueError(
+                f"{type(estimator).__name__} was fitted with {name}={fitted!r}, and {name}={now!r} was set since. "
+                "Fit again."
+            )
 
 
-def _hinting(init):
-    """Return the same constructor, signature included, that first looks for parameters with a hint."""
-
-    @functools.wraps(init)
-    def hinting(self, *args, **params):
-        for name in self._hints.keys() & params.keys():
-            raise TypeError(f"{type(self).__name__} has no parameter {name!r}: write {self._hints[name]}.")
-        init(self, *args, **params)
-
-    return hinting
+def _same(value, other):
+    if value is other or type(value) is not type(other) or not hasattr(value, "get_params"):
+        return value is other or np.array_equal(value, other)
+    other = other.get_params(deep=False)
+    return all(_same(one, other[name]) for name, one in value.get_params(deep=False).items())
 
 
-class DefaultObjects(ParameterHints):
+class DefaultObjects:
     """Mixin for estimators whose parameters default to other estimators.
 
     scikit-learn keeps mutable objects out of signatures, so the default is written ``None``. The class attribute
-    ``_default_objects`` maps such a parameter to a function that makes its default object.
+    ``_default_objects`` maps such a parameter to a function that makes its default object. ``_hints`` maps a parameter
+    of another library's estimator to what to write here.
     """
 
     _default_objects = {}
+    _hints = {}
+
+    @classmethod
+    def _hint_at(cls, params, error):
+        for name in cls._hints.keys() & params:
+            if name not in cls._get_param_names():
+                raise error(f"{cls.__name__} has no parameter {name!r}: write {cls._hints[name]}.")
+
+    def get_params(self, deep=True):
+        """Return the parameters.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to add the parameters of nested objects as ``name__nested``, those of a default object included.
+
+        Returns
+        -------
+        params : dict
+            Values by name.
+        """
+        params = super().get_params(deep=deep)
+        if deep:
+            for name in [name for name in self._default_objects if params[name] is None]:
+                nested = self._default_objects[name]().get_params()
+                params.update({f"{name}__{key}": value for key, value in nested.items()})
+        return params
 
     def set_params(self, **params):
         """Set parameters, nested ones of a default object included.
@@ -57,8 +80,9 @@ class DefaultObjects(ParameterHints):
         Raises
         ------
         ValueError
-            If the parameter holds a value without parameters, such as a number of bins.
+            If there is no such parameter, or it holds a value without parameters, such as a number of bins.
         """
+        self._hint_at(params, ValueError)
         for name in {key.partition("__")[0] for key in params if "__" in key} & set(self._default_objects):
             value = params.get(name, getattr(self, name))
             if value is None:
@@ -70,7 +94,21 @@ class DefaultObjects(ParameterHints):
                 )
         return super().set_params(**params)
 
+    def _remember_parameters(self):
+        """Keep the parameters of a fit, for `check_fitted`; `input` is that of a nested object in some classes."""
+        names = {*self._get_param_names(), "input"}.difference(_FREE)
+        self._fitted_with_ = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
+
     def _resolved(self, name):
         """Return a fresh clone of the object in parameter `name`, or of its default where that is None."""
         value = getattr(self, name)
         return self._default_objects[name]() if value is None else clone(value, safe=False)
+
+
+class ParameterHints(DefaultObjects):
+    """The same for classes with a constructor, which finds a parameter with a hint, too."""
+
+    def __new__(cls, *args, **params):
+        """Make the object; its constructor would only say that the parameter is unexpected."""
+        cls._hint_at(params, TypeError)
+        return super().__new__(cls)

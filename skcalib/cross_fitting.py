@@ -297,10 +297,24 @@ def cross_fit(estimator, X, y, *, cv, classes, response_method, routed, n_jobs=N
         [delayed(fitted_classifier)(estimator, X, y, fit_params)]
         + [delayed(_fold_scores)(estimator, X, y, *split, fit_params, classes, response_method) for split in splits]
     )
-    scores = np.empty((len(y), folds[0].shape[1]), dtype=np.result_type(*folds))
+    return _gathered(folds, splits), model
+
+
+def cross_fitted_models(estimator, X, y, splits, *, fit_params, classes, response_method, n_jobs=None):
+    """Return the models of the folds and the scores that each gives to the rows it was not fitted on."""
+    folds = Parallel(n_jobs=n_jobs)(
+        delayed(_fold_model)(estimator, X, y, *split, fit_params, classes, response_method) for split in splits
+    )
+    models, scores = zip(*folds, strict=True)
+    return models, _gathered(scores, splits)
+
+
+def _gathered(folds, splits):
+    """Return all rows' scores, in their order, from those of each fold's test rows."""
+    scores = np.empty((sum(map(len, folds)), folds[0].shape[1]), dtype=np.result_type(*folds))
     for (_, test), fold in zip(splits, folds, strict=True):
         scores[test] = fold
-    return scores, model
+    return scores
 
 
 def fitted_classifier(estimator, X, y, fit_params):
@@ -410,7 +424,7 @@ def check_splits(cv, X, y, split_params, *, partition):
         in_both = np.intersect1d(train, test)
         if len(in_both):
             raise ValueError(f"{name} trains fold {fold} on row {in_both[0]}, which that fold tests: keep them apart.")
-    times_tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(y))
+    times_tested = _times_tested(splits, len(y))
     if partition and not (times_tested == 1).all():
         row = int(np.argmax(times_tested != 1))
         raise ValueError(
@@ -420,9 +434,22 @@ def check_splits(cv, X, y, split_params, *, partition):
     return splits
 
 
-def _fold_scores(estimator, X, y, train, test, fit_params, classes, response_method):
+def is_partition(splits, n_samples):
+    """Return whether the splits test each row once."""
+    return bool((_times_tested(splits, n_samples) == 1).all())
+
+
+def _times_tested(splits, n_samples):
+    return np.bincount(np.concatenate([test for _, test in splits]), minlength=n_samples)
+
+
+def _fold_model(estimator, X, y, train, test, fit_params, classes, response_method):
     model, X_test = fitted_on_fold(estimator, X, y, train, test, fit_params)
-    return classifier_scores(model, X_test, classes, response_method)
+    return model, classifier_scores(model, X_test, classes, response_method)
+
+
+def _fold_scores(*fold):
+    return _fold_model(*fold)[1]
 
 
 def _aligned(scores, known, n_classes, is_logit):

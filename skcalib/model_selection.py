@@ -1,22 +1,15 @@
-"""Choices: which candidate of a search to refit, and whether recalibrating pays."""
+"""Choices: which candidate of a search to refit."""
 
 import warnings
 
 import numpy as np
-from scipy.special import ndtri
-from sklearn.base import clone
 from sklearn.metrics import get_scorer as get_sklearn_scorer
 
-from skcalib._input.scalars import check_confidence_level, check_option
-from skcalib._input.scored_labels import check_scored_labels
-from skcalib._progress import Progress
+from skcalib._input.scalars import check_number
+from skcalib.binning import check_binning
 from skcalib.metrics import get_scorer, get_scorer_names
-from skcalib.metrics._bootstrap import IntervalEstimate
-from skcalib.metrics._proper_scores import LOSSES
-from skcalib.recalibrators import StackedRecalibrator
-from skcalib.recalibrators._folds import cross_validation_folds
 
-__all__ = ["sharpest_within"]  # `recalibration_gain` is public as `skcalib.metrics.recalibration_gain`
+__all__ = ["sharpest_within"]
 
 _CALIBRATION = "squared_calibration_error"
 
@@ -38,7 +31,7 @@ def sharpest_within(max_error, *, objective="neg_brier_score", n_standard_errors
         A candidate is within the limit if its mean signed squared error over the folds plus this many standard errors
         is at most ``max_error**2``.
     binning : BaseBinning, int or None, default=None
-        Bins of the debiased error, None meaning ``EqualMass(15)``.
+        Bins of the unbiased error, None meaning ``EqualMass(15)``.
 
     Returns
     -------
@@ -88,10 +81,9 @@ def sharpest_within(max_error, *, objective="neg_brier_score", n_standard_errors
     >>> search.best_params_
     {'scalingbinning__binning__n_bins': 20}
     """
-    if not 0 < max_error <= 1:
-        raise ValueError(f"max_error must lie in (0, 1], found {max_error!r}.")
-    if not n_standard_errors >= 0:
-        raise ValueError(f"n_standard_errors must not be negative, found {n_standard_errors!r}.")
+    check_number(max_error, "max_error", above=0, at_most=1)
+    check_number(n_standard_errors, "n_standard_errors", at_least=0)
+    check_binning(binning)
     return SharpestWithin(max_error, objective, n_standard_errors, binning)
 
 
@@ -149,136 +141,6 @@ class SharpestWithin:
             f"sharpest_within({self.max_error}, objective={self.objective!r}, "
             f"n_standard_errors={self.n_standard_errors}, binning={self.binning!r})"
         )
-
-
-def recalibration_gain(
-    y_true,
-    y_proba=None,
-    *,
-    recalibrator=None,
-    loss="log",
-    cv=5,
-    confidence_level=0.9,
-    sample_weight=None,
-    pos_label=None,
-    labels=None,
-    verbose=False,
-):
-    """Out-of-fold gain of recalibrating, in a proper score: what the probabilities lose for want of calibration.
-
-    The recalibrator is fitted on all folds but one and judged on that one. For K classes this measures how far all
-    probabilities together are off (canonical calibration), where binned errors look at one class at a time.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        Labels.
-    y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Probabilities in [0, 1], of rows that the model was not fitted on.
-    recalibrator : estimator, default=None
-        An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means ``StackedRecalibrator()``.
-    loss : {"log", "brier"}, default="log"
-        "log" is the log-loss in nats, of probabilities clipped to [2^-52, 1 - 2^-52]; "brier" is (s - y)^2 for two
-        classes and the sum of it over the classes for more.
-    cv : int, splitter or iterable of (train, test), default=5
-        Folds that predict every row once. An int makes stratified random folds that depend on the rows alone.
-    confidence_level : float, default=0.9
-        Coverage of the interval, between 0 and 1.
-    sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
-    pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
-    labels : array-like of shape (K,), default=None
-        The sorted labels of the columns.
-    verbose : bool, default=False
-        Whether standard error gets a line for each fit.
-
-    Returns
-    -------
-    gain : IntervalEstimate
-        Named tuple (estimate, low, high): the mean loss of the probabilities as they are, minus that of the
-        recalibrated ones. Above 0 recalibration helps; it may be below 0, where there is nothing to gain and the fit
-        adds noise.
-
-    Raises
-    ------
-    ValueError
-        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
-        weights are negative or all zero. Also if the splitter does not put every row into exactly one test fold.
-    TypeError
-        If `recalibrator` cannot fit and predict.
-
-    See Also
-    --------
-    skcalib.metrics.brier_decomposition : Parts of the Brier score.
-    skcalib.StackedRecalibrator : A mixture of several recalibrators.
-
-    Notes
-    -----
-    The interval is the normal one of the mean of the rows' gains, widened by the noise of the fits. One probability of
-    0 for an event makes it wide, for the log-loss. If a fold's training rows hold one class only, its gain counts as 0.
-
-    References
-    ----------
-    Bröcker (2009), Reliability, sufficiency, and the decomposition of proper scores.
-
-    Examples
-    --------
-    Scores that are twice as far from 1/2 in log-odds as they should be:
-
-    >>> import numpy as np
-    >>> from skcalib.metrics import recalibration_gain
-    >>> rng = np.random.default_rng(0)
-    >>> truth = rng.random(1000)
-    >>> y_proba = truth**2 / (truth**2 + (1 - truth) ** 2)
-    >>> gain = recalibration_gain(rng.random(1000) < truth, y_proba)
-    >>> gain.low > 0, 0.05 < gain.estimate < 0.08
-    (True, True)
-    """
-    check_option(loss, "loss", tuple(LOSSES))
-    level = check_confidence_level(confidence_level)
-    recalibrator = StackedRecalibrator(verbose=verbose) if recalibrator is None else recalibrator
-    for method in ("fit", "predict_proba"):
-        if not hasattr(recalibrator, method):
-            raise TypeError(f"recalibrator must have fit and predict_proba, but {recalibrator!r} has no {method}.")
-    data = check_scored_labels(y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
-    codes = data.labels.astype(np.intp)
-    columns = data.scores.reshape(len(codes), -1)
-    folds = cross_validation_folds(cv, columns, codes, data.sample_weight)
-    before = LOSSES[loss](data.scores, data.labels)
-    progress, gains = Progress("recalibration_gain", verbose), np.empty((len(folds), len(codes)))
-    for k, fold in enumerate(folds):
-        progress(f"fit {k + 1} of {len(folds)}")
-        gains[k] = before - LOSSES[loss](recalibrated_by_fold(recalibrator, fold, columns, codes), data.labels)
-    return gain_interval(gains, folds, data.sample_weight, level)
-
-
-def recalibrated_by_fold(recalibrator, fold, columns, codes):
-    """Return all rows' probabilities, of the form of a metric's scores, by a recalibrator fitted to a fold's others.
-
-    Unchanged where these are all of one class.
-    """
-    if len(np.unique(codes[fold.train])) < 2:
-        return columns[:, 0] if columns.shape[1] == 1 else columns
-    fitted = clone(recalibrator)
-    names = [name for name in fitted.get_params() if name == "classes" or name.endswith("__classes")]
-    fitted.set_params(**dict.fromkeys(names, np.arange(max(columns.shape[1], 2))))
-    weight = {} if fold.train_weight is None else {"sample_weight": fold.train_weight}
-    recalibrated = fitted.fit(columns[fold.train], codes[fold.train], **weight).predict_proba(columns)
-    return recalibrated[:, 1] if columns.shape[1] == 1 else recalibrated
-
-
-def gain_interval(gains, folds, sample_weight, level):
-    """Return the mean out-of-fold gain and its interval, from what each row gains by the fit of each fold."""
-    weight = None if sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
-    out_of_fold = np.concatenate([gain[fold.test] for gain, fold in zip(gains, folds, strict=True)])
-    mean, total = np.average(out_of_fold, weights=weight), gains.shape[1] if weight is None else weight.sum()
-    variance = np.average((out_of_fold - mean) ** 2, weights=weight)
-    # Each row is used for fitting and for testing, in turns, so the noise of the fits counts twice. The noise of a
-    # row's gain is the jackknife's, over the fits without one fold each.
-    variance += np.average((len(folds) - 1) * gains.var(axis=0), weights=sample_weight)
-    width = ndtri((1 + level) / 2) * np.sqrt(variance / max(total - 1, 1))
-    return IntervalEstimate(*map(float, (mean, mean - width, mean + width)))
 
 
 def _scorer(objective):

@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skcalib._defaults import DefaultObjects
+from skcalib._defaults import ParameterHints
 from skcalib._input.weights import check_sample_weight
 from skcalib.cross_fitting import (
     check_known_classes,
@@ -23,11 +23,16 @@ from skcalib.cross_fitting import (
     check_splits,
     classifier_scores,
     cross_fit,
+    cross_fitted_models,
+    fitted_classifier,
     fitted_on_fold,
+    is_partition,
     route_metadata,
 )
-from skcalib.recalibrators import PlattScaling
+from skcalib.recalibrators import CautiousRecalibrator
 from skcalib.recalibrators._base import check_recalibrator
+from skcalib.recalibrators._certified import forbid_certificates_of_pairs
+from skcalib.recalibrators._stacked import Uncalibrated
 
 __all__ = ["RecalibratedClassifierCV"]
 
@@ -40,23 +45,26 @@ def _linear_svc():
     return classifier.set_fit_request(sample_weight=True) if get_config()["enable_metadata_routing"] else classifier
 
 
-class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjects, BaseEstimator):
+class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, ParameterHints, BaseEstimator):
     """Classifier whose probabilities are recalibrated on rows that it was not fitted on.
 
     The counterpart of `sklearn.calibration.CalibratedClassifierCV` that takes any recalibrator object. For a classifier
-    with a decision function, ``PlattScaling(clip=None)`` and `IsotonicCalibration` give the same probabilities.
+    with a decision function, ``PlattScaling(clip=None)`` and `IsotonicCalibration` with ``ensemble=True`` or False give
+    the same probabilities.
 
     Parameters
     ----------
     estimator : classifier, default=None
         The classifier to recalibrate, None for ``LinearSVC(random_state=0)``. Its `decision_function` is used if it
-        has one, else its `predict_proba`. For a model that is fitted already wrap it in a
-        `sklearn.frozen.FrozenEstimator` and pass rows that it has not seen.
+        has one, else its `predict_proba`; the other way round with ``recalibrator=None``, which may keep its
+        probabilities. For a model that is fitted already wrap it in a `sklearn.frozen.FrozenEstimator` and pass rows
+        that it has not seen.
 
     recalibrator : recalibrator, default=None
-        Any object with ``fit(scores, y)`` and ``predict_proba(scores)``, None for `PlattScaling`. It is cloned. Its
-        parameters `input` (the scale of the scores) and `classes` (the labels of their columns) are set to what the
-        classifier gives; in a recalibrator around another one, those of the inner one.
+        Any object with ``fit(scores, y)`` and ``predict_proba(scores)``. None is `CautiousRecalibrator`: a stack of
+        recalibrators, or the bare model where the stack is not seen to save log-loss. It is cloned. Its parameters
+        `input` (the scale of the scores) and `classes` (the labels of their columns) are set to what the classifier
+        gives; in a recalibrator around another one, those of the inner one.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=None
         How rows are split into those for the classifier and those for the recalibrator; None is 5 stratified folds, an
@@ -68,7 +76,9 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
     ensemble : bool or "auto", default="auto"
         With True, each fold has a classifier fitted on its training rows and a recalibrator fitted on its test rows;
         their probabilities are averaged. With False, one recalibrator is fitted on the cross-fitted scores of all rows,
-        and the classifier on all rows. "auto" is False for a `FrozenEstimator`, where nothing is split, else True.
+        and the classifier on all rows. "auto" takes the classifiers of the folds and that one recalibrator for all of
+        them, and averages their probabilities. It is False for a `FrozenEstimator`, where nothing is split, and for a
+        precomputed kernel, and True for a `cv` that does not test each row once.
 
     Attributes
     ----------
@@ -77,6 +87,15 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
 
     calibrated_classifiers_ : list
         The fitted pairs, each with its `estimator`, `recalibrator` and `predict_proba`: one per fold, or one alone.
+
+    gain_ : IntervalEstimate
+        Log-loss in nats per row that recalibrating saves out of fold, for one classifier: estimate, low and high (90
+        %). It is there if one recalibrator serves all pairs and measures it: `CautiousRecalibrator` (the default) and
+        `StackedRecalibrator` do.
+
+    chosen_ : recalibrator
+        What predicts: the stack, or ``Uncalibrated()`` for the bare model, which is then fitted on all rows and is the
+        only pair. It is there for a `CautiousRecalibrator` that serves all pairs.
 
     n_features_in_ : int
         Number of features, where the classifier tells.
@@ -92,7 +111,8 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
     -----
     A class that is missing from a fold's training rows has probability 0 in that fold's pair. Test rows of that class
     are left out of the pair's recalibration, because its classifier does not know the class. A class that is missing
-    from a fold's test rows is no error for the recalibrators that are defined then.
+    from a fold's test rows is no error for the recalibrators that are defined then. If one recalibrator serves all
+    pairs, it is fitted on all rows.
 
     `sample_weight` goes to the recalibrator and, if its `fit` takes it, to the classifier. In a `Pipeline` of
     recalibrators it goes to every step that takes it, `input` to the first step and `classes` to all. Other metadata
@@ -110,22 +130,21 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.metrics import log_loss
     >>> from sklearn.model_selection import train_test_split
-    >>> from skcalib import IsotonicCalibration, RecalibratedClassifierCV
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skcalib import RecalibratedClassifierCV
     >>> X_train, X_test, y_train, y_test = train_test_split(*load_breast_cancer(return_X_y=True), random_state=0)
     >>> classifier = GaussianNB().fit(X_train, y_train)
-    >>> recalibrated = RecalibratedClassifierCV(GaussianNB(), recalibrator=IsotonicCalibration()).fit(X_train, y_train)
-    >>> len(recalibrated.calibrated_classifiers_)
-    5
-    >>> bool(
-    ...     log_loss(y_test, recalibrated.predict_proba(X_test)) < log_loss(y_test, classifier.predict_proba(X_test))
-    ... )
+    >>> recalibrated = RecalibratedClassifierCV(GaussianNB()).fit(X_train, y_train)
+    >>> type(recalibrated.chosen_).__name__, recalibrated.gain_.low > 0
+    ('StackedRecalibrator', True)
+    >>> before, after = (log_loss(y_test, model.predict_proba(X_test)) for model in (classifier, recalibrated))
+    >>> after < 0.5 * before
     True
     """
 
-    _default_objects = {"estimator": _linear_svc, "recalibrator": PlattScaling}
+    _default_objects = {"estimator": _linear_svc, "recalibrator": CautiousRecalibrator}
     _hints = {
         "method": (
             'recalibrator=PlattScaling() for "sigmoid", recalibrator=IsotonicCalibration() for "isotonic", '
@@ -171,8 +190,9 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
         TypeError
             If `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` is none.
         """
-        estimator, ensemble = self._resolved("estimator"), self._resolved_ensemble()
-        response_method = check_response_method(estimator, ("decision_function", "predict_proba"))
+        estimator, methods = self._resolved("estimator"), ("decision_function", "predict_proba")
+        response_method = check_response_method(estimator, methods[:: -1 if self.recalibrator is None else 1])
+        ensemble = self._resolved_ensemble(estimator)
         X, y = check_rows(X, y)
         sample_weight = check_sample_weight(sample_weight, len(y))
         recalibrator = self._resolved("recalibrator")
@@ -180,14 +200,17 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
         _refuse_columns(check_recalibrator(recalibrator))
         routed = self._routed(estimator, sample_weight, fit_params)
         self.classes_ = check_known_classes(estimator, y)
-        fit = self._fit_ensemble if ensemble else self._fit_cross_fitted
-        self.calibrated_classifiers_ = fit(
-            estimator, recalibrator, X, y, sample_weight, response_method=response_method, routed=routed
-        )
-        first = self.calibrated_classifiers_[0].estimator
-        for attribute in ("n_features_in_", "feature_names_in_"):
-            if hasattr(first, attribute):
-                setattr(self, attribute, getattr(first, attribute))
+        arguments = estimator, recalibrator, X, y, sample_weight
+        options = {"response_method": response_method, "routed": routed}
+        if ensemble is False:
+            pairs = self._fit_cross_fitted(*arguments, **options)
+        else:
+            pairs = self._fit_folds(*arguments, **options, shared=ensemble == "auto")
+        self.calibrated_classifiers_ = pairs
+        forbid_certificates_of_pairs(pairs, estimator)
+        self._copy_attributes(("n_features_in_", "feature_names_in_"), pairs[0].estimator)
+        serves_all = pairs[0].recalibrator is pairs[-1].recalibrator
+        self._copy_attributes(("gain_", "chosen_"), pairs[0].recalibrator if serves_all else None)
         return self
 
     def predict_proba(self, X):
@@ -248,10 +271,20 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
             tags.classifier_tags.multi_class = estimator_tags.classifier_tags.multi_class
         return tags
 
-    def _resolved_ensemble(self):
-        if not isinstance(self.ensemble, bool | np.bool_) and self.ensemble != "auto":
+    def _copy_attributes(self, names, found):
+        """Set those attributes that `found` has, and remove the others, of an earlier fit."""
+        for name in names:
+            vars(self).pop(name, None)
+            if hasattr(found, name):
+                setattr(self, name, getattr(found, name))
+
+    def _resolved_ensemble(self, estimator):
+        if isinstance(self.ensemble, bool | np.bool_):
+            return bool(self.ensemble)
+        if self.ensemble != "auto":
             raise ValueError(f"ensemble must be True, False or 'auto', found {self.ensemble!r}.")
-        return not isinstance(self.estimator, FrozenEstimator) if self.ensemble == "auto" else bool(self.ensemble)
+        whole = isinstance(self.estimator, FrozenEstimator) or get_tags(estimator).input_tags.pairwise
+        return False if whole else "auto"
 
     def _routed(self, estimator, sample_weight, fit_params):
         """Return metadata sorted by consumer; without routing the classifier gets the weights if it takes them."""
@@ -265,11 +298,17 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
             )
         return route_metadata(self, "fit", fit_params)
 
-    def _fit_ensemble(self, estimator, recalibrator, X, y, sample_weight, *, response_method, routed):
-        """Return one pair a fold: the classifier fitted on its training rows, the recalibrator on its test rows."""
+    def _fit_folds(self, estimator, recalibrator, X, y, sample_weight, *, response_method, routed, shared):
+        """Return one pair a fold: the classifier fitted on its training rows, and a recalibrator.
+
+        Which is shared by all folds, or fitted on the fold's test rows alone.
+        """
         if get_tags(estimator).input_tags.pairwise:
             raise ValueError("ensemble=True cannot predict from a precomputed kernel: use ensemble=False.")
         splits = check_splits(self.cv, X, y, routed.splitter.split, partition=False)
+        if shared and is_partition(splits, len(y)):
+            options = {"fit_params": routed.estimator.fit, "response_method": response_method}
+            return self._fit_shared(estimator, recalibrator, X, y, sample_weight, splits, **options)
         if any(len(test) < 2 for _, test in splits):
             raise ValueError("cv tests a fold on one row alone, too little for a recalibrator: use ensemble=False.")
         return Parallel(n_jobs=self.n_jobs)(
@@ -287,6 +326,25 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, DefaultObjec
             )
             for fold, split in enumerate(splits)
         )
+
+    def _fit_shared(self, estimator, recalibrator, X, y, sample_weight, splits, *, fit_params, response_method):
+        """Return the folds' classifiers with one recalibrator, or the bare classifier if that is what it chooses."""
+        models, scores = cross_fitted_models(
+            estimator,
+            X,
+            y,
+            splits,
+            fit_params=fit_params,
+            classes=self.classes_,
+            response_method=response_method,
+            n_jobs=self.n_jobs,
+        )
+        for fold, model in enumerate(models):
+            _known_classes(model, fold)
+        fitted = _fitted_recalibrator(recalibrator, scores, y, sample_weight, response_method, self.classes_)
+        if isinstance(getattr(fitted, "chosen_", None), Uncalibrated):
+            models = [fitted_classifier(estimator, X, y, fit_params)]
+        return [RecalibratedModel(model, fitted, self.classes_, response_method) for model in models]
 
     def _fit_cross_fitted(self, estimator, recalibrator, X, y, sample_weight, *, response_method, routed):
         """Return one pair: the recalibrator fitted on cross-fitted scores, the classifier on all rows."""
@@ -323,18 +381,16 @@ class RecalibratedModel(NamedTuple):
         return self.recalibrator.predict(self._scores(X))
 
     def _scores(self, X):
-        return classifier_scores(self.estimator, X, np.unique(self.estimator.classes_), self.response_method)
+        # A recalibrator of all folds knows classes that a fold's classifier may not know.
+        return _rounded(
+            classifier_scores(self.estimator, X, np.unique(self.recalibrator.classes_), self.response_method)
+        )
 
 
 def _fit_pair(estimator, recalibrator, X, y, sample_weight, train, test, *, fit_params, response_method, classes, fold):
     """Fit the classifier on the rows `train` and its recalibrator on those rows of `test` whose class it knows."""
     model, X_test = fitted_on_fold(estimator, X, y, train, test, fit_params)
-    known = np.unique(model.classes_)
-    if len(known) < 2:
-        raise ValueError(
-            f"cv trains fold {fold} on one class only ({known.tolist()[0]!r}): nothing can be recalibrated. Use a "
-            "stratified cv, fewer folds, or ensemble=False."
-        )
+    known = _known_classes(model, fold)
     scores = classifier_scores(model, X_test, known, response_method)
     is_known = np.isin(y[test], known)
     if not is_known.any():
@@ -346,10 +402,26 @@ def _fit_pair(estimator, recalibrator, X, y, sample_weight, train, test, *, fit_
     return RecalibratedModel(model, recalibrator, classes, response_method)
 
 
+def _known_classes(model, fold):
+    known = np.unique(model.classes_)
+    if len(known) < 2:
+        raise ValueError(
+            f"cv trains fold {fold} on one class only ({known.tolist()[0]!r}): nothing can be recalibrated. Use a "
+            "stratified cv, fewer folds, or ensemble=False."
+        )
+    return known
+
+
 def _fitted_recalibrator(recalibrator, scores, y, sample_weight, response_method, classes):
     recalibrator = clone(recalibrator)
     _describe_scores(recalibrator, {"input": _SCALE[response_method], "classes": classes})
-    return recalibrator.fit(scores, y, **_weight_params(recalibrator, sample_weight))
+    return recalibrator.fit(_rounded(scores), y, **_weight_params(recalibrator, sample_weight))
+
+
+def _rounded(scores):
+    """Return scores to 36 binary digits: copies of a row may differ in the last of 53, and they must tie."""
+    mantissa, exponent = np.frexp(scores)
+    return np.ldexp(np.round(np.ldexp(mantissa, 36)), exponent - 36)
 
 
 def _describe_scores(recalibrator, description):

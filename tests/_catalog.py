@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 import skcalib
-from skcalib import metrics, recalibrators
-from skcalib._bins.tables import ResultTable
+from skcalib import evaluation, metrics, recalibrators
+from skcalib._inference.results import ResultTable
 
 # One or more instances of every public recalibrator.
 RECALIBRATORS = [
     skcalib.BetaCalibration(),
     skcalib.BetaCalibration("ab", smooth_targets=True, multiclass="top_label"),
+    skcalib.CautiousRecalibrator(),
+    skcalib.CautiousRecalibrator(skcalib.SplineCalibration(), cv=3),
     skcalib.ClasswiseTemperatureScaling(),
     skcalib.ClasswiseTemperatureScaling(max_deviation=0.1),
     skcalib.DirichletCalibration(),
@@ -50,6 +52,7 @@ UNWEIGHTED = (skcalib.UniformMassBinning,)
 # Those that fit with `classes=` where one of three classes has no row.
 FIT_MISSING_CLASS = (
     skcalib.BetaCalibration,
+    skcalib.CautiousRecalibrator,
     skcalib.ClasswiseTemperatureScaling,
     skcalib.DirichletCalibration,
     skcalib.HistogramBinning,
@@ -87,8 +90,8 @@ def metrics_(*needs):
     Functions that need more than labels and probabilities are left out.
     """
     found = []
-    for name in metrics.__all__:
-        metric = getattr(metrics, name)
+    for name in (*metrics.__all__, *evaluation.__all__):
+        metric = getattr(metrics if hasattr(metrics, name) else evaluation, name)
         parameters = signature(metric).parameters
         first, more = list(parameters)[:2], list(parameters.values())[2:]
         needs_more = any(one.default is one.empty and one.kind != one.VAR_KEYWORD for one in more)

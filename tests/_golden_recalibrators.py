@@ -13,7 +13,6 @@ from scipy.special import softmax
 
 import skcalib
 from skcalib.export import from_dict, to_dict
-from skcalib.export._maps import score_width
 
 PATH = Path(__file__).with_name("golden_recalibrators.json")
 # Those that float32 holds (or rounds to 0 or 1), so that both types see the same scores.
@@ -23,6 +22,7 @@ PLATT = skcalib.PlattScaling
 
 BINARY = [
     skcalib.BetaCalibration(),
+    skcalib.CautiousRecalibrator(PLATT()),
     skcalib.ClasswiseTemperatureScaling(max_deviation=0.5),
     skcalib.DirichletCalibration(0.1),
     skcalib.EnsembleTemperatureScaling(),
@@ -63,18 +63,25 @@ MANY_CLASSES = [
 
 
 class Golden(NamedTuple):
-    """A fitted recalibrator with scores (n, C), their groups or None, and probabilities (n, K)."""
+    """A fitted recalibrator with scores (n, C), their groups and ids or None, and probabilities (n, K)."""
 
     recalibrator: object
     scores: np.ndarray
     groups: list | None
+    ids: list | None
     probabilities: np.ndarray
     document: dict
 
     @property
+    def options(self):
+        """What else `predict_proba` takes."""
+        given = {"groups": self.groups, "ids": self.ids}
+        return {name: values for name, values in given.items() if values is not None}
+
+    @property
     def alone(self):
         """The scores without a column of features."""
-        return self.scores[:, : score_width(self.recalibrator)]
+        return self.scores[:, : self.recalibrator._score_width]
 
     def __str__(self):
         return f"{self.recalibrator} for {len(self.recalibrator.classes_)} classes"
@@ -88,6 +95,7 @@ def golden_recalibrators():
             from_dict(entry["document"]),
             np.array(entry["scores"]),
             entry["groups"],
+            entry["ids"],
             np.array(entry["probabilities"]),
             entry["document"],
         )
@@ -96,16 +104,16 @@ def golden_recalibrators():
 
 
 def _fitted():
-    """Yield (fitted recalibrator, scores, groups)."""
+    """Yield (fitted recalibrator, scores, groups, ids)."""
     rng = np.random.default_rng(0)
     scores = np.concatenate((np.round(rng.beta(0.5, 0.8, 56) * 256) / 256, [0, 0, 1, 1]))
     y = np.where(rng.random(len(scores)) < scores**1.5, "yes", "no")
     for recalibrator in BINARY:
-        yield recalibrator.fit(scores, y), np.array(SCORES)[:, None], None
+        yield recalibrator.fit(scores, y), np.array(SCORES)[:, None]
     log_odds = np.round(rng.normal(size=60) * 64) / 32
     for recalibrator in ON_LOG_ODDS:
         fitted = recalibrator.set_params(input="logit").fit(log_odds, rng.random(60) < 1 / (1 + np.exp(-log_odds)))
-        yield fitted, np.array(LOG_ODDS)[:, None], None
+        yield fitted, np.array(LOG_ODDS)[:, None]
     yield from _of_groups(scores, y)
     logits = rng.normal(size=(80, 3)) * 2
     classes = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
@@ -114,11 +122,11 @@ def _fitted():
     )
     features = np.array([[0.25, 1], [0.75, 0]])
     multicalibrated = skcalib.MulticalibratedRecalibrator(PLATT(), features=1, max_rounds=0)
-    yield multicalibrated.fit(np.column_stack((scores, np.arange(len(y)) % 2)), y), features, None
+    yield multicalibrated.fit(np.column_stack((scores, np.arange(len(y)) % 2)), y), features
     for recalibrator in MANY_CLASSES:
-        yield recalibrator.fit(softmax(logits, axis=1), classes), new, None
+        yield recalibrator.fit(softmax(logits, axis=1), classes), new
     scaled = skcalib.MatrixScaling(input="logit").fit(logits, classes)
-    yield scaled, np.array([[0.5, -1.25, 3], [0, 0, 0], [90, -90, 0], [1002, 1000, 1001]]), None
+    yield scaled, np.array([[0.5, -1.25, 3], [0, 0, 0], [90, -90, 0], [1002, 1000, 1001]])
 
 
 def _of_groups(scores, y):
@@ -126,18 +134,29 @@ def _of_groups(scores, y):
     fitted = skcalib.GroupwiseRecalibrator(PLATT(), min_group_size=20, shrinkage=5).fit(scores, y, groups=groups)
     new = np.repeat([0.125, 0.5, 0.75], 3)[:, None]
     yield fitted, new, np.tile(fitted.groups_, 3).tolist()
-    yield skcalib.GroupwiseRecalibrator(min_group_size=5).fit(scores, y), np.array(SCORES)[:, None], None
+    yield skcalib.GroupwiseRecalibrator(min_group_size=5).fit(scores, y), np.array(SCORES)[:, None]
+    sites = np.array(["a", "b"])[np.arange(len(y)) % 2]
+    for inner in (skcalib.IsotonicCalibration(), skcalib.StackedRecalibrator(cv=2)):
+        fitted = skcalib.GroupwiseRecalibrator(inner, min_group_size=20).fit(scores, y, groups=sites)
+        yield fitted, new, ["a", "b", "never seen"] * 3
+    tied = np.round(scores * 4) / 4
+    randomised = skcalib.UniformMassBinning(5, randomize=True, random_state=0).fit(tied, y)
+    on_cuts = np.repeat(np.unique(tied), 4)[:, None]
+    yield randomised, on_cuts, None, list(range(len(on_cuts)))
+    yield randomised, on_cuts, None, [f"row's {k}" for k in range(len(on_cuts))]
 
 
 def _write():
     entries = []
-    for fitted, scores, groups in _fitted():
-        options = {} if groups is None else {"groups": groups}
+    for fitted, scores, *given in _fitted():
+        groups, ids = (*given, None, None)[:2]
+        options = Golden(fitted, scores, groups, ids, None, None).options
         entries.append(
             {
                 "document": to_dict(fitted),
                 "scores": scores.tolist(),
                 "groups": groups,
+                "ids": ids,
                 "probabilities": fitted.predict_proba(scores, **options).tolist(),
             }
         )

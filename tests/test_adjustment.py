@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from _catalog import refused
 
+from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
+from skcalib._inference.bias import bias_test, event_count_pmf
 from skcalib.metrics import calibration_by_group
-from skcalib.metrics._adjustment import adjusted_pvalues, holm, pvalue_distribution
-from skcalib.metrics._bias import bias_test, event_count_pmf
 
 GROUPS = [np.array([0.1, 0.2, 0.4]), np.array([0.05, 0.5, 0.5, 0.6]), np.array([0.3, 0.9])]
 
@@ -95,5 +95,6 @@ def test_in_the_table():
     np.testing.assert_allclose(exact.pvalue, expected)
     with refused(ValueError, "adjustment", "'holm', 'exact'", "'bonferroni'"):
         calibration_by_group(y, scores, groups, adjustment="bonferroni")
-    weighted = calibration_by_group(y, scores, groups, adjustment="exact", sample_weight=np.full(900, 0.5), **options)
+    weights = {"sample_weight": np.random.default_rng(0).uniform(0.5, 1, 900), "weight_type": "importance"}
+    weighted = calibration_by_group(y, scores, groups, adjustment="exact", **weights, **options)
     assert np.all(weighted.adjusted_pvalue >= weighted.pvalue)

@@ -30,7 +30,7 @@ def log_loss(model, logits, y):
 @pytest.mark.parametrize("spread", [0.0, 0.2, 1.0])
 def test_the_path_by_exact_leave_one_out(method, spread):
     # The rule, with a fit without each row in place of the approximation.
-    logits, y = sample(60, spread=spread)
+    logits, y = sample(90, spread=spread)
     losses, best, rest = [], 0, ~np.eye(len(y), dtype=bool)
     for index, alpha in enumerate(PATHS[method]):
         model = method(alpha, input="logit", clip=None)
@@ -114,3 +114,24 @@ def test_alpha_is_a_number_or_auto():
     assert MatrixScaling(0.2, input="logit").fit(logits, y).alpha_ == 0.2
     with pytest.raises(ValueError, match="alpha"):
         MatrixScaling("best", input="logit").fit(logits, y)
+
+
+@pytest.mark.filterwarnings("ignore:The fit stopped:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("ulps", [1, 4, 64])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("method", [DirichletCalibration, MatrixScaling, VectorScaling])
+def test_scores_a_few_ulps_apart(method, n_classes, ulps):
+    rng = np.random.default_rng(0)
+    scores = np.full((60, n_classes), 1 / n_classes) + rng.integers(0, ulps + 1, (60, n_classes)) * 2.0**-54
+    y = np.arange(60) % n_classes
+    found = method(alpha="auto").fit(scores, y).predict_proba(scores)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    loss = -np.log(found[np.arange(60), y]).mean()
+    assert np.log(n_classes) - 0.1 < loss <= np.log(n_classes) + 1e-6  # hardly anything is learned from rounding
+
+
+def test_few_rows_a_class_keep_the_strongest_ridge():
+    logits, y = sample(89, spread=2.0)
+    assert MatrixScaling(input="logit").fit(logits, y).alpha_ == 1
+    many = MatrixScaling(input="logit").fit(logits, y, np.full(89, 30.0))  # weights count as rows
+    assert many.alpha_ < 1

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from skcalib.decisions import CertifiedThreshold
 from skcalib.guarantees import CalibrationCertificate
 from skcalib.metrics import BinStatistics
 
@@ -48,7 +49,8 @@ def _public():
 
 
 PUBLIC = dict(_public())
-RESULTS = (tuple, BinStatistics, CalibrationCertificate)  # a function returns them, and its page has the example
+# A function returns them, and its page has the example.
+RESULTS = (tuple, BinStatistics, CalibrationCertificate, CertifiedThreshold)
 
 
 def _documented(thing):

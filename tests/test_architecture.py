@@ -21,14 +21,18 @@ HOUSE = [
     "_progress",
     "_intervals",
     "binning",
-    "_bins",
+    "_cells",
+    "_errors",
     "guarantees",
+    "_inference",
     "metrics",
     "simulation",
     "recalibrators",
     "cross_fitting",
     "recalibrated_classifier",
     "model_selection",
+    "evaluation",
+    "decisions",
     "monitoring",
     "export",
     "engines",
@@ -68,6 +72,9 @@ def _imports(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, None, node not in nested) for alias in node.names)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
+            # A name in a string is an import as well; one that is made of parts only where the package loads itself.
+            yield from ((arg.value, None, node not in nested) for arg in node.args if isinstance(arg, ast.Constant))
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
             yield from ((node.module, alias.name, node not in nested) for alias in node.names)

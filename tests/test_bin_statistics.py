@@ -10,8 +10,8 @@ from _catalog import refused
 from _twins import bin_of
 
 from skcalib import metrics
-from skcalib._bins import statistics
-from skcalib._bins.statistics import BinStatistics, bin_statistics
+from skcalib._cells import statistics
+from skcalib._cells.statistics import BinStatistics, bin_statistics
 from skcalib._rows import blocks
 from skcalib.binning import FixedEdges, UniqueScores
 from skcalib.metrics import reliability_curve
@@ -257,13 +257,25 @@ SOUND = {
 
 def test_sums_given_by_hand():
     statistics = BinStatistics(**SOUND)
-    assert [field.name for field in fields(BinStatistics)] == list(SOUND)
+    assert [field.name for field in fields(BinStatistics)] == [*SOUND, "weight_squared"]
     assert statistics.count.dtype == np.int64
     assert statistics.weight.dtype == np.float64
     # |.3 - .4| of 10 and |.8 - .769| of 6.5
     assert metrics.expected_calibration_error(statistics) == pytest.approx((1 + 0.2) / 16.5)
     empty_first = {name: [0, *np.atleast_1d(value)[1:]] for name, value in SOUND.items()}
     assert metrics.expected_calibration_error(BinStatistics(**empty_first)) == pytest.approx(0.2 / 6.5)
+
+
+def test_squared_weights():
+    scores, weights = np.array([0.1, 0.4, 0.6, 0.7, 0.9]), np.array([1.0, 3, 2, 0, 0.5])
+    made = BinStatistics.from_predictions([0, 1, 1, 0, 1], scores, [0, 0.5, 1], weights)
+    assert made.weight_squared.tolist() == [10, 4.25]
+    assert made.merge(made).weight_squared.tolist() == [20, 8.5]
+    assert BinStatistics.from_predictions([0, 1], [0.2, 0.7], [0, 0.5, 1]).weight_squared.tolist() == [1, 1]
+    # Rows of one weight each, if the sum is not given: 14 rows, of which 4 weigh 6.5.
+    assert BinStatistics(**SOUND).weight_squared.tolist() == [10, 6.5**2 / 4]
+    with refused(ValueError, "weight_squared", "weight^2 / count", "bin 1"):
+        BinStatistics(**SOUND, weight_squared=[10, 6.5**2 / 5])
 
 
 @pytest.mark.parametrize(

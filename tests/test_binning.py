@@ -214,6 +214,21 @@ def test_labels_are_asked_for():
     strategy.bin_edges(TIED, TIED > 0.5)
 
 
+@pytest.mark.parametrize("scores", [["0.1", "0.7"], np.array(["0.1", "0.7"]), np.array(["0.1", 0.7], dtype=object)])
+def test_text_is_no_score(scores):
+    with refused(ValueError, "scores must be numbers"):
+        assign_bins(scores, [0, 0.5, 1])
+    with refused(ValueError, "edges must be numbers"):
+        assign_bins([0.1, 0.7], ["0", "0.5", "1"])
+    assert assign_bins([0.1, 0.7], [0, 0.5, 1]).tolist() == assign_bins([0, 1], [0, 0.5, 1]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("support", [("0", "1"), "01", None, 5, (0, 1, 2), (1, 0), (0, np.nan)])
+def test_a_support_is_two_numbers(support):
+    with refused(ValueError, "support must be"):
+        EqualMass(2).bin_edges([0.1, 0.7], support=support)
+
+
 def test_support_of_log_odds():
     scores = np.array([-3.0, -1.0, 2.0, 5.0])
     assert EqualMass(2).bin_edges(scores, support=(-np.inf, np.inf)).tolist() == [-np.inf, 0.5, np.inf]

@@ -8,19 +8,20 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import binomtest
 
+from skcalib._cells.cells import Cells
+from skcalib._inference import bias
+from skcalib._inference.adjustment import holm
+from skcalib._inference.bias import bias_test
 from skcalib.binning import EqualMass, FixedEdges
 from skcalib.metrics import (
-    _bias,
     calibration_by_group,
     calibration_error,
     calibration_error_interval,
     reliability_curve,
 )
-from skcalib.metrics._adjustment import holm
-from skcalib.metrics._bias import bias_test, cells_of_statistics
 
 COLUMNS = ["group", "n", "mean_score", "event_frequency", "bias", "bias_low", "bias_high"]
-COLUMNS += ["error", "error_low", "error_high", "pvalue", "adjusted_pvalue"]
+COLUMNS += ["error", "error_low", "error_high", "pvalue", "adjusted_pvalue", "bias_pvalue", "adjusted_bias_pvalue"]
 
 
 def _sample(n=600, n_groups=3, seed=0, shift=1.0):
@@ -62,7 +63,7 @@ def test_few_rows_are_convolved_exactly(n, a, b, level):
     rng = np.random.default_rng(n)
     scores = np.clip(rng.beta(a, b, n), 1e-9, 1 - 1e-9)
     for events in {0, 1, n // 2, n - 1, n}:
-        np.testing.assert_allclose(bias_test(scores, events, level), _twin(scores, events, level), atol=1e-9)
+        np.testing.assert_allclose(bias_test(scores, events, level)[:3], _twin(scores, events, level), atol=1e-9)
 
 
 @pytest.mark.parametrize(("a", "b", "tolerance"), [(1, 1, 1e-3), (0.5, 5, 5e-3), (1, 100, 2e-2)])
@@ -72,7 +73,7 @@ def test_many_rows_by_the_saddlepoint_are_near_the_convolution(a, b, tolerance):
     for events in np.rint(scores.sum() * np.array([0.7, 1, 1.25])).astype(int):
         found, exact = bias_test(scores, events, 0.9), _twin(scores, events, 0.9)
         assert found.pvalue == pytest.approx(exact[0], rel=tolerance)
-        np.testing.assert_allclose(found[1:], exact[1:], rtol=tolerance, atol=tolerance * np.abs(exact[1:]).max())
+        np.testing.assert_allclose(found[1:3], exact[1:], rtol=tolerance, atol=tolerance * np.abs(exact[1:]).max())
 
 
 def test_cells_of_many_rows_change_nothing_that_is_seen(monkeypatch):
@@ -80,7 +81,7 @@ def test_cells_of_many_rows_change_nothing_that_is_seen(monkeypatch):
     scores = rng.beta(0.3, 5, 50_000)
     events = int((rng.random(50_000) < scores).sum()) + 100
     in_cells = bias_test(scores, events, 0.9)
-    monkeypatch.setattr(_bias, "_MANY_ROWS", 10**9)
+    monkeypatch.setattr(bias, "_MANY_ROWS", 10**9)
     np.testing.assert_allclose(in_cells, bias_test(scores, events, 0.9), rtol=1e-3, atol=1e-6)
 
 
@@ -88,7 +89,7 @@ def test_cells_of_many_rows_change_nothing_that_is_seen(monkeypatch):
 def test_equal_scores_are_the_binomial_test(events, n, score):
     found = bias_test(np.full(n, score), events, 0.9)
     exact = binomtest(events, n).proportion_ci(0.9)  # Clopper and Pearson (1934)
-    np.testing.assert_allclose(found[1:], [score - exact.high, score - exact.low], atol=1e-9)
+    np.testing.assert_allclose(found[1:3], [score - exact.high, score - exact.low], atol=1e-9)
     tails = binomtest(events, n, score, "less").pvalue, binomtest(events, n, score, "greater").pvalue
     assert found.pvalue == pytest.approx(min(1, 2 * min(tails)))
 
@@ -117,7 +118,7 @@ def test_two_points_a_bin_have_its_mean_and_variance():
     rng = np.random.default_rng(0)
     scores = rng.beta(0.3, 2, 5000)
     bins = reliability_curve(rng.random(5000) < scores, scores, binning=FixedEdges([0, 0.01, 0.3, 0.99, 1]))
-    points, weight = cells_of_statistics(bins)
+    points, weight = Cells.of_bins(bins).two_points()
     assert points.min() >= 0
     assert points.max() <= 1
     assert weight.sum() == pytest.approx(5000)
@@ -144,8 +145,10 @@ def test_each_row_is_its_group_by_itself():
         assert table.bias[k] == pytest.approx(scores[own].mean() - y[own].mean())
         alone = calibration_error(y[own], scores[own], binning=EqualMass("cube_root"))
         assert table.error[k] == pytest.approx(alone)
-        test = bias_test(scores[own], y[own].sum(), 0.9)
-        assert (table.pvalue[k], table.bias_low[k], table.bias_high[k]) == pytest.approx(tuple(test))
+        test = bias_test(scores[own], y[own].sum(), 0.9, None, np.var(y[own] - scores[own]))
+        row = table.pvalue[k], table.bias_low[k], table.bias_high[k], table.bias_pvalue[k]
+        assert row == pytest.approx(tuple(test), abs=1e-9)
+    np.testing.assert_allclose(table.adjusted_bias_pvalue, holm(table.bias_pvalue))
     assert table.adjusted_pvalue[2] < 1e-3
     assert table.bias_high[2] < 0
 
@@ -186,8 +189,17 @@ def test_integer_weights_are_repeated_rows():
     repeats = calibration_by_group(*repeated(weight, y, scores, groups), random_state=0)
     for name in set(COLUMNS) - {"error_low", "error_high"}:
         np.testing.assert_allclose(getattr(weighted, name), getattr(repeats, name), atol=1e-9)
-    doubled = calibration_by_group(y, scores, groups, sample_weight=np.full(len(y), 2.5), random_state=0)
-    assert doubled.n.sum() == pytest.approx(2.5 * len(y))
+    options = {"sample_weight": np.full(len(y), 2.5), "random_state": 0}
+    with pytest.warns(UserWarning, match=r"no integers.*importance"):
+        counted = calibration_by_group(y, scores, groups, **options)
+    assert counted.n.sum() == pytest.approx(2.5 * len(y))
+    worth = calibration_by_group(y, scores, groups, weight_type="importance", **options)
+    plain = calibration_by_group(y, scores, groups, random_state=0)
+    for name in COLUMNS:
+        np.testing.assert_allclose(getattr(worth, name), getattr(plain, name), atol=1e-9)
+    bins = {name: reliability_curve(y, scores, binning=4, sample_weight=np.full(90, 2.5)) for name in "ab"}
+    known = calibration_by_group(bins, weight_type="importance", binning=None, random_state=0)
+    assert known.n.tolist() == pytest.approx([90, 90])
 
 
 def test_predicted_classes_and_many_classes():
@@ -244,7 +256,7 @@ def test_parameters_are_checked():
     with refused(ValueError, "groups", "predicted_class", "'site'"):
         calibration_by_group(y, scores, "site")
     with refused(ValueError, "norm"):
-        calibration_by_group(y, scores, groups, norm=np.inf)
+        calibration_by_group(y, scores, groups, norm=np.inf, method="debiased")
     with refused(ValueError, "n_resamples"):
         calibration_by_group(y, scores, groups, n_resamples=0)
 
@@ -278,6 +290,71 @@ SHAPES = {"smooth": (1, 3), "rare": (1, 60), "extreme": (0.3, 0.3)}
 def _calibrated(rng, n, shape):
     scores = rng.beta(*SHAPES.get(shape, (1, 3)), n)
     return np.round(scores, 1) if shape == "tied" else scores
+
+
+def _two_modes(rng, n=400):
+    """Scores near .02 and .98 whose slope is wrong and whose bias is 0 (for the population)."""
+    truth = rng.choice([0.125, 0.875], n)
+    return np.where(truth < 0.5, 0.02, 0.98), truth, rng.random(n) < truth
+
+
+@pytest.mark.parametrize("events", [2, 40, 100])
+def test_the_stretched_interval_by_hand_and_its_dual(events):
+    rng = np.random.default_rng(0)
+    scores = np.sort(rng.choice([0.05, 0.3, 0.95], 120))
+    y = np.arange(120) % 3 < 1 if events == 40 else np.arange(120) < events
+    found = bias_test(scores, y.sum(), 0.9, None, np.var(y - scores))
+    pvalue, low, high = _twin(scores, int(y.sum()), 0.9)
+    stretch = max(1, np.std(y - scores) / np.sqrt(np.mean(scores * (1 - scores))))
+    bias, widest = np.mean(scores - y), binomtest(int(y.sum()), 120).proportion_ci(0.9)
+    low = min(low, max(bias - stretch * (bias - low), scores.mean() - widest.high))
+    high = max(high, min(bias + stretch * (high - bias), scores.mean() - widest.low))
+    assert found[:3] == pytest.approx((pvalue, low, high), abs=1e-6)
+    for level in (0.999 - found.bias_pvalue, 1.001 - found.bias_pvalue):
+        if 0 < level < 1:
+            at = bias_test(scores, y.sum(), level, None, np.var(y - scores))
+            assert (found.bias_pvalue < 1 - level) == (not at.low <= 0 <= at.high)
+
+
+@pytest.mark.parametrize("n", [220, 900])
+def test_one_event_among_many_rows_is_exact(n):
+    # The saddlepoint has a relative error of 1 to 8 % here.
+    scores = np.clip(np.random.default_rng(n).beta(1, 300, n), 1e-6, 1)
+    np.testing.assert_allclose(bias_test(scores, 1, 0.9)[:3], _twin(scores, 1, 0.9), rtol=1e-7)
+    pvalue, low, high = bias_test(1 - scores, n - 1, 0.9)[:3]
+    np.testing.assert_allclose((pvalue, -high, -low), _twin(scores, 1, 0.9), rtol=1e-7)
+
+
+@pytest.mark.parametrize("n", [5, 80])
+def test_without_events_the_limits_are_those_of_the_mean_score(n):
+    scores = np.where(np.arange(n) % 4 < 1, 0.98, 0.02)  # their spread is larger than that of labels
+    expected = bias_test(np.full(n, scores.mean()), 0, 0.9)
+    found = bias_test(scores, 0, 0.9, None, scores.var())
+    assert (found.bias_pvalue, *found[1:3]) == pytest.approx((expected.pvalue, *expected[1:3]))
+    mirrored = bias_test(1 - scores, n, 0.9, None, scores.var())
+    assert (mirrored.bias_pvalue, -mirrored.high, -mirrored.low) == pytest.approx((found.bias_pvalue, *found[1:3]))
+
+
+def test_a_wrong_slope_is_no_bias():
+    scores = np.repeat([0.02, 0.98], 200)
+    y = np.arange(400) % 200 < np.where(scores < 0.5, 40, 170)  # 36 events too many and 26 too few
+    table = calibration_by_group(y, scores, np.zeros(400), n_resamples=19, random_state=0)
+    assert table.pvalue[0] < 0.01
+    assert table.bias_pvalue[0] > 0.1
+    assert table.bias_low[0] < 0 < table.bias_high[0]
+
+
+@pytest.mark.slow
+def test_bias_zero_with_a_wrong_slope_is_covered():
+    covered, rejected = [], []
+    for seed in range(300):
+        scores, truth, y = _two_modes(np.random.default_rng(seed))
+        found = bias_test(scores, y.sum(), 0.9, None, np.var(y - scores))
+        bias = np.mean(scores - truth)
+        covered.append(found.low <= bias <= found.high)
+        rejected.append(found.bias_pvalue <= 0.05)
+    assert np.mean(covered) >= 0.87  # .58 for the shift alone
+    assert np.mean(rejected) <= 0.09
 
 
 @pytest.mark.slow

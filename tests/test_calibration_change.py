@@ -8,9 +8,9 @@ from _catalog import refused
 from scipy.special import expit, logit
 from scipy.stats import norm
 
+from skcalib._inference.results import IntervalEstimate
 from skcalib.binning import EqualMass
 from skcalib.metrics import BinStatistics, calibration_by_group, calibration_error_interval
-from skcalib.metrics._bootstrap import IntervalEstimate
 from skcalib.monitoring import calibration_change
 from skcalib.monitoring._change import _difference
 
@@ -35,15 +35,16 @@ def _cells(before, after):
     return np.array([int(n_cells * (np.sum(scores < s) + np.sum(scores <= s)) / 2 / n) for s in scores])
 
 
-def _statistic(cells, labels, is_after):
+def _statistic(cells, residuals, is_after):
     total, low, high, variance = 0.0, 0.0, 0.0, 0.0
     for cell in sorted(set(cells.tolist())):
-        own = cells == cell
-        n, n1, k = own.sum(), (own & is_after).sum(), labels[own].sum()
-        total += labels[own & is_after].sum() - n1 * k / n
+        own = residuals[cells == cell]
+        second = is_after[cells == cell]
+        n, n1 = len(own), second.sum()
+        total += np.sum(own[second] - own.mean())
         low, high = min(low, total), max(high, total)
-        if n > 1:
-            variance += n1 * (n - n1) * k * (n - k) / (n**2 * (n - 1))
+        if 0 < n1 < n:
+            variance += n1 * (n - n1) / n * own.var(ddof=1)
     return (high - low) / sqrt(variance)
 
 
@@ -51,13 +52,13 @@ def _statistic(cells, labels, is_after):
 def test_the_pvalue_is_that_of_permutations_within_cells(tied):
     y_before, before, y_after, after = _samples(300, 0.25, tied=tied)
     change = calibration_change(y_before, before, y_after, after, n_resamples=2000, random_state=0)
-    cells, labels = _cells(before, after), np.concatenate((y_before, y_after))
+    cells, residuals = _cells(before, after), np.concatenate((y_before - before, y_after - after))
     is_after = np.arange(600) >= 300
-    assert change.statistic == pytest.approx(_statistic(cells, labels, is_after))
+    assert change.statistic == pytest.approx(_statistic(cells, residuals, is_after))
     rng = np.random.default_rng(0)
     drawn = []
     for _ in range(400):
-        permuted = labels.copy()
+        permuted = residuals.copy()
         for cell in set(cells.tolist()):
             own = np.flatnonzero(cells == cell)
             permuted[own] = rng.permutation(permuted[own])
@@ -71,13 +72,13 @@ def test_the_shift_by_hand():
     cells = _cells(before, after)
     weights, differences, variances = [], [], []
     for cell in set(cells.tolist()):
-        first, second = y_before[cells[:300] == cell], y_after[cells[300:] == cell]
-        n0, n1, k = len(first), len(second), first.sum() + second.sum()
+        first, second = (y_before - before)[cells[:300] == cell], (y_after - after)[cells[300:] == cell]
+        n0, n1 = len(first), len(second)
         if n0 and n1:
             n = n0 + n1
             weights.append(n0 * n1 / n)
             differences.append(second.mean() - first.mean())
-            variances.append(n1 * n0 * k * (n - k) / (n**2 * (n - 1)))
+            variances.append(n1 * n0 / n * np.var(np.append(first, second), ddof=1))
     change = calibration_change(y_before, before, y_after, after, confidence_level=0.8, n_resamples=9, random_state=0)
     estimate = np.average(differences, weights=weights)
     margin = norm.ppf(0.9) * sqrt(sum(variances)) / sum(weights)
@@ -190,6 +191,47 @@ def test_wrong_input_is_named():
         calibration_change(bins, BinStatistics.from_predictions(y_before, before, [0, 0.5, 1], np.full(60, 2.0)))
     with refused(ValueError, "y_after", "no rows"):
         calibration_change(bins, BinStatistics.from_predictions([], [], [0, 0.5, 1]))
+
+
+def _other_shares(seed, n=1000):
+    """Two clusters of calibrated scores, of which the second sample has other shares."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for share in (0.1, 0.88):  # the gap lies in the middle of a cell
+        high = rng.random(n) < share
+        scores = np.where(high, rng.beta(150, 2, n), rng.beta(2, 150, n))
+        parts += [rng.random(n) < scores, scores]
+    return parts
+
+
+@pytest.mark.parametrize("n_bins", [0, 3])
+def test_clusters_of_scores_that_change_their_shares_are_no_change(n_bins):
+    rejected = 0
+    for seed in range(8):
+        samples = _other_shares(seed)
+        if n_bins:
+            edges = np.linspace(0, 1, n_bins + 1)
+            samples = [BinStatistics.from_predictions(*samples[k : k + 2], edges) for k in (0, 2)]
+        change = calibration_change(*samples, norm=1, method="plugin", n_resamples=99, random_state=seed)
+        rejected += change.pvalue <= 0.05
+        assert change.shift.high - change.shift.low < 0.15
+    assert rejected <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_bins", [0, 1, 3])
+def test_level_where_the_shares_change(n_bins):
+    rejected, missed, runs = 0, 0, 200
+    for seed in range(runs):
+        samples = _other_shares(seed)
+        if n_bins:
+            edges = np.linspace(0, 1, n_bins + 1)
+            samples = [BinStatistics.from_predictions(*samples[k : k + 2], edges) for k in (0, 2)]
+        change = calibration_change(*samples, norm=1, method="plugin", n_resamples=99, random_state=seed)
+        rejected += change.pvalue <= 0.05
+        missed += not change.shift.low <= 0 <= change.shift.high
+    assert rejected <= 19  # .73 before; more than 19 of 200 has a chance of .4 % at .05
+    assert missed <= 32
 
 
 @pytest.mark.slow

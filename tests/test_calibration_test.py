@@ -11,6 +11,10 @@ from _twins import bins, equal_mass_edges
 from scipy.stats import binom, chi2, norm
 from sklearn.metrics import brier_score_loss
 
+from skcalib._cells.cells import Cells
+from skcalib._cells.reductions import BinaryTask
+from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
+from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells
 from skcalib.binning import EqualWidth, UniqueScores
 from skcalib.metrics import (
     calibration_error,
@@ -23,7 +27,6 @@ from skcalib.metrics import (
     smooth_calibration_error,
     sweep_calibration_error,
 )
-from skcalib.metrics._closed_form_tests import maximum_pvalue, range_pvalue
 
 
 def sample(n=300, power=1.0, seed=0):
@@ -83,8 +86,9 @@ def test_resampling_pvalue_is_that_of_the_binomial():
 
 def test_the_default_statistic_is_the_sweep():
     labels, scores, weights = sample(power=1.2)
-    for weight in (None, weights, weights / 3):
-        found = calibration_test(labels, scores, sample_weight=weight, n_resamples=10, random_state=0)
+    for weight, kind in ((None, "frequency"), (weights, "frequency"), (weights / 3, "importance")):
+        options = {"weight_type": kind, "n_resamples": 10, "random_state": 0}
+        found = calibration_test(labels, scores, sample_weight=weight, **options)
         assert found.statistic == pytest.approx(sweep_calibration_error(labels, scores, sample_weight=weight))
     # The same test through the general path: other random numbers, the same distribution.
     quick = calibration_test(labels, scores, n_resamples=1000, random_state=0)
@@ -169,18 +173,51 @@ def test_clusters_of_equal_rows_are_one_row_each():
         assert found.pvalue > 3 * rows.pvalue
 
 
-def test_sign_flips_equal_the_enumeration():
-    # Six clusters: all 64 signs; one bin, so that the statistic is |mean of the signed sums|.
-    rng = np.random.default_rng(0)
-    scores, clusters = rng.random(30), np.repeat(np.arange(6), 5)
-    labels = rng.random(30) < scores**1.5
-    sums = np.bincount(clusters, labels - scores)
-    signs = np.array(np.meshgrid(*[[-1, 1]] * 6)).reshape(6, -1)
-    values = np.abs(sums @ signs)
-    exact = np.mean(values >= abs(sums.sum()) - 1e-12)
-    metric = partial(calibration_error, norm=1, method="plugin", binning=1)
-    found = calibration_test(labels, scores, metric=metric, clusters=clusters, n_resamples=4000, random_state=0)
-    assert found.pvalue == pytest.approx(exact, abs=0.03)
+def dependent(seed, n_clusters=20, size=20, scores=None, correlation=0.3):
+    """Calibrated labels that depend on each other within clusters; the default scores are .02 and .98."""
+    rng = np.random.default_rng(seed)
+    clusters = np.repeat(np.arange(n_clusters), size)
+    scores = rng.choice([0.02, 0.98], len(clusters)) if scores is None else scores(rng, len(clusters))
+    shared, own = rng.normal(size=n_clusters)[clusters], rng.normal(size=len(clusters))
+    return norm.cdf(correlation**0.5 * shared + (1 - correlation) ** 0.5 * own) < scores, scores, clusters
+
+
+def test_dependent_draws_have_the_scores_as_margins_and_the_squares_of_the_clusters():
+    labels, scores, clusters = dependent(0, 40, 15, lambda rng, n: np.round(rng.beta(1, 2, n), 1))
+    bins = BinaryTask(scores, labels, None).statistics(UniqueScores())
+    cells = Cells.of_bins(bins)
+    rows = RowsInCells(cells.of_rows(scores)[:, None], scores[:, None], labels[:, None], None)
+    zero = np.zeros(len(cells.weight))
+    draws = ClusterDraws(cells, rows, zero, clusters, 4000, np.random.RandomState(0))
+    drawn = np.concatenate(list(draws(cells.mean_score)))
+    assert drawn.mean(axis=0) == pytest.approx(cells.mean_score, abs=0.01)
+    moved = np.concatenate(list(draws(np.clip(cells.mean_score + 0.1, 0, 1), 1)))
+    assert moved.mean(axis=0) == pytest.approx(np.clip(cells.mean_score + 0.1, 0, 1), abs=0.01)
+    # A plain twin with the same correlation: labels row by row.
+    rng, squares, totals = np.random.default_rng(1), [], []
+    for _ in range(2000):
+        shared, own = rng.normal(size=40)[clusters], rng.normal(size=600)
+        y = draws.correlation**0.5 * shared + (1 - draws.correlation) ** 0.5 * own < norm.ppf(scores)
+        squares.append(np.sum(np.bincount(clusters, y - scores) ** 2))
+        totals.append(np.sum(y))
+    observed = np.sum(np.bincount(clusters, labels - scores) ** 2) * 40 / 39
+    assert np.mean(squares) == pytest.approx(observed, rel=0.06)
+    assert np.std(drawn @ cells.weight) == pytest.approx(np.std(totals), rel=0.06)
+
+
+def test_few_events_in_clusters_warn():
+    labels, scores, clusters = dependent(0, scores=lambda rng, n: np.full(n, 0.05))
+    with pytest.warns(UserWarning, match="20 events.*40.*level is not held"):
+        calibration_test(labels, scores, metric=calibration_error, clusters=clusters, n_resamples=9)
+
+
+@pytest.mark.slow
+def test_level_of_two_modes_in_clusters():
+    metric, rejected = partial(calibration_error, binning=10), 0
+    for seed in range(200):
+        labels, scores, clusters = dependent(seed)
+        rejected += calibration_test(labels, scores, metric=metric, clusters=clusters, n_resamples=99).pvalue <= 0.05
+    assert rejected <= 19  # .14 before; more than 19 of 200 has a chance of .4 % at .05
 
 
 def test_poor_approximations_warn():

@@ -33,7 +33,7 @@ def log_loss(model, proba, y):
 )
 def test_the_path_by_exact_leave_one_out(method, spread):
     # The rule, with a fit without each row in place of the approximation.
-    proba, y = sample(60, spread=spread)
+    proba, y = sample(90, spread=spread)
     losses, best, rest = [], 0, ~np.eye(len(y), dtype=bool)
     for index, class_pooling in enumerate(PATH):
         model = method(class_pooling=class_pooling, clip=None)
@@ -122,9 +122,11 @@ def test_nothing_is_held_for_two_classes_and_top_labels(method):
     assert method(class_pooling=0).fit(proba, y).class_pooling_ == 0
 
 
-def test_is_the_default_of_the_methods_with_three_parameters():
-    assert BetaCalibration().class_pooling == QuadraticScaling().class_pooling == "auto"
-    assert PlattScaling().class_pooling == 0
+def test_is_the_default():
+    assert all(method().class_pooling == "auto" for method in (BetaCalibration, QuadraticScaling, PlattScaling))
+    proba, y = sample()
+    assert PlattScaling(loss="squared").fit(proba, y).class_pooling_ == 0
+    assert PlattScaling().fit(proba[:89], y[:89]).class_pooling_ == 1  # fewer than 30 rows a class
 
 
 @over_methods

@@ -49,7 +49,7 @@ def test_with_any_deviation_classes_are_fitted_alone():
     predicted = logits.argmax(axis=1)
     for k in range(3):
         rows = predicted == k
-        alone = TemperatureScaling(input="logit", classes=[0, 1, 2]).fit(logits[rows], y[rows])
+        alone = TemperatureScaling(input="logit", clip=None, classes=[0, 1, 2]).fit(logits[rows], y[rows])
         assert model.inverse_temperature_[k] == pytest.approx(alone.inverse_temperature_, rel=1e-8)
         np.testing.assert_allclose(model.predict_proba(logits[rows]), alone.predict_proba(logits[rows]), atol=1e-9)
 

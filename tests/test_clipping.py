@@ -67,7 +67,7 @@ def test_logits_are_clipped_as_their_probabilities(n_classes):
 
 def test_auto_is_a_fit_above_the_floor(clipping):
     scores, y = forest()
-    floor, _ = learned_floor(scores, y, None, "probability")
+    floor = learned_floor(scores, y, None, "probability")
     assert floor > 0
     fit = clone(clipping).set_params(clip="auto").fit(scores, y)
     assert fit.clip_ == fit.floor_ == floor

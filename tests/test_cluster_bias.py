@@ -1,36 +1,35 @@
-"""The test of a bias by signs of clusters: against all signs, in the table of groups, and by simulation."""
-
-from itertools import product
+"""The test of a bias of dependent rows: against a plain twin, in the table of groups, and by simulation."""
 
 import numpy as np
 import pytest
 from _catalog import refused
-from scipy.stats import norm
+from scipy.stats import norm, t
 
-from skcalib.metrics import _cluster_bias as module
+from skcalib._inference.bias import bias_test
+from skcalib._inference.cluster_bias import cluster_bias_test
 from skcalib.metrics import calibration_by_group
-from skcalib.metrics._cluster_bias import cluster_bias_test, sign_pvalue
 
 
-def _all_signs(sums):
-    signs = np.array(list(product((-1, 1), repeat=len(sums))))
-    return np.mean(np.abs(signs @ sums) >= abs(sums.sum()) * (1 - 1e-12))
-
-
-@pytest.mark.parametrize("shift", [0.0, 0.5, 1.0])
-def test_pvalue_counts_all_signs(shift, monkeypatch):
-    sums = np.random.default_rng(3).normal(size=12) + shift
-    assert sign_pvalue(sums) == pytest.approx(_all_signs(sums))
-    monkeypatch.setattr(module, "_FEW_CLUSTERS", 0)
-    assert sign_pvalue(sums) == pytest.approx(_all_signs(sums), rel=0.1)
+def test_the_design_effect_by_hand():
+    y, scores, cluster, _ = _dependent(0, n_clusters=12)
+    residual = y - scores
+    within = [np.sum(residual[cluster == k] - residual.mean()) for k in range(12)]
+    effect = np.sum(np.square(within)) / np.sum((residual - residual.mean()) ** 2) * 12**2 / (11 * 10)
+    expected = bias_test(scores, y.sum() / effect, 0.9, np.full(120, 1 / effect), residual.var())
+    assert cluster_bias_test(scores, y, cluster, 0.9) == pytest.approx(expected)
+    for k in (4, 6, 12, 40):  # close to the quantile of t
+        few = k**2 / ((k - 1) * (k - 2))
+        assert np.sqrt(few * (k - 1) / k) == pytest.approx(t.ppf(0.95, k - 1) / norm.ppf(0.95), rel=0.15)
 
 
 def test_corner_cases():
-    assert sign_pvalue(np.array([1.0, -1.0])) == sign_pvalue(np.zeros(3)) == 1.0
-    assert sign_pvalue(np.ones(4)) == 0.125
-    assert sign_pvalue(np.ones(20)) == pytest.approx(2.0**-19)
-    few = cluster_bias_test(np.array([0.1, 0.3]), np.array([0, 1]), 0.9)
-    assert few == (0.5, -1.0, 1.0)
+    few = cluster_bias_test(np.array([0.1, 0.3]), np.array([0, 1]), np.array([0, 1]), 0.9)
+    assert few == pytest.approx((1.0, -0.8, 0.2, 1.0))
+    none = cluster_bias_test(np.full(40, 0.1), np.zeros(40), np.arange(40) % 10, 0.9)
+    assert none.low < 0 < none.high == pytest.approx(0.1)
+    alone = cluster_bias_test(np.full(4000, 0.5), np.arange(4000) % 2, np.arange(4000), 0.9)
+    rows = bias_test(np.full(4000, 0.5), 2000, 0.9)
+    assert alone == pytest.approx(rows, abs=1e-4)
 
 
 def _dependent(seed, n_clusters=30, size=10, bias=0.0):
@@ -46,9 +45,9 @@ def test_intervals_cover_and_agree_with_the_pvalue():
     covered = []
     for seed in range(100):
         y, scores, cluster, truth = _dependent(seed, bias=0.2)
-        found = cluster_bias_test(scores - y, cluster, 0.9)
+        found = cluster_bias_test(scores, y, cluster, 0.9)
         covered.append(found.low <= truth <= found.high)
-        assert (found.pvalue < 0.1) == (not found.low <= 0 <= found.high)
+        assert (found.bias_pvalue < 0.1) == (not found.low <= 0 <= found.high)
     assert 0.8 < np.mean(covered) < 0.97
 
 
@@ -61,11 +60,11 @@ def test_groups_with_clusters():
     np.testing.assert_array_equal(table.bias, plain.bias)
     for k, group in enumerate(("a", "b")):
         rows = groups == group
-        expected = cluster_bias_test((scores - y)[rows], cluster[rows], 0.9)
-        assert (table.pvalue[k], table.bias_low[k], table.bias_high[k]) == pytest.approx(expected)
+        expected = cluster_bias_test(scores[rows], y[rows], cluster[rows], 0.9)
+        assert (table.pvalue[k], table.bias_low[k], table.bias_high[k]) == pytest.approx(expected[:3])
     assert np.all(table.bias_high - table.bias_low > plain.bias_high - plain.bias_low)
     weighted = calibration_by_group(y, scores, groups, clusters=cluster, sample_weight=np.full(len(y), 2.0), **options)
-    np.testing.assert_allclose(weighted.pvalue, table.pvalue)
+    np.testing.assert_allclose(weighted.bias_high, table.bias_high, atol=1e-3)
     with refused(ValueError, "clusters", "400"):
         calibration_by_group(y, scores, groups, clusters=cluster[:5])
     with refused(ValueError, "clusters has no meaning"):

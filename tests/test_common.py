@@ -1,6 +1,7 @@
 """scikit-learn's estimator checks over every recalibrator.
 
-The checks of the meta-estimators stand in tests/test_recalibrated_classifier.py and tests/test_cross_fitting.py.
+The checks of the meta-estimators stand in tests/test_recalibrated_classifier.py, tests/test_cross_fitting.py and
+tests/test_decisions.py.
 """
 
 import pytest

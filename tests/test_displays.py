@@ -260,8 +260,8 @@ def test_second_plot_recomputes_nothing(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("computed again")
 
-    monkeypatch.setattr("skcalib._bins.reductions.BinaryTask.statistics", refuse)
-    monkeypatch.setattr("skcalib._bins.statistics.BinStatistics.interval", refuse)
+    monkeypatch.setattr("skcalib._cells.reductions.BinaryTask.statistics", refuse)
+    monkeypatch.setattr("skcalib._cells.statistics.BinStatistics.interval", refuse)
     monkeypatch.setattr("skcalib.displays._reliability_curves.calibration_error_interval", refuse)
     assert display.plot() is display
     assert display.lines_[0] is not first

@@ -11,7 +11,9 @@ validate = pytest.importorskip("numpydoc.validate").validate
 PUBLIC = [
     "skcalib",
     "skcalib.binning",
+    "skcalib.decisions",
     "skcalib.displays",
+    "skcalib.evaluation",
     "skcalib.guarantees",
     "skcalib.metrics",
     "skcalib.model_selection",

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from _catalog import refused
 from _engine_tables import every_engine, every_local_engine, native
 from sklearn.base import clone
 
@@ -25,8 +26,8 @@ from skcalib.metrics import (
 
 pytest.importorskip("narwhals")
 pytest.importorskip("pyarrow")
+from skcalib._cells.cells import two_points  # noqa: E402
 from skcalib.engines import PredictionTable  # noqa: E402
-from skcalib.engines._weighted import _two_points  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Dask support is moving out of Narwhals:FutureWarning"),
@@ -37,7 +38,14 @@ pytestmark = [
 ]
 
 SLOW = {"dask": 3, "spark": 2}  # every third, every second case is tried
-SUMS = ("weight", "weighted_score", "weighted_label", "weighted_score_squared", "weighted_score_label")
+SUMS = (
+    "weight",
+    "weighted_score",
+    "weighted_label",
+    "weighted_score_squared",
+    "weighted_score_label",
+    "weight_squared",
+)
 STRATEGIES = [EqualWidth(10), EqualWidth(49), EqualWidth("sqrt"), EqualMass(), EqualMass(7), UniqueScores()]
 STRATEGIES.append(FixedEdges([0, 1e-9, 0.03, 0.3, 0.5, 0.7700001, 1]))
 
@@ -192,6 +200,11 @@ def test_labels_of_other_kinds(engine):
         events("code", pos_label="1")
     with pytest.raises(ValueError, match="pos_label=nan equals no label of the column 'f'"):
         events("f", pos_label=np.nan)
+    for label, pos_label, found in (("text", "Yes", "'no', 'other', 'yes'"), ("code", 4, "1, 2, 3")):
+        table = PredictionTable(data, label=label, score="p", pos_label=pos_label)
+        for use in (table.bin_statistics, table.weighted_scores, table.kuiper, lambda: table.fit(PlattScaling())):  # noqa: B023
+            with refused(ValueError, f"pos_label={pos_label!r} does not occur in the column {label!r}", found):
+                use()
     with pytest.raises(ValueError, match=r"invalid rows: 2 \(label\)"):
         events("code")
 
@@ -477,7 +490,9 @@ def test_two_points_have_the_mean_and_the_variance_of_the_rows():
     weight = rng.integers(0, 4, rows.shape) / 4
     total, low, high = weight.sum(axis=1), rows.min(axis=1), rows.max(axis=1)
     sums = (total, (weight * rows).sum(axis=1), (weight * rows**2).sum(axis=1))
-    points = _two_points(*sums, low, high)
+    held = np.where(total > 0, total, 1)
+    mean = np.clip(sums[1] / held, low, high)
+    points = two_points(total, mean, sums[2] / held - mean**2, low, high)
     for power in range(3):
         found = sum(own * place**power for own, place in points)
         np.testing.assert_allclose(found, sums[power], rtol=1e-12)

@@ -277,7 +277,7 @@ def test_what_cannot_be_applied_is_refused_by_name():
         table.apply(three, output="q")
     with pytest.raises(ValueError, match="not fitted"):
         table.apply(PlattScaling(), output="q")
-    with pytest.raises(TypeError, match="a fitted recalibrator, found dict, whose maps belong to one segment each"):
+    with pytest.raises(ValueError, match="a dict of recalibrators is for a table with segments"):
         table.apply({"a": fitted}, output="q")
     groups = GroupwiseRecalibrator(PlattScaling(), groups=None).fit(scores, y, groups=np.arange(len(y)) % 2)
     for engine in ("pandas", "duckdb"):

@@ -5,6 +5,7 @@ import pytest
 from _catalog import refused
 from _twins import equal_mass_edges, normal_absolute_moment, power, repeated, root, tasks, unique_score_edges
 
+from skcalib._errors.binned import absolute_moment
 from skcalib.binning import EqualMass, EqualWidth, UniqueScores
 from skcalib.metrics import (
     calibration_error,
@@ -13,7 +14,6 @@ from skcalib.metrics import (
     groupwise_calibration_error,
     maximum_calibration_error,
 )
-from skcalib.metrics._errors import absolute_moment
 
 NORMS = [("plugin", norm) for norm in (1, 1.5, 2, 3, 10, np.inf)]
 NORMS += [("debiased", norm) for norm in (1, 1.5, 2, 3, 10)]
@@ -204,9 +204,9 @@ def test_squared_may_be_negative():
         ({"norm": 0.5}, ["norm", "at least 1", "0.5"]),
         ({"norm": np.nan}, ["norm", "nan"]),
         ({"norm": "l3"}, ["norm", "'l1'", "'max'", "'l3'"]),
-        ({"norm": "max"}, ["max", 'method="plugin"']),
+        ({"norm": "max", "method": "debiased"}, ["max", 'method="plugin"']),
         ({"norm": True}, ["norm", "True"]),
-        ({"norm": np.inf}, ["norm=np.inf", 'method="plugin"']),
+        ({"norm": np.inf, "method": "unbiased"}, ["norm=np.inf", 'method="plugin"']),
         ({"norm": np.inf, "method": "label_binned"}, ["norm=np.inf", "plugin"]),
         ({"norm": 1, "method": "unbiased"}, ["unbiased", "norm=2", "norm=1"]),
         ({"norm": 1, "squared": True}, ["squared=True", "norm=2"]),
@@ -246,6 +246,16 @@ def test_debiased_norms_2_and_nearly_2_differ_as_documented():
     assert calibration_error(y, s, binning=1, norm=2 + 1e-9) ** 2 == pytest.approx(0.01 - 0.25 / 1000, abs=1e-8)
 
 
+@pytest.mark.parametrize(("norm", "method"), [(2, "unbiased"), (1, "debiased"), (2.5, "debiased"), ("max", "plugin")])
+def test_auto_is_the_method_of_the_norm(norm, method):
+    y, s = _sample("continuous")
+    assert calibration_error(y, s, norm=norm) == calibration_error(y, s, norm=norm, method=method)
+    found = [
+        calibration_error_interval(y, s, norm=norm, method=m, n_resamples=20, random_state=0) for m in ("auto", method)
+    ]
+    assert found[0] == found[1]
+
+
 def test_binned_model_has_its_error_in_unique_scores():
     y, s = _sample("12 values")
     expected = root(power(s, y, unique_score_edges(s), norm=1, method="plugin"), 1)
@@ -260,7 +270,7 @@ def test_defaults_and_type(metric):
         "expected_calibration_error": (1, EqualWidth(15)),
         "maximum_calibration_error": (np.inf, EqualWidth(15)),
     }[metric.__name__]
-    method = "debiased" if metric is calibration_error else "plugin"
+    method = "unbiased" if metric is calibration_error else "plugin"
     found = metric(y, s)
     assert type(found) is float
     assert type(expected_calibration_error(y, s, norm=np.float64(3))) is float

@@ -809,7 +809,7 @@ def test_choice_among_candidates_needs_to_be_declared():
         (lambda: event_frequency_interval([1], [nan]), ValueError, "counts=nan"),
         (lambda: event_frequency_interval([1], [inf]), ValueError, "counts=inf"),
         (lambda: event_frequency_interval([1, 2], [3, 4, 5]), ValueError, r"one shape, found \(2,\) and \(3,\)"),
-        (lambda: event_frequency_interval(["a"], [3]), ValueError, "arrays of numbers"),
+        (lambda: event_frequency_interval(["a"], [3]), ValueError, "positives must be numbers"),
         (lambda: event_frequency_interval([1], [3], interval="wald"), ValueError, "interval must be one of .*'wald'"),
         (lambda: well_balanced_alpha([]), ValueError, "counts must be a vector with a positive sum"),
         (lambda: well_balanced_alpha([0, 0]), ValueError, "positive sum"),

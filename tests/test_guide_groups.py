@@ -54,4 +54,4 @@ def test_drift():
     monitor = names["monitor"]
     assert f"`monitor.alarm_row_` = {monitor.alarm_row_}" in text
     assert f"`monitor.change_row_` = {monitor.change_row_}" in text
-    assert all(one.n_rows_ > 3000 for one in names["monitors"].values())
+    assert all(one.n_rows_ > 3000 for one in names["groups"].monitors_.values())

@@ -1,13 +1,21 @@
 """Hints where users stumble; nothing is said about what is as it should be."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from _catalog import metrics_, refused
 
 from skcalib.metrics import (
     brier_decomposition,
+    calibration_by_group,
     calibration_error,
+    calibration_error_interval,
+    calibration_slope_intercept,
+    calibration_test,
     expected_calibration_error,
+    groupwise_calibration_error,
+    maximum_calibration_error,
     reliability_curve,
 )
 
@@ -43,6 +51,49 @@ def test_labels_for_probabilities(y_proba):
 )
 def test_no_hint_at_labels(y_proba):
     expected_calibration_error(Y, y_proba)
+
+
+@pytest.mark.parametrize(
+    ("metric", "params", "words"),
+    [
+        (expected_calibration_error, {"n_bins": 15}, ("expected_calibration_error", "'n_bins'", "EqualWidth(15)")),
+        (maximum_calibration_error, {"strategy": "uniform"}, ("'strategy'", "binning=")),
+        (groupwise_calibration_error, {"num_bins": 3}, ("groupwise_calibration_error", "binning=")),
+        (reliability_curve, {"bins": 3}, ("reliability_curve", "binning=")),
+        (calibration_error_interval, {"n_bins": 15}, ("calibration_error has", "EqualWidth(15)")),
+        (calibration_error_interval, {"alpha": 0.1}, ("Intervals take confidence_level=0.9",)),
+        (calibration_test, {"n_bins": 15}, ("calibration_test", "EqualWidth(15)")),
+        (calibration_by_group, {"alpha": 0.1}, ("calibration_by_group", "write confidence_level=0.9")),
+        (calibration_slope_intercept, {"alpha": 0.1}, ("write confidence_level=0.9",)),
+        (calibration_error, {"bandwidth": 1}, ("'bandwidth': it has y_true, y_proba, norm",)),
+    ],
+)
+def test_keywords_of_other_libraries(metric, params, words):
+    with refused(TypeError, "no parameter", *words):
+        metric(Y, SCORES, **params)
+
+
+def test_another_name_of_the_probabilities():
+    with refused(TypeError, "reliability_curve", "'y_prob'", "write y_proba="):
+        reliability_curve(y_true=Y, y_prob=SCORES)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "words"),
+    [
+        ("CumulativeDifferenceDisplay", {"random_state": 0}, ("'random_state': it has y_true, y_proba", "legend_kw.")),
+        ("MurphyDisplay", {"random_state": 0}, ("'random_state': it has y_true, y_proba",)),
+        ("ReliabilityDisplay", {"n_bins": 10}, ("'n_bins': write binning=EqualWidth(15)",)),
+        ("ReliabilityDisplay", {"alpha": 0.1}, ("'alpha': write confidence_level=0.9",)),
+        ("ReliabilityDisplay", {"lw": 2}, ("'lw': it has", "line_kw")),
+        ("ValidityDisplay", {"random_state": 0}, ("'random_state': it has",)),
+    ],
+)
+def test_options_that_a_display_does_not_have(name, params, words):
+    pytest.importorskip("matplotlib")
+    display = getattr(import_module("skcalib.displays"), name)
+    with refused(TypeError, f"{name} has no parameter", *words):
+        display.from_predictions(Y, SCORES, **params)
 
 
 def test_few_rows_are_no_sign():

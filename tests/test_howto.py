@@ -13,7 +13,7 @@ import pytest
 
 import skcalib
 from skcalib.binning import EqualWidth
-from skcalib.metrics import calibration_error, calibration_error_interval, reliability_curve
+from skcalib.metrics import calibration_error, calibration_error_interval, calibration_test, reliability_curve
 
 DOC = Path(__file__).parents[1] / "doc"
 
@@ -37,6 +37,28 @@ def test_the_metric_of_the_page(mean_calibration_error):
     assert mean_calibration_error(statistics) == pytest.approx(mean_calibration_error(y == "a", proba[:, 0]))
     found = calibration_error_interval(y, proba, metric=mean_calibration_error, n_resamples=50, random_state=0)
     assert found.low <= found.high
+
+
+def test_the_metric_of_the_page_has_the_inverted_interval_and_the_test(mean_calibration_error):
+    # One bin: the interval of the mean is that of the plugin error with one bin, by the same draws.
+    rng = np.random.default_rng(1)
+    scores = rng.random(300)
+    y = rng.random(300) < scores**1.3
+    options = {"n_resamples": 200, "random_state": 0}
+    one_bin = {"metric": calibration_error, "norm": 1, "method": "plugin", "binning": EqualWidth(1), **options}
+    own = {"metric": mean_calibration_error, **options}
+    assert calibration_error_interval(y, scores, **own) == pytest.approx(
+        calibration_error_interval(y, scores, **one_bin)
+    )
+    assert calibration_error_interval(y, scores, **own) == calibration_error_interval(
+        y, scores, interval="inverted", **own
+    )
+    statistics = reliability_curve(y, scores, binning=7)
+    assert calibration_error_interval(statistics, **own).low > 0
+    clusters = np.arange(300) // 10
+    assert calibration_error_interval(y, scores, clusters=clusters, **own).high > 0
+    rejected = calibration_test(y, scores, **own).pvalue < 0.05
+    assert rejected == (calibration_error_interval(y, scores, **own).low > 0)
 
 
 def _steps(page):
@@ -98,22 +120,75 @@ print(calibration_error([0, 1], [0.1, 0.6], norm=1, method="plugin", binning=Geo
     assert _run(tmp_path, program) == ["0.25"]
 
 
-def test_four_files_add_a_recalibrator(tmp_path):
-    (module, _), (room, names), (package, top_names), (states, row) = _steps("recalibrator")
+def test_three_files_add_a_recalibrator_with_all_ways_out(tmp_path):
+    (module, _), (room, names), (package, top_names) = _steps("recalibrator")
     _copy(tmp_path)
     shutil.copy(DOC / "examples" / "complementary_log_log.py", tmp_path / module)
     _exported(tmp_path, room, names)
     _exported(tmp_path, package, top_names)
-    _edit(tmp_path / states, '    "DirichletCalibration": State(', f'    {row}\n    "DirichletCalibration": State(')
     program = """
 import numpy as np
 from skcalib import ComplementaryLogLog
-from skcalib.export import from_dict, to_dict
+from skcalib.export import from_dict, to_dict, to_onnx, to_sql
 scores, y = np.arange(1, 30) / 30, np.arange(29) % 3 == 0
 fitted = ComplementaryLogLog().fit(scores, y)
-print((from_dict(to_dict(fitted)).predict_proba(scores) == fitted.predict_proba(scores)).all())
+expected = fitted.predict_proba(scores)
+print((from_dict(to_dict(fitted)).predict_proba(scores) == expected).all())
+many = ComplementaryLogLog().fit(np.random.default_rng(0).dirichlet(np.ones(3), 90), [0, 1, 2] * 30)
+print(from_dict(to_dict(many)).slope_ == many.slope_)
+sql = to_sql(fitted, dialect="duckdb")
+try:
+    import duckdb, pandas
+    rows = pandas.DataFrame({"p": scores})
+    print(np.allclose(duckdb.sql(f"SELECT {sql} AS q FROM rows").df()["q"], expected[:, 1], rtol=0, atol=1e-12))
+    from skcalib.engines import PredictionTable
+    table = PredictionTable(duckdb.from_df(rows.assign(y=y * 1)), label="y", score="p")
+    found = table.apply(fitted, output="q").df().sort_values("p")["q"]
+    print(np.allclose(found, expected[:, 1], rtol=0, atol=1e-12))
+except ImportError:
+    print("True True")
+try:
+    import onnxruntime
+    session = onnxruntime.InferenceSession(to_onnx(fitted, dtype="float64").SerializeToString())
+    found = session.run(None, {"scores": scores[:, None]})[0]
+    print(np.allclose(found, expected, rtol=0, atol=1e-12))
+except ImportError:
+    print("True")
 """
-    assert _run(tmp_path, program) == ["True"]
+    assert _run(tmp_path, program) == ["True"] * 5
+
+
+def test_two_files_add_a_display(tmp_path):
+    pytest.importorskip("matplotlib")
+    (module, _), (package, names) = _steps("display")
+    _copy(tmp_path)
+    shutil.copy(DOC / "examples" / "bias_display.py", tmp_path / module)
+    _exported(tmp_path, package, names)
+    program = """
+from sklearn.linear_model import LogisticRegression
+from skcalib.displays import BiasDisplay
+X, y = [[0.0], [1.0], [2.0], [3.0]] * 10, [0, 0, 1, 1] * 10
+display = BiasDisplay.from_estimator(LogisticRegression().fit(X, y), X, y)
+print(abs(display.biases["LogisticRegression"][0]) < 1e-3, len(display.ax_.patches))
+display = BiasDisplay.from_predictions(y, {"a": [0.5] * 40, "b": [0.9] * 40})
+print([round(bias, 9) for bias, _, _ in display.biases.values()] == [0.0, 0.4], len(display.ax_.patches))
+"""
+    assert _run(tmp_path, program) == ["True", "1", "True", "2"]
+
+
+def test_what_the_page_on_engines_names_is_there():
+    import _engine_tables
+
+    from skcalib.engines import _native
+
+    (file, _), (tests, _) = _steps("engine")
+    assert Path(skcalib.__file__).parents[1] / file == Path(_native.__file__)
+    assert Path(__file__).parents[1] / tests == Path(_engine_tables.__file__)
+    page = (DOC / "howto_engine.md").read_text("utf-8")
+    for module, names in ((_native, ("_native_table", "fetched")), (_engine_tables, ("native", "_PACKAGES", "LAZY"))):
+        for name in names:
+            assert name in page
+            assert hasattr(module, name)
 
 
 def _edit(path, old, new):

@@ -3,16 +3,21 @@
 import numpy as np
 import pytest
 from _catalog import RECALIBRATORS, refused
-from _map_twin import predicted
 from scipy.special import softmax
 from sklearn.base import clone
 
 import skcalib
-from skcalib.export import _nodes as nodes
-from skcalib.export._maps import calibration_map
+from skcalib.recalibrators import _maps as nodes
+from skcalib.recalibrators._map_forms import calibration_map
 
 every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
 EXTREME = np.array([0, 5e-324, 1e-300, 2.0**-53, 1e-15, 0.1, 0.25, 0.5, np.nextafter(0.5, 1), 0.75, 1 - 2.0**-53, 1])
+
+
+def predicted(calibration_map, scores, groups=None, ids=None):
+    """Return the probabilities (n, K) that the map says."""
+    output = nodes.Rows(scores, groups, ids)(calibration_map.output)
+    return np.hstack((1 - output, output)) if len(calibration_map.classes) == 2 else output
 
 
 def _two_class_rows(n=300, seed=0):
@@ -135,18 +140,61 @@ def test_groups_by_predicted_class(n_classes):
 
 def test_what_has_no_form_is_refused_by_name():
     class Mine(skcalib.PlattScaling):
-        pass
+        def _predict_binary(self, scores):
+            return 1 - super()._predict_binary(scores)
 
     scores, y = _two_class_rows()
     with refused(ValueError, "Mine"):
         calibration_map(Mine().fit(scores, y))
     with refused(ValueError, "Mine"):
         calibration_map(skcalib.StackedRecalibrator([Mine()], cv=2).fit(scores, y))
-    with refused(ValueError, "UniformMassBinning", "randomize"):
-        calibration_map(skcalib.UniformMassBinning(3, randomize=True).fit(scores, y))
     with refused(ValueError, "GroupwiseRecalibrator", "name"):
         table = np.column_stack((scores, np.arange(len(y)) % 2))
         calibration_map(skcalib.GroupwiseRecalibrator(groups=1).fit(table, y))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("multiclass", ["ovr", "top_label"])
+def test_randomised_bins(n_classes, multiclass):
+    logits, y = _many_class_rows(n_classes=n_classes)
+    scores = softmax(logits, axis=1).round(1)
+    scores[:, -1] = 1 - scores[:, :-1].sum(axis=1)
+    fitted = skcalib.UniformMassBinning(4, randomize=True, random_state=0, multiclass=multiclass).fit(scores, y)
+    ids = [f"row {k}" for k in range(len(scores))]
+    as_map = calibration_map(fitted, n_columns=n_classes)
+    np.testing.assert_array_equal(predicted(as_map, scores, ids=ids), fitted.predict_proba(scores, ids=ids))
+
+
+def test_nodes_check_themselves():
+    score = nodes.Scores(1)
+    for make, words in [
+        (lambda: nodes.Scaled(score, np.nan), "slope"),
+        (lambda: nodes.Scaled(nodes.Scores(3), np.ones(2)), "3"),
+        (lambda: nodes.Affine(score, np.ones((2, 2)), np.zeros(2)), "shape"),
+        (lambda: nodes.Affine(score, np.full((2, 1), np.inf), np.zeros(2)), "coef"),
+        (lambda: nodes.Pieces(score, np.array([0.5, 0.5]), np.zeros(3), np.zeros((3, 1))), "increase"),
+        (lambda: nodes.Pieces(score, np.array([0.5]), np.zeros(1), np.zeros((1, 1))), "piece"),
+        (lambda: nodes.Place(score, np.array([0.5, 0.4])), "increase"),
+        (lambda: nodes.Mixture((0.5,), (score, score)), "weight"),
+        (lambda: nodes.Mixture((0.5, 0.5), (score, nodes.Scores(2))), "width"),
+        (lambda: nodes.Choice(nodes.Largest(nodes.Scores(2)), (score, nodes.Scores(2))), "width"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            make()
+
+
+def test_a_choice_evaluates_each_case_on_its_own_rows():
+    seen = []
+
+    class Recording(nodes.OneColumn):
+        def __call__(self, rows):
+            seen.append(rows.inputs[0][:, 0].tolist())
+            return super().__call__(rows)
+
+    score = nodes.Scores(1)
+    choice = nodes.Choice(nodes.Place(score, np.array([0.5])), (Recording(score, 0), Recording(score, 0)))
+    assert nodes.Rows([[0.1], [0.9], [0.5]])(choice).tolist() == [[0.1], [0.9], [0.5]]
+    assert seen == [[0.1, 0.5], [0.9]]
 
 
 def test_steps_that_no_score_reaches_are_left_out():

@@ -14,7 +14,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from skcalib import CrossFittedClassifier, IsotonicCalibration, PlattScaling, ScalingBinning, TemperatureScaling
-from skcalib.metrics import recalibration_gain, reliability_curve
+from skcalib.evaluation import recalibration_gain
+from skcalib.metrics import reliability_curve
 from skcalib.model_selection import sharpest_within
 
 

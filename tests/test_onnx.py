@@ -133,7 +133,7 @@ def test_wrong_arguments():
     with refused(ValueError, "target_opset", "13", "3"):
         to_onnx(fitted, target_opset=3)
     with refused(ValueError, "GroupwiseRecalibrator"):
-        to_onnx(skcalib.GroupwiseRecalibrator().fit(scores, y, groups=np.arange(len(y)) % 2))
+        to_onnx(skcalib.GroupwiseRecalibrator(groups=lambda X: np.arange(len(X)) % 2).fit(scores, y))
 
 
 @pytest.mark.slow

@@ -111,6 +111,8 @@ def test_bad_priors_are_refused():
             PriorShift(**options).fit(proba, y)
     with refused(ValueError, "PriorShift", "class 2"):
         PriorShift(TRAIN, classes=[0, 1, 2]).fit(proba, y % 2)
+    with refused(ValueError, "train_prior must be frequencies", "'balanced'", "found '0.5'"):
+        estimate_target_prior([0.1, 0.7], "0.5")
     with refused(ValueError, "train_prior"):
         estimate_target_prior(proba, [1, 0, 0])
 

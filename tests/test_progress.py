@@ -8,11 +8,11 @@ import pytest
 from skcalib import MulticalibratedRecalibrator, PlattScaling
 from skcalib import _progress as module
 from skcalib._progress import Progress
+from skcalib.evaluation import recalibration_gain
 from skcalib.metrics import (
     calibration_by_group,
     calibration_error_interval,
     calibration_test,
-    recalibration_gain,
     segment_calibration_test,
     smooth_calibration_error,
 )

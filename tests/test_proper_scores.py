@@ -7,8 +7,8 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, LeaveOneGroupOut, cross_val_score
 
+from skcalib._errors.proper_scores import LOSSES, brier_score, log_loss
 from skcalib.metrics import get_scorer
-from skcalib.metrics._proper_scores import LOSSES, brier_score, log_loss
 
 SCORERS = ["neg_brier_score", "neg_log_loss"]
 RNG = np.random.default_rng(0)

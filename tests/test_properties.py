@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from skcalib._bins.statistics import BinStatistics
+from skcalib._cells.statistics import BinStatistics
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, MinimumMass, UniqueScores, assign_bins
 from skcalib.metrics import calibration_error, expected_calibration_error
 

@@ -21,7 +21,7 @@ def _sample(n=300, seed=0, coef=(-0.5, 0.8, 0.15)):
 
 
 def _fit(log_odds, y, alpha=1.0, weights=None, **options):
-    return QuadraticScaling(alpha, input="logit", **options).fit(log_odds, y, weights)
+    return QuadraticScaling(alpha, input="logit", clip=None, **options).fit(log_odds, y, weights)
 
 
 def _smoothed_inverse_temperature(log_odds, y, weights):
@@ -183,7 +183,7 @@ def test_a_slope_that_ends_a_hair_above_its_bound_does_not_end_the_fit():
     rng = np.random.default_rng(10)
     scores = np.round(rng.beta(0.5, 0.5, 300), 2)
     y = rng.random(300) < scores**1.5
-    model = QuadraticScaling(monotone=True).fit(scores, y)
+    model = QuadraticScaling(monotone=True, clip=None).fit(scores, y)
     log_odds = logit(scores.clip(2**-52, 1 - 2**-52))
     inverse = _smoothed_inverse_temperature(log_odds, y, np.ones(300))
     z, ones = inverse * log_odds, np.ones(300)

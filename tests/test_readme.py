@@ -7,12 +7,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.fixes import parse_version
 
-from skcalib import HistogramBinning
+from benchmarks.whole_estimators import FittedOnce
+from skcalib import DirichletCalibration, HistogramBinning, RecalibratedClassifierCV
 from skcalib.__main__ import main
 from skcalib.metrics import calibration_error
 
+_METHODS = [
+    "sigmoid",
+    "isotonic",
+    *(["temperature"] if parse_version(sklearn.__version__) >= parse_version("1.8") else []),
+]
 ROOT = Path(__file__).parents[1]
 
 
@@ -35,40 +50,79 @@ def test_readme_starts_with_two_commands(readme):
     assert "-m pytest" in blocks[1]
 
 
-def test_readme_snippets_run_and_choose_bins(readme):
-    first, search_bins, after_fit = re.findall(r"```python\n(.*?)```", readme, flags=re.S)
+def _forms(estimator, frozen=False):
+    """Return the forms of scikit-learn's one-liner around an estimator, all of those around a frozen one."""
+    for method in _METHODS:
+        for ensemble in ["auto"] if frozen else [True, False]:
+            yield CalibratedClassifierCV(estimator, method=method, ensemble=ensemble)
+
+
+def _best(forms, names):
+    """Return the least log-loss of forms that are fitted and judged on the rows of the names."""
+    rows = [(names[f"X_{part}"], names[f"y_{part}"]) for part in ("fit", "test")]
+    return min(log_loss(rows[1][1], form.fit(*rows[0]).predict_proba(rows[1][0])) for form in forms)
+
+
+def test_readme_snippets_run_in_order_and_ours_is_the_best(readme, capsys):
     names = {}
-    exec(first.replace("RandomForestClassifier(", "RandomForestClassifier(n_estimators=25, "), names)  # a smaller one
-    exec(search_bins.replace("RandomForestClassifier(", "RandomForestClassifier(n_estimators=10, "), names)
+    blocks = re.findall(r"```python\n(.*?)```", readme, flags=re.S)
+    assert len(blocks) == 3
+    for block, (theirs, rows) in zip(
+        blocks, (("model", "train"), ("forest", "train"), ("model", "calibration")), strict=True
+    ):
+        exec(block, names)
+        printed = re.findall(r"^([a-zA-Z -]+?) +(\d\.\d{3})", capsys.readouterr().out, flags=re.M)
+        assert [name for name, _ in printed][1] == "scikit-learn"
+        bare, best, ours = (float(loss) for _, loss in printed)
+        assert ours < best < bare
+        assert all(loss in readme for _, loss in printed)
+        estimator = names["forest"] if theirs == "forest" else GaussianNB()
+        names |= {"X_fit": names[f"X_{rows}"], "y_fit": names[f"y_{rows}"]}
+        is_fitted = rows == "calibration"
+        estimator = FrozenEstimator(names["model"]) if is_fitted else FittedOnce(estimator)
+        assert _best(_forms(estimator, is_fitted), names) == pytest.approx(best, abs=6e-4)  # none of them is better
+        if theirs == "forest":
+            _check_search(names)
+
+
+def _check_search(names):
     search, X, y = names["search"], names["X_test"], names["y_test"]
     assert set(y) == {"benign", "malignant"}
-    assert len(search.cv_results_["params"]) == 6
+    assert len(search.cv_results_["params"]) == 8
+    assert repr(search.best_params_) == "{'recalibrator': BetaCalibration()}"
     for name in search.scorer_:
         assert np.isfinite(search.cv_results_[f"mean_test_{name}"]).all()
-    proba = search.predict_proba(X)
-    np.testing.assert_allclose(proba.sum(axis=1), 1)
-    assert search.score(X, y) == pytest.approx(-np.mean((proba[:, 1] - (y == "malignant")) ** 2))
+    np.testing.assert_allclose(search.predict_proba(X).sum(axis=1), 1)
+    assert search.score(X, y) == pytest.approx(-log_loss(y, search.predict_proba(X)))
     shutil.rmtree(search.estimator.memory)
-    names |= {"fitted_model": search.best_estimator_[0].estimator_, "X_calibration": X[::2], "y_calibration": y[::2]}
-    names |= {"X_test": X[1::2], "y_test": y[1::2]}
-    exec(after_fit, names)
-    assert names["y_proba"].shape == (len(X[1::2]), 2)
+
+
+@pytest.mark.skipif("temperature" not in _METHODS, reason="scikit-learn has temperature scaling from 1.8 on")
+def test_what_readme_says_of_the_forest(readme):
+    X, y = load_digits(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+    forest = FittedOnce(RandomForestClassifier(random_state=0))
+    ours = RecalibratedClassifierCV(forest, DirichletCalibration(), ensemble=False)
+    theirs = CalibratedClassifierCV(forest, method="temperature", ensemble=False)
+    models = (forest, theirs, ours)
+    losses = [log_loss(y_test, model.fit(X_train, y_train).predict_proba(X_test)) for model in models]
+    names = {"X_fit": X_train, "y_fit": y_train, "X_test": X_test, "y_test": y_test}
+    assert losses[1] == _best(_forms(forest), names)
+    assert losses[2] < losses[1] < losses[0]
+    assert all(f"{loss:.3f}" in readme for loss in losses)
 
 
 @pytest.mark.parametrize("data", ["digits", "breast_cancer"])
-def test_demo_prints_a_table_in_which_recalibration_pays(data, capsys):
+def test_demo_prints_a_table_in_which_ours_is_the_best(data, capsys):
     assert main(["demo", "--data", data]) == 0
     rows = [line for line in capsys.readouterr().out.splitlines() if re.search(r"(\d\.\d{4}\s*){4}$", line)]
-    log_loss = {row.split("(")[0].split()[0]: float(row.split()[-4]) for row in rows}
-    assert set(log_loss) == {
-        "uncalibrated",
-        "PlattScaling",
-        "TemperatureScaling",
-        "IsotonicCalibration",
-        "HistogramBinning",
-        "ScalingBinning",
-    }
-    assert all(log_loss[name] < log_loss["uncalibrated"] for name in log_loss if name != "uncalibrated")
+    figures = {row[:42].strip(): [float(figure) for figure in row[42:].split()] for row in rows}
+    ours = figures["RecalibratedClassifierCV(GaussianNB())"][0]
+    theirs = [row[0] for name, row in figures.items() if name.startswith("scikit-learn")]
+    assert len(theirs) == 2 * len(_METHODS)
+    assert ours < min(theirs) < figures["bare model"][0]
+    for _, _, plugin, debiased in figures.values():
+        assert debiased <= plugin
 
 
 def test_howto_binning():

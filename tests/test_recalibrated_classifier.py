@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import linear_kernel
 from sklearn.model_selection import (
     GridSearchCV,
@@ -35,6 +36,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skcalib import (
+    CautiousRecalibrator,
     CrossFittedClassifier,
     GroupwiseRecalibrator,
     HistogramBinning,
@@ -43,6 +45,7 @@ from skcalib import (
     PlattScaling,
     RecalibratedClassifierCV,
     ScalingBinning,
+    StackedRecalibrator,
     TemperatureScaling,
 )
 
@@ -63,6 +66,7 @@ RECALIBRATORS = [
         RecalibratedClassifierCV(),
         RecalibratedClassifierCV(LogisticRegression(), recalibrator=IsotonicCalibration(), ensemble=False),
         RecalibratedClassifierCV(LogisticRegression(), recalibrator=HistogramBinning()),
+        RecalibratedClassifierCV(LogisticRegression(), recalibrator=PlattScaling(), ensemble=True),
     ]
 )
 def test_estimator_checks(estimator, check):
@@ -107,8 +111,10 @@ def test_isotonic_probabilities_of_many_folds_and_of_a_frozen_classifier(binary)
     X, y = binary
     frozen = FrozenEstimator(LinearSVC(random_state=0).fit(X[::2], y[::2]))
     for estimator, cv in ((LinearSVC(random_state=0), 10), (frozen, None)):
-        theirs = CalibratedClassifierCV(estimator, method="isotonic", cv=cv).fit(X[1::2], y[1::2])
-        ours = RecalibratedClassifierCV(estimator, recalibrator=IsotonicCalibration(), cv=cv).fit(X[1::2], y[1::2])
+        ensemble = cv is not None
+        theirs = CalibratedClassifierCV(estimator, method="isotonic", cv=cv, ensemble=ensemble)
+        ours = RecalibratedClassifierCV(estimator, recalibrator=IsotonicCalibration(), cv=cv, ensemble=ensemble)
+        theirs, ours = (model.fit(X[1::2], y[1::2]) for model in (theirs, ours))
         assert len(ours.calibrated_classifiers_) == len(theirs.calibrated_classifiers_)
         np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
 
@@ -131,26 +137,78 @@ def test_plain_loop(data, estimator, recalibrator, request):
         model = clone(estimator).fit(X[train], y[train])
         pairs.append((model, clone(told).fit(getattr(model, method)(X[test]), y[test])))
     expected = np.mean([pair[1].predict_proba(getattr(pair[0], method)(X)) for pair in pairs], axis=0)
-    ensemble = RecalibratedClassifierCV(estimator, recalibrator=recalibrator, cv=cv).fit(X, y)
-    np.testing.assert_allclose(ensemble.predict_proba(X), expected, rtol=1e-9)
+    ensemble = RecalibratedClassifierCV(estimator, recalibrator=recalibrator, cv=cv, ensemble=True).fit(X, y)
+    np.testing.assert_allclose(ensemble.predict_proba(X), expected, rtol=1e-8)
     np.testing.assert_allclose(ensemble.predict_proba(X).sum(axis=1), 1)
     np.testing.assert_array_equal(ensemble.predict(X), expected.argmax(axis=1))
 
     scores = cross_val_predict(estimator, X, y, cv=cv, method=method)
     model, fitted = clone(estimator).fit(X, y), clone(told).fit(scores, y)
     single = RecalibratedClassifierCV(estimator, recalibrator=recalibrator, cv=cv, ensemble=False).fit(X, y)
-    np.testing.assert_allclose(single.predict_proba(X), fitted.predict_proba(getattr(model, method)(X)), rtol=1e-9)
+    np.testing.assert_allclose(single.predict_proba(X), fitted.predict_proba(getattr(model, method)(X)), rtol=1e-8)
+
+    shared = RecalibratedClassifierCV(estimator, recalibrator=recalibrator, cv=cv).fit(X, y)
+    expected = np.mean([fitted.predict_proba(getattr(model, method)(X)) for model, _ in pairs], axis=0)
+    np.testing.assert_allclose(shared.predict_proba(X), expected, rtol=1e-8)
+    np.testing.assert_array_equal(shared.predict(X), expected.argmax(axis=1))
+    assert not hasattr(shared, "gain_")
 
 
-def test_the_defaults_are_those_of_calibrated_classifier_cv(binary):
+# The default ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_default_is_a_cautious_recalibrator_on_probabilities(binary):
     X, y = binary
-    default = RecalibratedClassifierCV().fit(X, y)
-    explicit = RecalibratedClassifierCV(
-        LinearSVC(random_state=0), recalibrator=PlattScaling(), cv=StratifiedKFold(5), ensemble=True
-    ).fit(X, y)
-    np.testing.assert_array_equal(default.predict_proba(X), explicit.predict_proba(X))
-    assert default.estimator is None
-    assert default.recalibrator is None
+    default = RecalibratedClassifierCV(LogisticRegression()).fit(X, y)
+    scores = cross_val_predict(LogisticRegression(), X, y, method="predict_proba")
+    cautious = CautiousRecalibrator(classes=[0, 1]).fit(scores, y)
+    np.testing.assert_allclose(default.gain_, cautious.gain_, rtol=1e-6)
+    assert type(default.chosen_) is type(cautious.chosen_)
+    nothing_given = RecalibratedClassifierCV().fit(X, y)
+    explicit = RecalibratedClassifierCV(LinearSVC(random_state=0), CautiousRecalibrator(), cv=StratifiedKFold(5))
+    np.testing.assert_array_equal(nothing_given.predict_proba(X), explicit.fit(X, y).predict_proba(X))
+
+
+def test_the_model_stays_as_it_is_where_nothing_is_gained():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 2))
+    y = (rng.logistic(size=1500) < X.sum(axis=1)).astype(int)  # what logistic regression assumes
+    model = RecalibratedClassifierCV(LogisticRegression()).fit(X[:500], y[:500])
+    assert repr(model.chosen_).startswith("Uncalibrated(")
+    assert model.gain_.low < 0
+    assert len(model.calibrated_classifiers_) == 1
+    bare = LogisticRegression().fit(X[:500], y[:500])
+    np.testing.assert_allclose(model.predict_proba(X), bare.predict_proba(X), rtol=1e-9)
+    np.testing.assert_array_equal(model.predict(X), bare.predict(X))
+    kept = RecalibratedClassifierCV(FrozenEstimator(bare)).fit(X[500:], y[500:])
+    np.testing.assert_allclose(kept.predict_proba(X), bare.predict_proba(X), rtol=1e-9)
+
+
+def test_sure_scores_are_recalibrated_and_the_gain_is_shown(binary):
+    X, y = binary
+    tree = DecisionTreeClassifier(random_state=0)
+    model = RecalibratedClassifierCV(tree).fit(X[:200], y[:200])
+    assert type(model.chosen_) is StackedRecalibrator
+    assert model.gain_.low > 1  # a tree's log-loss is 36 for each row that it is wrong in
+    assert len({id(pair.recalibrator) for pair in model.calibrated_classifiers_}) == 1
+    assert len(model.calibrated_classifiers_) == 5
+    after = log_loss(y[200:], model.predict_proba(X[200:]))
+    assert after < 0.1 * log_loss(y[200:], tree.fit(X[:200], y[:200]).predict_proba(X[200:]))
+    model.set_params(recalibrator=PlattScaling()).fit(X[:200], y[:200])
+    assert not hasattr(model, "gain_")
+    assert not hasattr(model, "chosen_")
+
+
+def test_the_default_is_never_worse_than_the_bare_model_by_more_than_noise():
+    for seed in range(2):
+        X, y = make_classification(1200, 8, n_informative=3, n_classes=2 + seed, flip_y=0.1, random_state=seed)
+        for estimator in (GaussianNB(), LogisticRegression(), KNeighborsClassifier(), DecisionTreeClassifier()):
+            losses = []
+            for model in (estimator, RecalibratedClassifierCV(estimator)):
+                proba = model.fit(X[:200], y[:200]).predict_proba(X[200:])
+                losses.append(-np.log(np.clip(proba[np.arange(1000), y[200:]], 2.0**-52, 1)))
+            gap = losses[1] - losses[0]
+            assert gap.mean() <= 2.33 * gap.std() / 1000**0.5 + 1e-9, estimator
 
 
 @pytest.mark.parametrize("ensemble", [True, False])
@@ -210,14 +268,16 @@ def test_a_precomputed_kernel(binary):
     kernel = RecalibratedClassifierCV(SVC(kernel="precomputed"), ensemble=False).fit(linear_kernel(X), y)
     linear = RecalibratedClassifierCV(SVC(kernel="linear"), ensemble=False).fit(X, y)
     np.testing.assert_allclose(kernel.predict_proba(linear_kernel(X)), linear.predict_proba(X), atol=1e-6)
+    automatic = RecalibratedClassifierCV(SVC(kernel="precomputed")).fit(linear_kernel(X), y)
+    np.testing.assert_array_equal(automatic.predict_proba(linear_kernel(X)), kernel.predict_proba(linear_kernel(X)))
     with pytest.raises(ValueError, match="precomputed kernel: use ensemble=False"):
-        RecalibratedClassifierCV(SVC(kernel="precomputed")).fit(linear_kernel(X), y)
+        RecalibratedClassifierCV(SVC(kernel="precomputed"), ensemble=True).fit(linear_kernel(X), y)
 
 
-@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize("ensemble", [True, False, "auto"])
 def test_the_same_probabilities_with_jobs_and_after_pickling(ensemble, iris):
     X, y = iris
-    model = RecalibratedClassifierCV(GaussianNB(), cv=3, ensemble=ensemble).fit(X, y)
+    model = RecalibratedClassifierCV(GaussianNB(), PlattScaling(), cv=3, ensemble=ensemble).fit(X, y)
     expected = model.predict_proba(X)
     np.testing.assert_array_equal(clone(model).set_params(n_jobs=2).fit(X, y).predict_proba(X), expected)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), expected)
@@ -312,7 +372,7 @@ def test_a_classifier_of_scikit_learn_as_recalibrator(binary):
     X, y = binary
     recalibrator = make_pipeline(FunctionTransformer(), LogisticRegression(C=np.inf))
     model = RecalibratedClassifierCV(recalibrator=recalibrator).fit(X, np.array(["no", "yes"])[y])
-    plain = RecalibratedClassifierCV(recalibrator=PlattScaling(smooth_targets=False)).fit(X, y)
+    plain = RecalibratedClassifierCV(recalibrator=PlattScaling(smooth_targets=False, clip=None)).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-3)
 
 
@@ -354,7 +414,7 @@ def test_a_class_rarer_than_the_folds():
     X = np.random.default_rng(0).normal(size=(101, 2)) + np.r_[np.repeat([[0, 0], [2, 2]], 50, axis=0), [[9, 9]]]
     y = np.r_[np.repeat([0, 1], 50), 2]
     for recalibrator in (PlattScaling(), IsotonicCalibration(), HistogramBinning(binning=4)):
-        for ensemble in (True, False):
+        for ensemble in (True, False, "auto"):
             model = RecalibratedClassifierCV(GaussianNB(), recalibrator=recalibrator, ensemble=ensemble, cv=5)
             with pytest.warns(UserWarning, match="least populated class"):
                 proba = model.fit(X, y).predict_proba(X)
@@ -378,8 +438,8 @@ def test_a_fold_that_tests_new_classes_alone(iris):
 def test_leave_one_out_recalibrates_all_scores_at_once(binary):
     X, y = binary
     with pytest.raises(ValueError, match="one row alone"):
-        RecalibratedClassifierCV(GaussianNB(), cv=LeaveOneOut()).fit(X[:30], y[:30])
-    model = RecalibratedClassifierCV(GaussianNB(), cv=LeaveOneOut(), ensemble=False).fit(X[:30], y[:30])
+        RecalibratedClassifierCV(GaussianNB(), cv=LeaveOneOut(), ensemble=True).fit(X[:30], y[:30])
+    model = RecalibratedClassifierCV(GaussianNB(), PlattScaling(), cv=LeaveOneOut(), ensemble=False).fit(X[:30], y[:30])
     scores = cross_val_predict(GaussianNB(), X[:30], y[:30], cv=LeaveOneOut(), method="predict_proba")
     platt = PlattScaling().fit(scores, y[:30])
     expected = platt.predict_proba(GaussianNB().fit(X[:30], y[:30]).predict_proba(X))
@@ -396,7 +456,8 @@ def test_a_frozen_classifier_is_recalibrated_on_all_rows(binary):
     model.fit(X[150:], y[150:])
     assert len(model.calibrated_classifiers_) == 1
     isotonic = IsotonicCalibration(input="logit").fit(classifier.decision_function(X[150:]), y[150:])
-    np.testing.assert_array_equal(model.predict_proba(X), isotonic.predict_proba(classifier.decision_function(X)))
+    expected = isotonic.predict_proba(classifier.decision_function(X))
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-8)
     assert len(model.set_params(ensemble=True, cv=3).fit(X[150:], y[150:]).calibrated_classifiers_) == 3
 
 
@@ -416,9 +477,9 @@ def test_a_frozen_classifier_keeps_a_class_that_the_calibration_rows_lack(iris):
 def test_weights_of_rows_that_a_frozen_classifier_scores(binary, weight):
     X, y = binary
     frozen = FrozenEstimator(GaussianNB().fit(X[:150], y[:150]))
-    model = RecalibratedClassifierCV(frozen).fit(X[150:], y[150:], sample_weight=weight[150:])
+    model = RecalibratedClassifierCV(frozen, PlattScaling()).fit(X[150:], y[150:], sample_weight=weight[150:])
     platt = PlattScaling().fit(frozen.predict_proba(X[150:]), y[150:], sample_weight=weight[150:])
-    np.testing.assert_array_equal(model.predict_proba(X), platt.predict_proba(frozen.predict_proba(X)))
+    np.testing.assert_allclose(model.predict_proba(X), platt.predict_proba(frozen.predict_proba(X)), rtol=1e-8)
 
 
 # Metadata ------------------------------------------------------------------------------------------------------------
@@ -432,11 +493,12 @@ def grouped():
     return generator.normal(size=(40, 2))[groups], generator.permutation(40)[groups] % 2, groups
 
 
-@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize("ensemble", [True, False, "auto"])
 @pytest.mark.parametrize("routing", [True, False])
 def test_groups_reach_the_splitter(ensemble, routing, grouped):
     X, y, groups = grouped
-    model = RecalibratedClassifierCV(DecisionTreeClassifier(random_state=0), cv=GroupKFold(4), ensemble=ensemble)
+    tree = DecisionTreeClassifier(random_state=0)
+    model = RecalibratedClassifierCV(tree, PlattScaling(), cv=GroupKFold(4), ensemble=ensemble)
     with config_context(enable_metadata_routing=routing):
         proba = model.fit(X, y, groups=groups).predict_proba(X)
     splits = list(GroupKFold(4).split(X, y, groups))
@@ -483,22 +545,31 @@ def test_splitters_that_repeat_or_skip_rows(grouped):
 @pytest.mark.parametrize("ensemble", [True, False])
 def test_weights_are_routed_by_request(ensemble, binary, weight):
     X, y = binary
-    model = RecalibratedClassifierCV(GaussianNB(), ensemble=ensemble)
+    model = RecalibratedClassifierCV(GaussianNB(), PlattScaling(), ensemble=ensemble)
     expected = clone(model).fit(X, y, sample_weight=weight).predict_proba(X)
-    default = RecalibratedClassifierCV(ensemble=ensemble).fit(X, y, sample_weight=weight).predict_proba(X)
+    default = (
+        RecalibratedClassifierCV(None, PlattScaling(), ensemble=ensemble)
+        .fit(X, y, sample_weight=weight)
+        .predict_proba(X)
+    )
     unweighted = clone(model).fit(X, y).predict_proba(X)
     assert np.abs(expected - unweighted).max() > 1e-3
     with config_context(enable_metadata_routing=True):
         requesting = clone(model).set_params(estimator=GaussianNB().set_fit_request(sample_weight=True))
         np.testing.assert_array_equal(requesting.fit(X, y, sample_weight=weight).predict_proba(X), expected)
         np.testing.assert_array_equal(
-            RecalibratedClassifierCV(ensemble=ensemble).fit(X, y, sample_weight=weight).predict_proba(X), default
+            RecalibratedClassifierCV(None, PlattScaling(), ensemble=ensemble)
+            .fit(X, y, sample_weight=weight)
+            .predict_proba(X),
+            default,
         )
         with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
             model.fit(X, y, sample_weight=weight)
         routing = requesting.set_fit_request(sample_weight=True).get_metadata_routing()
         assert routing.consumes("fit", ["sample_weight", "groups"]) == {"sample_weight"}
-        alone = RecalibratedClassifierCV(KNeighborsClassifier(), ensemble=ensemble).set_fit_request(sample_weight=True)
+        alone = RecalibratedClassifierCV(KNeighborsClassifier(), PlattScaling(), ensemble=ensemble).set_fit_request(
+            sample_weight=True
+        )
         proba = make_pipeline(alone).fit(X, y, sample_weight=weight).predict_proba(X)
         assert np.abs(proba - clone(alone).fit(X, y).predict_proba(X)).max() > 1e-3
         pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), requesting)
@@ -507,7 +578,7 @@ def test_weights_are_routed_by_request(ensemble, binary, weight):
 
 def test_a_classifier_without_weights_is_warned_about(binary, weight):
     X, y = binary
-    model = RecalibratedClassifierCV(KNeighborsClassifier(), cv=3, ensemble=False)
+    model = RecalibratedClassifierCV(KNeighborsClassifier(), PlattScaling(), cv=3, ensemble=False)
     with pytest.warns(UserWarning, match="KNeighborsClassifier.fit takes no sample_weight"):
         model.fit(X, y, sample_weight=weight)
     scores = cross_val_predict(KNeighborsClassifier(), X, y, cv=3, method="predict_proba")
@@ -575,11 +646,12 @@ def test_parameters_of_scikit_learn_get_a_hint(binary):
 
 
 def test_nested_parameters_of_the_defaults(binary):
-    model = RecalibratedClassifierCV().set_params(recalibrator__loss="squared", estimator__C=0.5)
-    assert model.get_params()["recalibrator__loss"] == "squared"
+    model = RecalibratedClassifierCV().set_params(recalibrator__recalibrator__cv=3, estimator__C=0.5)
+    assert model.get_params()["recalibrator__recalibrator__cv"] == 3
     assert model.get_params()["estimator__C"] == 0.5
-    search = GridSearchCV(RecalibratedClassifierCV(), {"recalibrator__loss": ["log", "squared"]}, error_score="raise")
-    assert isinstance(search.fit(*binary).best_estimator_.recalibrator, PlattScaling)
+    grid = {"recalibrator__n_standard_errors": [0, 2]}
+    search = GridSearchCV(RecalibratedClassifierCV(cv=2), grid, cv=2, error_score="raise")
+    assert isinstance(search.fit(*binary).best_estimator_.recalibrator, CautiousRecalibrator)
 
 
 @pytest.mark.parametrize(
@@ -587,7 +659,7 @@ def test_nested_parameters_of_the_defaults(binary):
     [
         ({"ensemble": "yes"}, ValueError, "ensemble must be True, False or 'auto', found 'yes'"),
         ({"ensemble": None}, ValueError, "ensemble must be True"),
-        ({"estimator": CountVectorizer()}, TypeError, "estimator must be a classifier with decision_function or"),
+        ({"estimator": CountVectorizer()}, TypeError, "estimator must be a classifier with predict_proba or"),
         ({"estimator": "svc"}, TypeError, "estimator must be a classifier, found 'svc'"),
         ({"recalibrator": "platt"}, TypeError, "recalibrator must have fit and predict_proba, but 'platt' has no fit"),
         ({"recalibrator": LinearSVC()}, TypeError, r"LinearSVC\(\) has no predict_proba"),

@@ -5,8 +5,8 @@ import pytest
 from _catalog import refused
 from _twins import tasks, top_label
 
-from skcalib._bins import reductions
-from skcalib._bins.reductions import binary_tasks, resolve_multiclass, spread_top_label
+from skcalib._cells import reductions
+from skcalib._cells.reductions import binary_tasks, resolve_multiclass, spread_top_label
 from skcalib._input.scored_labels import check_scored_labels
 
 _RNG = np.random.default_rng(0)

@@ -19,11 +19,14 @@ from sklearn.metrics import brier_score_loss, log_loss
 from skcalib import PlattScaling
 from skcalib.__main__ import main
 from skcalib._report import _command, _reader, _recalibration
+from skcalib._report._html import percent, with_interval
 from skcalib._report._numbers import report_numbers
+from skcalib._report._periods import named_periods
 from skcalib._report._reader import ReportError, read_columns
 from skcalib._report._sentences import comparison_sentence, pvalue_words, segment_sentence, summary_sentence
 from skcalib._report._statistics import REPORT_BINNING
-from skcalib._report._table import ReportTable, read_table
+from skcalib._report._table import read_table, table_of_rows
+from skcalib.evaluation import recalibration_gain
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
 from skcalib.metrics import (
     calibration_by_group,
@@ -31,7 +34,6 @@ from skcalib.metrics import (
     calibration_error_interval,
     calibration_test,
     expected_calibration_error,
-    recalibration_gain,
 )
 from skcalib.monitoring import calibration_change
 
@@ -73,7 +75,8 @@ def _numbers(table):
 
 def _table(y, scores, weight=None, segments=None):
     name = None if segments is None else "s"
-    return ReportTable("data.csv", "y", "1", np.asarray(y, bool), {"p": np.asarray(scores)}, weight, name, segments)
+    rows = (np.asarray(y, bool), {"p": np.asarray(scores)}, weight)
+    return table_of_rows("data.csv", "y", "1", *rows, segments=(name, segments))
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -187,11 +190,17 @@ def test_unreadable_files(tmp_path, monkeypatch, content, message, plain):
 def test_events(tmp_path, labels, positive, events, event):
     path = _write(tmp_path / "data.csv", {"y": labels * 4, "p": [0.5] * 12})
     table = read_table(path, label="y", scores=["p"], positive=positive)
-    assert table.y.tolist() == events * 4
+    assert table.forecasts["p"][1].tolist() == events * 4
     assert table.event == event
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_estimate_above_its_interval_is_explained():
+    error = {"estimate": 0.3045, "low": 0.0, "high": 0.3019, "reason": "the estimate includes label noise"}
+    assert with_interval(percent, error) == "30.45 %<small>0.00 to 30.19 % (the estimate includes label noise)</small>"
+    assert with_interval(percent, {**error, "reason": None}) == "30.45 %<small>0.00 to 30.19 %</small>"
 
 
 def test_numbers_are_those_of_the_library(file):
@@ -204,6 +213,8 @@ def test_numbers_are_those_of_the_library(file):
         assert [model["errors"][0][key] for key in ("estimate", "low", "high")] == pytest.approx(list(interval))
         assert model["errors"][0]["estimate"] == pytest.approx(calibration_error(data["y"], scores))  # as n >= 150
         assert model["errors"][1]["estimate"] == pytest.approx(expected_calibration_error(data["y"], scores))
+        for error in model["errors"]:
+            assert ("reason" in error and error["reason"] is not None) == (error["estimate"] > error["high"])
         brier, nats = model["proper_scores"]
         assert brier["estimate"] == pytest.approx(brier_score_loss(data["y"], scores))
         assert nats["estimate"] == pytest.approx(log_loss(data["y"], np.clip(scores, 2**-52, 1 - 2**-52)))
@@ -666,8 +677,8 @@ def test_booleans_are_named_in_any_case(tmp_path):
     path = _csv(tmp_path / "x.csv", ["y", "p"], rows)
     for positive, events in (("true", 10), ("TRUE", 10), ("False", 10)):
         table = read_table(path, label="y", scores=["p"], positive=positive)
-        assert table.y.sum() == events
-        assert table.y[0] == (positive.lower() == "true")
+        assert table.task("p").labels.sum() == events
+        assert table.task("p").labels[0] == (positive.lower() == "true")
 
 
 def test_a_pipe_and_a_folder(tmp_path):
@@ -701,6 +712,64 @@ def _periods_file(path, n=900, changed=True):
     return _write(path, {"y": y.astype(int), "p": scores, "day": dates, "month": month})
 
 
+@pytest.mark.parametrize(
+    "ordered",
+    [
+        ["Q4 2023", "Q1 2024", "Q2 2024"],
+        ["2023Q4", "2024Q1"],
+        ["4Q23", "1Q24"],
+        ["Dec 2023", "January 2024", "Feb. 2024"],
+        ["2023-W51", "2024-W05"],
+        ["week 51 2023", "week 5 2024", "week 10 2024"],
+        ["2023-12", "2024-1"],
+        ["12/2023", "1/2024"],
+        ["wave 9", "wave 10"],
+        ["9", "10"],
+        ["2023-02-01", "2024-01-31"],
+    ],
+)
+def test_periods_are_in_the_order_of_time(ordered):
+    for values in (ordered, ordered[::-1], sorted(ordered)):
+        column = np.array(values, dtype=object)
+        periods, order = named_periods(column, "t")
+        assert order == ordered
+        assert periods.tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["31.12.2023", "01.01.2024"], "'01.01.2024', in which day, month and year are not told apart: write dates as"),
+        (["12/31/2023", "1/5/2024"], "write dates as YYYY-MM-DD"),
+        (["Jan 24", "Feb 24"], "write dates as YYYY-MM-DD"),
+        ([1717200000, 1717300000], "1717200000, which look like seconds or milliseconds since 1970: write dates as"),
+        ([1717200000123.0], "write dates as YYYY-MM-DD"),
+        (["Q1 2024", "2024-05"], r"'2024-05' \(a number of a month\) and 'Q1 2024' \(a quarter\): write all periods"),
+        (["2024-1", "2024-01"], "one period in two ways, '2024-01' and '2024-1'"),
+    ],
+)
+def test_periods_without_an_order_are_refused(values, words):
+    with pytest.raises(ReportError, match=words):
+        named_periods(np.array(values, dtype=object), "t")
+
+
+@needs_matplotlib
+def test_a_failed_write_leaves_the_report_that_was_there(file, tmp_path, capsys, monkeypatch):
+    page = tmp_path / "r.html"
+    page.write_text("the last report", encoding="utf-8")
+
+    def full_disk(path, text, encoding):
+        with path.open("w", encoding=encoding) as written:
+            written.write(text[:100])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", full_disk)
+    assert main(["report", str(file), "--label", "y", "--score", "p", "-o", str(page)]) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert page.read_text(encoding="utf-8") == "the last report"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, "r.html"]
+
+
 def test_periods_are_compared_with_the_first(tmp_path):
     path = _periods_file(tmp_path / "x.csv")
     for time, names in (("month", ["1", "2", "3"]), ("day", ["2026-01", "2026-02", "2026-03"])):
@@ -710,12 +779,12 @@ def test_periods_are_compared_with_the_first(tmp_path):
         assert rows[0]["change_pvalue"] is None
         assert rows[1]["change_adjusted_pvalue"] > 0.05 > rows[2]["change_adjusted_pvalue"]
     first, third = (np.array([m == k for m in np.repeat([1, 2, 3], 300)]) for k in (1, 3))
-    scores = table.scores["p"]
+    scores, y, _ = table.forecasts["p"]
     change = calibration_change(
-        table.y[first], scores[first], table.y[third], scores[third], binning=REPORT_BINNING, random_state=0
+        y[first], scores[first], y[third], scores[third], binning=REPORT_BINNING, random_state=0
     )
     assert rows[2]["change_pvalue"] == change.pvalue
-    assert rows[2]["bias"] == pytest.approx(scores[third].mean() - table.y[third].mean())
+    assert rows[2]["bias"] == pytest.approx(scores[third].mean() - y[third].mean())
 
 
 @needs_matplotlib

@@ -80,8 +80,8 @@ def test_many_rows_become_weighted_ones(large, monkeypatch):
         assert np.average(task.scores, weights=task.sample_weight) == pytest.approx(whole.scores.mean())
         for loss in ("log", "brier"):
             assert table.losses(name)[loss] == pytest.approx(exact.losses(name)[loss], abs=1e-4)
-        for part in ("by_segment", "by_period"):
-            (task, names), (whole, groups) = getattr(table, part)(name), getattr(exact, part)(name)
+        for part in ("segments", "periods"):
+            (task, names), (whole, groups) = getattr(table, part)[name], getattr(exact, part)[name]
             ours = calibration_by_group(
                 task.labels, task.scores, names, sample_weight=task.sample_weight, n_resamples=1
             )
@@ -90,7 +90,7 @@ def test_many_rows_become_weighted_ones(large, monkeypatch):
             np.testing.assert_array_equal(ours.n, theirs.n)
             np.testing.assert_allclose(ours.bias, theirs.bias, atol=1e-12)
             np.testing.assert_allclose(ours.error, theirs.error, atol=0.01)
-    assert table.brier_difference("q", "p") == pytest.approx(exact.brier_difference("q", "p"))
+    assert table.differences["q"] == pytest.approx(exact.differences["q"])
     rows = period_rows(table, "p", None, seed=0)
     assert [row["period"] for row in rows] == ["2026-01", "2026-02", "2026-03"]
     assert rows[0]["change_pvalue"] is None
@@ -127,9 +127,9 @@ def test_a_large_csv_file_is_scanned(tmp_path, monkeypatch):
     exact = read_table(tmp_path / "x.csv", label="y", scores=["p"], segment="s")
     monkeypatch.setattr("skcalib._report._scanned._LARGE_CSV", 100)
     scanned = read_table(tmp_path / "x.csv", label="y", scores=["p"], segment="s")
-    np.testing.assert_array_equal(scanned.y, exact.y)
-    np.testing.assert_array_equal(scanned.scores["p"], exact.scores["p"])
-    assert set(scanned.segments) == {"NA"}
+    np.testing.assert_array_equal(scanned.task("p").labels, exact.task("p").labels)
+    np.testing.assert_array_equal(scanned.task("p").scores, exact.task("p").scores)
+    assert set(scanned.segments["p"][1]) == {"NA"}
 
 
 def test_dates_and_times_are_days(tmp_path, monkeypatch):
@@ -143,7 +143,7 @@ def test_dates_and_times_are_days(tmp_path, monkeypatch):
         monkeypatch.setattr("skcalib._report._compressed._MOST_DAYS", 300)
         table = read_table(tmp_path / "x.parquet", label="y", scores=["p"], time="t")
         orders.append(table.period_order)
-        assert set(table.by_period("p")[1]) == set(table.period_order)
+        assert set(table.periods["p"][1]) == set(table.period_order)
     assert orders[0] == orders[1] == ["2026-01", "2026-02"]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from _catalog import refused
 
-from skcalib import binning, guarantees, metrics, simulation
+from skcalib import PriorShift, binning, guarantees, metrics, simulation
 from skcalib._input.scalars import (
     check_confidence_level,
     check_int,
@@ -14,6 +14,8 @@ from skcalib._input.scalars import (
     check_option,
     resolve_norm,
 )
+from skcalib.displays import BinCountDisplay
+from skcalib.model_selection import sharpest_within
 
 LABELS, SCORES = np.arange(40) % 3 == 0, np.linspace(0.01, 0.99, 40)
 
@@ -124,3 +126,28 @@ def test_bounds_for_samples_beyond_any_memory():
     assert guarantees.conditional_epsilon(10**30, 10) < 1e-14
     with refused(ValueError, "n_samples must be an int of at most"):
         guarantees.conditional_epsilon(10**400, 10)
+
+
+TEXTS = {
+    "epsilons": lambda: metrics.validity_curve(LABELS, SCORES, epsilons=["0.1", "0.5"]),
+    "class_weight": lambda: metrics.calibration_error(
+        LABELS, np.column_stack((1 - SCORES, SCORES)), multiclass="marginal", class_weight={0: "1", 1: "2"}
+    ),
+    "positives": lambda: guarantees.event_frequency_interval(["1"], [3]),
+    "counts": lambda: guarantees.well_balanced_alpha(["1", "2"]),
+    "predictions": lambda: guarantees.independent_bins_certificate([1], [3], ["0.5"], edges="fixed"),
+    "edges of FixedEdges": lambda: binning.FixedEdges(["0", "0.5", "1"]).bin_edges(SCORES),
+    "edges": lambda: metrics.BinStatistics.from_predictions(LABELS, SCORES, ["0", "1"]),
+    "target_prior": lambda: PriorShift("balanced", ["0.5", "0.5"]).fit(SCORES, LABELS),
+    "train_prior": lambda: PriorShift({0: "0.5", 1: 0.5}).fit(SCORES, LABELS),
+    "n_standard_errors": lambda: sharpest_within(0.1, n_standard_errors="1"),
+    "max_error": lambda: sharpest_within("0.1"),
+    "binning": lambda: sharpest_within(0.1, binning="5"),
+    "n_samples": lambda: BinCountDisplay.from_guarantee("1000"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_is_no_number(name):
+    with refused((ValueError, TypeError), f"{name} must be"):
+        TEXTS[name]()

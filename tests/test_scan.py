@@ -113,3 +113,58 @@ def test_a_csv_column_that_begins_with_whole_numbers_is_not_rounded(tmp_path, la
 def test_a_folder_is_not_read_as_a_file(tmp_path):
     with pytest.raises(ValueError, match="is a folder: name its files with a glob"):
         scan(tmp_path)
+
+
+def test_files_of_a_glob_keep_the_types_of_their_scores(tmp_path):
+    rng = np.random.default_rng(0)
+    score = np.round(rng.random(300), 3)
+    columns = {"1": pa.array([0, 1]), "2": pa.array(score), "3": pa.array(score.astype(np.float32))}
+    for name, values in columns.items():
+        pq.write_table(pa.table({"p": values, "y": np.ones(len(values), dtype=int)}), tmp_path / f"{name}.parquet")
+    found = np.sort(scan(tmp_path / "*.parquet").fetchnumpy()["p"])
+    np.testing.assert_array_equal(found, np.sort(np.concatenate([[0, 1], score, score.astype(np.float32)])))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_folder_does_not_replace_a_column_and_may_add_one(tmp_path, suffix):
+    for folder in ("y=1", "country=FR", "g=01", "g=1"):
+        (tmp_path / folder).mkdir()
+        columns = pa.table({"p": [0.25, 0.5], "y": [0, 0]})
+        if suffix == "csv":
+            (tmp_path / folder / "log.csv").write_text("p,y\n.25,0\n.5,0\n")
+        else:
+            pq.write_table(columns, tmp_path / folder / "log.parquet")
+    assert scan(tmp_path / "y=1" / f"log.{suffix}").fetchall() == [(0.25, 0), (0.5, 0)]
+    assert scan(tmp_path / "y=*" / f"*.{suffix}").fetchall() == [(0.25, 0), (0.5, 0)]
+    assert scan(tmp_path / "country=*" / f"*.{suffix}").fetchall() == [(0.25, 0, "FR"), (0.5, 0, "FR")]
+    by_folder = PredictionTable(scan(tmp_path / "g=*" / f"*.{suffix}"), label="y", score="p", by="g")
+    assert list(by_folder.bin_statistics(1)) == ["01", "1"]
+
+
+@pytest.mark.parametrize("name", ["log[1]", "log*", "what?", "[!a]"])
+def test_a_path_that_exists_is_no_pattern(tmp_path, name):
+    for path, score in ((f"{name}.csv", 0.25), ("log1.csv", 0.5), ("logs.csv", 0.5), ("whatx.csv", 0.5)):
+        (tmp_path / path).write_text(f"p,y\n{score},0\n")
+    assert scan(tmp_path / f"{name}.csv").fetchall() == [(0.25, 0)]
+
+
+@pytest.mark.parametrize("header", ["p,p,y", "p,P,y", '"p",y,p'])
+def test_two_headers_of_one_name(tmp_path, header):
+    path = tmp_path / "log.csv"
+    path.write_text(f"{header}\n.25,.5,0\n")
+    with pytest.raises(ValueError, match="2 columns called 'p'"):
+        scan(path)
+    path.write_text("p,p_1,y\n.25,.5,0\n")
+    assert scan(path).columns == ["p", "p_1", "y"]
+
+
+def test_a_segment_01_is_not_1(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("p,y,g\n" + ".25,0,1\n.5,1,01\n" * 3)
+    assert list(PredictionTable(scan(path), label="y", score="p", by="g").bin_statistics(1)) == ["01", "1"]
+    # Behind the rows from which DuckDB guesses types.
+    path.write_text("p,y,g\n" + ".25,0,1\n" * 30_000 + ".5,1,01\n")
+    with pytest.raises(ValueError, match="begins with whole numbers, but later there is 01"):
+        PredictionTable(scan(path), label="y", score="p", by="g").bin_statistics(1)
+    path.write_text("p,y,g\n" + "0,0,0\n" * 30_000 + "0.0,1,0\n")
+    assert PredictionTable(scan(path), label="y", score="p", by="g").bin_statistics(1)[0].count.sum() == 30_001

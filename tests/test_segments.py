@@ -8,9 +8,9 @@ from _catalog import refused
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from skcalib.metrics import segment_calibration_test
-from skcalib.metrics._segment_columns import split_column
-from skcalib.metrics._segments import _step_down
+from skcalib._inference.segment_columns import split_column
+from skcalib._inference.segments import _step_down
+from skcalib.metrics import calibration_by_group, segment_calibration_test
 
 
 def _table(n=800, seed=0):
@@ -23,6 +23,31 @@ def _table(n=800, seed=0):
     X = np.empty((n, 3), dtype=object)
     X[:, 0], X[:, 1], X[:, 2] = age, region, visits
     return rng.random(n) < scores, scores, X
+
+
+_BEYOND_FLOATS = [2**53 + 1 + k % 4 for k in range(400)]  # floats hold the even ones only
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "objects", "beside a fraction", "beside a negative number"])
+def test_integers_that_floats_would_round(form):
+    values = [None if k % 5 == 0 else value for k, value in enumerate(_BEYOND_FLOATS)]
+    if form == "pandas":
+        pandas = pytest.importorskip("pandas")
+        column = pandas.Series(pandas.array(values, dtype="Int64"))
+    elif form == "polars":
+        column = pytest.importorskip("polars").Series(values)
+    else:
+        other = {"objects": None, "beside a fraction": 0.5, "beside a negative number": -(2**63)}[form]
+        values = [other if value is None else value + 2**63 * (form == "beside a negative number") for value in values]
+        column = np.array(values, dtype=object)
+    codes, words = split_column(column, "x", 8)
+    for code, text in enumerate(words):
+        conditions = f"x is {None}" if text == "x is missing" else text.replace(" = ", " == ")
+        rows = [
+            value is None if text == "x is missing" else value is not None and eval(conditions, {"x": value})
+            for value in values
+        ]
+        np.testing.assert_array_equal(rows, codes == code)
 
 
 def _selected(words, X):
@@ -339,3 +364,20 @@ def test_clusters_of_one_row_agree_with_rows():
     signs = segment_calibration_test(y, scores, X, clusters=np.arange(800), **options).segments
     np.testing.assert_array_equal(rows.statistic, signs.statistic)
     assert np.max(np.abs(rows.adjusted_pvalue - signs.adjusted_pvalue)) < 0.15
+
+
+def test_values_of_one_text_are_two_segments_of_two_names():
+    rng = np.random.default_rng(0)
+    column = np.array([1, "1"] * 200, dtype=object)
+    result = segment_calibration_test(
+        rng.random(400) < 0.5, rng.random(400), column[:, None], n_resamples=9, random_state=0
+    )
+    assert {"x0 = 1", "x0 = '1'"} <= set(result.segments.segment)
+
+
+def test_groups_without_an_order_are_refused():
+    values = [frozenset("ab"), frozenset("bc"), frozenset("cd"), frozenset("ad")]
+    groups = np.empty(400, dtype=object)
+    groups[:] = [values[k % 4] for k in np.random.default_rng(0).integers(0, 99, 400)]
+    with refused(ValueError, "groups holds values without an order", "use texts"):
+        calibration_by_group(np.arange(400) % 2, np.full(400, 0.5), groups)

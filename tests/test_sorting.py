@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skcalib._bins.statistics import BinStatistics
+from skcalib._cells.statistics import BinStatistics
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order, sorted_rows, sorted_scores
 from skcalib.binning._distinct_scores import DistinctScores

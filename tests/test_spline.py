@@ -40,7 +40,9 @@ def objective(values, knots, z, y, weights, inverse_temperature, roughness_penal
 def test_fit_is_the_minimum_of_the_objective(roughness_penalty, weighted):
     z, y = sample(80)
     weights = np.random.default_rng(1).integers(1, 4, 80).astype(float) if weighted else np.ones(80)
-    model = SplineCalibration(5, roughness_penalty=roughness_penalty, input="logit").fit(z, y, sample_weight=weights)
+    model = SplineCalibration(5, roughness_penalty=roughness_penalty, input="logit", clip=None).fit(
+        z, y, sample_weight=weights
+    )
     b = smoothed_inverse_temperature(z, y, weights)
     assert b * (model.knots_[-1] - model.knots_[0]) > 1
 
@@ -58,7 +60,7 @@ def test_fit_is_the_minimum_of_the_objective(roughness_penalty, weighted):
 def test_penalty_is_the_one_of_least_leave_one_out_loss():
     # Refit without each row in turn, with the temperature and the knots of all rows.
     z, y = sample(60, seed=3)
-    chosen = SplineCalibration(5, input="logit").fit(z, y).roughness_penalty_
+    chosen = SplineCalibration(5, input="logit", clip=None).fit(z, y).roughness_penalty_
     b = smoothed_inverse_temperature(z, y, None)
     knots = _quantile_knots(z, y, None, 5)
     losses = {}
@@ -127,7 +129,7 @@ def test_follows_what_a_straight_line_cannot():
     fit, held_out = slice(0, 3000), slice(3000, None)
     losses = {}
     for roughness_penalty in (None, 1e8):
-        model = SplineCalibration(roughness_penalty=roughness_penalty, input="logit").fit(z[fit], y[fit])
+        model = SplineCalibration(roughness_penalty=roughness_penalty, input="logit", clip=None).fit(z[fit], y[fit])
         p = model.predict_proba(z[held_out])
         losses[roughness_penalty] = -np.mean(np.log(p[np.arange(3000), y[held_out].astype(int)]))
     truth = expit(0.7 * z[held_out] + np.sin(1.5 * z[held_out]))
@@ -139,14 +141,14 @@ def test_follows_what_a_straight_line_cannot():
 def test_stays_stiff_where_there_is_nothing_to_bend_for():
     rng = np.random.default_rng(5)
     z = rng.normal(0, 2, 2000)
-    model = SplineCalibration(input="logit").fit(z, rng.random(2000) < expit(z / 2))
+    model = SplineCalibration(input="logit", clip=None).fit(z, rng.random(2000) < expit(z / 2))
     assert model.roughness_penalty_ >= 100
     np.testing.assert_allclose(model.predict_proba([-3.0, 0.0, 3.0])[:, 1], expit([-1.5, 0, 1.5]), atol=0.05)
 
 
 def test_tails_are_straight_in_the_log_odds():
     z, y = sample()
-    model = SplineCalibration(input="logit").fit(z, y)
+    model = SplineCalibration(input="logit", clip=None).fit(z, y)
     for beyond in (model.knots_[-1] + np.array([0.0, 1.0, 2.0]), model.knots_[0] - np.array([0.0, 1.0, 2.0])):
         steps = np.diff(logit(model.predict_proba(beyond)[:, 1]))
         assert steps[0] == pytest.approx(steps[1], rel=1e-6)
@@ -168,7 +170,8 @@ def test_monotone_fits_never_fall(seed):
     y = rng.random(200) < expit(3 * np.sin(z))
     grid = np.linspace(-9, 9, 2001)
     free, monotone = (
-        SplineCalibration(roughness_penalty=0.1, monotone=one, input="logit").fit(z, y) for one in (False, True)
+        SplineCalibration(roughness_penalty=0.1, monotone=one, input="logit", clip=None).fit(z, y)
+        for one in (False, True)
     )
     assert np.diff(free.predict_proba(grid)[:, 1]).min() < -1e-3
     assert np.diff(monotone.predict_proba(grid)[:, 1]).min() > -1e-12
@@ -178,7 +181,7 @@ def test_monotone_is_no_bound_where_the_free_fit_rises():
     rng = np.random.default_rng(6)
     z = rng.normal(0, 2, 3000)
     y = rng.random(3000) < expit(z + 0.3 * np.sin(z))
-    models = [SplineCalibration(monotone=one, input="logit").fit(z, y) for one in (False, True)]
+    models = [SplineCalibration(monotone=one, input="logit", clip=None).fit(z, y) for one in (False, True)]
     np.testing.assert_allclose(models[0].knot_log_odds_, models[1].knot_log_odds_, atol=1e-6)
 
 
@@ -223,9 +226,9 @@ def test_one_score_predicts_the_base_rate():
 def test_many_rows_have_the_fit_that_none_are_condensed_for(weighted, monkeypatch):
     z, y = sample(40_000, seed=8)
     weight = np.random.default_rng(9).integers(1, 4, 40_000).astype(float) if weighted else None
-    condensed = SplineCalibration(input="logit").fit(z, y, sample_weight=weight)
+    condensed = SplineCalibration(input="logit", clip=None).fit(z, y, sample_weight=weight)
     monkeypatch.setattr("skcalib.recalibrators._spline.condensed", lambda *rows: rows)
-    plain = SplineCalibration(input="logit").fit(z, y, sample_weight=weight)
+    plain = SplineCalibration(input="logit", clip=None).fit(z, y, sample_weight=weight)
     assert condensed.roughness_penalty_ == plain.roughness_penalty_
     np.testing.assert_allclose(condensed.knot_log_odds_, plain.knot_log_odds_, rtol=1e-9)
 

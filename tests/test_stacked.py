@@ -18,7 +18,6 @@ from skcalib import (
     IsotonicCalibration,
     MatrixScaling,
     PlattScaling,
-    QuadraticScaling,
     SplineCalibration,
     StackedRecalibrator,
     TemperatureScaling,
@@ -119,7 +118,7 @@ def test_fits_to_folds_that_start_from_the_fit_to_all_are_those_from_scratch():
 
 
 def test_what_the_default_members_share_changes_none_of_them():
-    # The floor, the temperature and the curvature are found once: each member is as if it were fitted alone.
+    # The floor is found once: each member is as if it were fitted alone.
     scores = many(300)[0]
     rng = np.random.default_rng(1)
     y = np.array([rng.choice(4, p=row) for row in softmax(0.6 * np.log(scores), axis=1)])
@@ -133,7 +132,6 @@ def test_what_the_default_members_share_changes_none_of_them():
     alone = [clone(one).set_params(clip=None) if hasattr(one, "clip") else one for one in alone]
     table = likelihoods([Uncalibrated(), *alone], scores, y, splits)
     np.testing.assert_allclose(stack.cv_log_loss_, -np.log(table).mean(axis=0), rtol=1e-7)
-    assert not any("_head_start" in vars(member) for member in stack.recalibrators_)
 
 
 def test_seconds_and_progress(capsys):
@@ -170,7 +168,6 @@ def test_default_members():
     assert types(StackedRecalibrator().fit(*sample(60))) == [
         Uncalibrated,
         TemperatureScaling,
-        QuadraticScaling,
         SplineCalibration,
         VennAbers,
     ]
@@ -191,7 +188,7 @@ def test_the_learned_floor_reaches_the_members_on_log_odds():
     stack = StackedRecalibrator().fit(votes, y)
     learned = TemperatureScaling().fit(votes, y).floor_
     assert learned > 0
-    assert [member.floor_ for member in stack.recalibrators_[1:4]] == [learned] * 3
+    assert [member.floor_ for member in stack.recalibrators_[1:3]] == [learned] * 2
 
 
 def test_leaves_calibrated_scores_alone_and_mends_others():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skcalib import metrics
+from skcalib._errors.power import Power
 from skcalib.metrics._table import METRICS, metric_of, scorers
 
 ERRORS = [name for name in metrics.__all__ if name.endswith("calibration_error")]
@@ -34,12 +35,28 @@ def test_the_interval_stays_inside_the_limits(name):
 @every_row
 def test_a_binned_row_names_the_defaults_of_its_function(name):
     row, rng = METRICS[name], np.random.default_rng(2)
-    if row.binned is None:
+    if "binning" not in row.defaults:
         return
     scores = rng.random(300)
     labels = rng.random(300) < scores
-    options = {"norm": row.binned["norm"], "binning": row.binned["binning"], "method": row.binned["method"]}
-    assert row.function(labels, scores) == metrics.calibration_error(labels, scores, **options)
+    options = {option: row.defaults[option] for option in ("norm", "binning", "method")}
+    if "groups" in row.defaults:
+        options |= {"groups": "predicted_class", "reduce": "max"}
+        assert row.function(labels, scores) == row.function(labels, scores, **options)
+    else:
+        assert row.function(labels, scores) == metrics.calibration_error(labels, scores, **options)
+
+
+@every_row
+def test_value_interval_and_test_come_from_the_power_of_the_row(name):
+    row, rng = METRICS[name], np.random.default_rng(3)
+    assert issubclass(row.power, Power), f"{name}: a row needs the power that its interval and test come from"
+    scores = rng.random(200)
+    labels = rng.random(200) < scores**2
+    options = {"metric": row.function, "n_resamples": 30, "random_state": 0}
+    found = metrics.calibration_error_interval(labels, scores, interval="inverted", **options)
+    assert found.estimate == row.function(labels, scores)
+    assert (found.low > 0) == (metrics.calibration_test(labels, scores, **options).pvalue < 0.05)
 
 
 def test_scorers_are_those_of_the_table():

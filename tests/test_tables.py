@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from skcalib._inference.results import IntervalEstimate
 from skcalib.guarantees import independent_bins_certificate
 from skcalib.metrics import (
     brier_decomposition,
@@ -14,7 +15,6 @@ from skcalib.metrics import (
     calibration_test,
     segment_calibration_test,
 )
-from skcalib.metrics._bootstrap import IntervalEstimate
 from skcalib.monitoring import CalibrationMonitor, calibration_change
 
 RNG = np.random.default_rng(0)

@@ -5,9 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
-from skcalib import HistogramBinning, PlattScaling, ScalingBinning, UniformMassBinning
+from skcalib import HistogramBinning, PlattScaling, ScalingBinning, TemperatureScaling, UniformMassBinning
+from skcalib._rows.keys import row_keys
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores
 from skcalib.guarantees import conditional_epsilon, marginal_epsilon, max_n_bins
 
@@ -97,7 +100,7 @@ def test_randomized_is_the_limit_of_small_perturbations():
     np.testing.assert_allclose(model.bin_values_, means, rtol=1e-12)
 
 
-def test_randomized_predictions_of_tied_scores_are_drawn_in_proportion_and_repeat():
+def test_randomized_predictions_of_tied_scores_are_drawn_in_proportion():
     # 600 equal scores in 6 bins: a new row falls into each bin with probability near 1/6
     labels = np.random.default_rng(0).integers(2, size=600)
     model = UniformMassBinning(6, randomize=True, random_state=0).fit(np.full(600, 0.3), labels)
@@ -107,9 +110,55 @@ def test_randomized_predictions_of_tied_scores_are_drawn_in_proportion_and_repea
     multiplicity = [np.sum(model.bin_values_ == value) for value in np.unique(model.bin_values_)]
     # standard deviation of a bin's share: sqrt(1/6 * 5/6 / 600) = .015 from the cuts (they are drawn, too)
     np.testing.assert_allclose(shares, np.array(multiplicity) / 6, atol=0.06)
-    np.testing.assert_array_equal(drawn, model.predict_proba(new)[:, 1])
+    assert (drawn != model.predict_proba(new)[:, 1]).mean() > 0.5  # each call draws anew
+    by_id = model.predict_proba(new, ids=range(60_000))
+    np.testing.assert_array_equal(by_id[::-1], model.predict_proba(new, ids=range(60_000)[::-1]))
+    np.testing.assert_array_equal(by_id[777], model.predict_proba([0.3], ids=[777])[0])
     again = clone(model).fit(np.full(600, 0.3), labels)
-    np.testing.assert_array_equal(drawn, again.predict_proba(new)[:, 1])
+    np.testing.assert_array_equal(by_id, again.predict_proba(new, ids=range(60_000)))
+
+
+def test_keys_are_those_of_the_formula():
+    # The first 13 hexadecimal digits of md5(salt + ":" + id), divided by 16^13: printf 'salt:17' | md5sum
+    assert row_keys("salt", [17, "17"]).tolist() == [int("e5ce2790bee3a", 16) / 16**13] * 2
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [([1.0, 2.0], "1.0.*row 0"), ([1, True], "True.*row 1"), ([1], "2 are needed"), ([1, None], "None.*row 1")],
+)
+def test_ids_of_other_types_are_refused(ids, words):
+    model = UniformMassBinning(2, randomize=True, random_state=0).fit([0.3] * 20, [0, 1] * 10)
+    with pytest.raises(ValueError, match=f"ids must.*{words}"):
+        model.predict_proba([0.3, 0.3], ids=ids)
+
+
+def test_ids_are_routed_through_a_pipeline():
+    scores = np.full(40, 0.3)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = UniformMassBinning(4, randomize=True, random_state=0).set_predict_proba_request(ids=True)
+        pipeline = make_pipeline(TemperatureScaling(), model).fit(scores, np.arange(40) % 2)
+        found = pipeline.predict_proba(scores, ids=range(40))
+        np.testing.assert_array_equal(found, pipeline.predict_proba(scores[::-1], ids=range(40)[::-1])[::-1])
+
+
+def test_the_promise_holds_for_rows_that_are_served_one_at_a_time():
+    # Three scores, four bins: a bin holds rows of two scores, and promises their mean. With one key for all rows each
+    # score falls into one bin only, and is off by up to the distance of the scores.
+    rng = np.random.default_rng(0)
+    frequency = np.array([0.1, 0.5, 0.9])
+    scores = rng.choice(frequency, 16_000)
+    model = UniformMassBinning(4, randomize=True, random_state=1).fit(scores, rng.random(16_000) < scores)
+    promised = model.certificate().epsilon
+    served = rng.choice(frequency, 1_500)
+
+    def largest_error(ids):
+        found = np.array([model.predict_proba([p], ids=[one])[0, 1] for p, one in zip(served, ids, strict=True)])
+        return max(abs(served[found == value].mean() - value) for value in np.unique(found))
+
+    assert promised < 0.03
+    assert largest_error(range(1_500)) < promised + 0.015  # the error of a mean of some 350 rows
+    assert largest_error(["the same"] * 1_500) > 0.1
 
 
 @pytest.mark.parametrize("scores", [np.full(30, 0.3), np.arange(30) // 10 / 4, np.r_[np.zeros(15), np.ones(15)]])

@@ -75,10 +75,22 @@ def test_metric_refuses_weights_of_another_length(metric):
 
 @with_labels
 def test_metric_of_one_class_needs_to_be_told_the_other(metric):
-    with refused(ValueError, "y_true", "one class only (1)", "labels="):
+    with refused(ValueError, "y_true", "one class only (1)", "labels=[0, 1]"):
         metric(np.ones(8, dtype=int), SCORES)
-    with refused(ValueError, "y_true", "one class only ('yes')", "labels="):
+    with refused(ValueError, "y_true", "one class only ('yes')", "labels=[other, 'yes']"):
         metric(["yes"] * 8, SCORES)
+
+
+@with_labels
+def test_a_positive_label_that_no_row_has_is_refused(metric):
+    with refused(ValueError, "one class only ('yes')", "no row has pos_label='Yes'", "labels=['Yes', 'yes']"):
+        metric(["yes"] * 8, SCORES, pos_label="Yes")
+    with refused(ValueError, "pos_label='Yes'", "'no', 'yes'"):
+        metric(["yes", "no"] * 4, SCORES, pos_label="Yes")
+    with refused(ValueError, "one class only (0)", "labels=[0, 1]"):
+        metric(np.zeros(8), SCORES, pos_label=1)
+    with refused(ValueError, "one class only ('yes')", "pos_label=1"):
+        metric(["yes"] * 8, SCORES, pos_label=1)
 
 
 def test_metric_of_one_class_works_with_labels():
@@ -239,11 +251,10 @@ def test_a_column_of_labels_is_taken_with_a_warning():
     np.testing.assert_array_equal(model.predict_proba(SCORES), PlattScaling().fit(SCORES, Y).predict_proba(SCORES))
 
 
-@pytest.mark.parametrize("pos_label", ["1", 2, np.nan, [1], None])
+@pytest.mark.parametrize("pos_label", ["1", 2, np.nan, [1]])
 def test_pos_label_is_one_of_the_labels(pos_label):
-    y_true = ["a", "b"] * 4 if pos_label is None else Y
     with refused(ValueError, "pos_label"):
-        expected_calibration_error(y_true, SCORES, pos_label=pos_label)
+        expected_calibration_error(Y, SCORES, pos_label=pos_label)
 
 
 def test_pos_label_has_no_meaning_for_many_classes():
@@ -441,6 +452,9 @@ def test_scores_of_any_number_type(given, dtype):
         (Y.astype(object), None, None),
         (2 * Y - 1, None, None),
         (Y + 1, 2, None),
+        (Y + 1, None, None),
+        (np.array(["no", "yes"])[Y], None, None),
+        (np.array(["yes", "no"])[Y], "no", None),
         (Y + 1, None, [1, 2]),
         (np.array(["no", "yes"])[Y], "yes", None),
         (np.array(["no", "yes"], dtype=object)[Y], "yes", None),

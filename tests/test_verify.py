@@ -18,7 +18,9 @@ def test_estimate_is_the_debiased_error_of_the_binned_model():
     model = ScalingBinning().fit(*problem(1000, 0))
     scores, labels = problem(1000, 1)
     estimate, upper_bound, verified = model.verify(scores, labels, 0.1, random_state=0)
-    assert estimate == calibration_error(labels, model.predict_proba(scores)[:, 1], binning=UniqueScores())
+    assert estimate == calibration_error(
+        labels, model.predict_proba(scores)[:, 1], binning=UniqueScores(), method="debiased"
+    )
     assert estimate <= upper_bound
     assert verified is (upper_bound <= 0.1)
     assert not model.verify(scores, labels, upper_bound / 2, random_state=0).verified
@@ -70,3 +72,15 @@ def test_bad_input():
     ]:
         with pytest.raises(ValueError, match=message):
             model.verify(*arguments)
+
+
+def test_clusters_of_equal_rows_are_verified_later():
+    rng = np.random.default_rng(0)
+    fitted = rng.random(2000)
+    model = ScalingBinning(binning=5).fit(fitted, rng.random(2000) < fitted)
+    scores, cluster = np.repeat(rng.random(80), 10), np.repeat(np.arange(80), 10)
+    y = np.repeat(rng.random(80) < scores[::10], 10)
+    rows = model.verify(scores, y, 0.1, n_resamples=99, random_state=0)
+    found = model.verify(scores, y, 0.1, n_resamples=99, clusters=cluster, random_state=0)
+    assert found.estimate == rows.estimate
+    assert found.upper_bound > 1.05 * rows.upper_bound

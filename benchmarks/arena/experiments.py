@@ -35,10 +35,9 @@ _MULTICLASS = (
     "MatrixScaling",
     "DirichletCalibration",
 )
-# Options beside the defaults: those that the documentation recommends.
+# Options beside the defaults: the ridge that the default may weaken.
 _OPTIONS = {
-    f'{name}(alpha="auto")': (name, {"alpha": "auto"})
-    for name in ("VectorScaling", "MatrixScaling", "DirichletCalibration")
+    f"{name}(alpha=1)": (name, {"alpha": 1.0}) for name in ("VectorScaling", "MatrixScaling", "DirichletCalibration")
 }
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from joblib import Parallel, delayed
 
+from benchmarks.levels.decisions import BANDS, BROKEN
 from benchmarks.levels.peers import peer_promises
 from benchmarks.levels.promises import INTERVALS, TESTS
 from benchmarks.levels.shapes import SHAPES
@@ -21,8 +22,9 @@ _RUNS, _QUICK_RUNS = 400, 4
 class Row:
     """A promise on a shape of data: how often it was kept, and the standard error of that.
 
-    `measured` is the coverage of an interval, or the share of calibrated samples that a test rejects. The verdict is
-    "holds" unless the promise is missed by more than two standard errors.
+    `measured` is the coverage of an interval, the share of calibrated samples that a test rejects, or the share of
+    samples whose certified threshold breaks its promise on new rows; `accepted` is then the mean share of new rows at
+    or above it. The verdict is "holds" unless the promise is missed by more than two standard errors.
     """
 
     kind: str
@@ -33,6 +35,7 @@ class Row:
     standard_error: float
     runs: int
     verdict: str
+    accepted: float | None = None
 
 
 def main(argv=None):
@@ -40,20 +43,21 @@ def main(argv=None):
     parser = argparse.ArgumentParser(prog="python -m benchmarks.levels", description=__doc__.split("``: ")[1])
     parser.add_argument("--quick", action="store_true", help=f"{_QUICK_RUNS} samples of each shape: does it run?")
     parser.add_argument("--runs", type=int, default=_RUNS, help="samples of each shape")
-    parser.add_argument("--only", default="", help="regular expression of the promises to look at")
+    parser.add_argument("--only", default="", help="regular expression of promises and shapes to look at")
     parser.add_argument("--peers", action="store_true", help="also the promises of other libraries that are installed")
     parser.add_argument("--n-jobs", type=int, default=1, help="processes")
     parser.add_argument("--json", action="store_true", help="print JSON in place of Markdown tables")
     options = parser.parse_args(argv)
-    intervals, tests, missing = peer_promises() if options.peers else ([], [], [])
+    intervals, tests, broken, missing = peer_promises() if options.peers else ([], [], [], [])
+    promised = {"coverage": INTERVALS + BANDS + intervals, "size": TESTS + tests, "broken": BROKEN + broken}
     if missing:
         print(f"not installed: {', '.join(missing)}", file=sys.stderr)
     jobs = [
         (kind, promise, shape)
-        for kind, promises in (("coverage", INTERVALS + intervals), ("size", TESTS + tests))
+        for kind, promises in promised.items()
         for promise in promises
         for shape in promise.shapes
-        if re.search(options.only, promise.name)
+        if re.search(options.only, f"{promise.name}, {shape}")
     ]
     runs = _QUICK_RUNS if options.quick else options.runs
     rows = []
@@ -74,28 +78,31 @@ def measure(kind, promise, shape, runs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that an approximation is poor: the table shows it
         kept = np.array([promise.kept(SHAPES[shape](rng), seed) for seed in range(runs)], dtype=np.float64)
-    measured = float(kept.mean())
+    measured, *accepted = kept.reshape(runs, -1).mean(axis=0).tolist()
     # Of a binomial share at the promised level, so that a share of 0 or 1 is not taken to be exact.
     error = float(np.sqrt(promise.promised * (1 - promise.promised) / runs))
     shortfall = promise.promised - measured if kind == "coverage" else measured - promise.promised
     verdict = "holds" if shortfall <= 2 * error else "misses"
-    return Row(kind, promise.name, shape, promise.promised, measured, error, runs, verdict)
+    return Row(kind, promise.name, shape, promise.promised, measured, error, runs, verdict, *accepted)
 
 
 def print_tables(rows):
-    """Print a Markdown table of the intervals and one of the tests."""
-    titles = {"coverage": "interval", "size": "test"}
+    """Print a Markdown table of the intervals, one of the tests and one of the certified thresholds."""
+    titles = {"coverage": "interval", "size": "test", "broken": "promise"}
     for kind, title in titles.items():
         some = [row for row in rows if row.kind == kind]
         if some:
-            print(f"\n| {title} | data | promised | measured | s.e. | |\n|---|---|---|---|---|---|")
+            accepted = " accepted |" * (kind == "broken")
+            head = f"| {title} | data | promised | measured | s.e. |{accepted} |"
+            print(f"\n{head}\n{'|---' * (head.count('|') - 1)}|")
         for row in some:
             print(_line(row))
 
 
 def _line(row):
     numbers = f"{row.promised:.2f} | {row.measured:.3f} | {row.standard_error:.3f}"
-    return f"| {row.promise} | {row.shape} | {numbers} | {row.verdict} |"
+    accepted = "" if row.accepted is None else f" {row.accepted:.3f} |"
+    return f"| {row.promise} | {row.shape} | {numbers} |{accepted} {row.verdict} |"
 
 
 if __name__ == "__main__":

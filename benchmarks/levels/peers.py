@@ -5,6 +5,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from benchmarks.levels.decisions import PEERS, broken_and_accepted
 from benchmarks.levels.promises import Promise, without_noise
 from skcalib.binning import EqualMass
 from skcalib.metrics import calibration_error
@@ -12,22 +13,25 @@ from skcalib.metrics import calibration_error
 __all__ = ["peer_promises"]
 
 _CALIBRATED = ("calibrated, n = 500", "calibrated, n = 60", "rare, calibrated, n = 500")
+_SEQUENCES = {"default": "bonferroni_holm", "fixed sequence": "fixed_sequence"}
 _CURVES = ("calibrated, n = 500", "s^1.1, n = 500", "s^1.6, n = 1500")
 
 
 def peer_promises():
-    """Return the intervals and the tests of the peers that are installed, and the names of the others."""
-    intervals, tests, missing = [], [], []
+    """Return the intervals, tests and certified thresholds of the peers that are installed, and who is missing."""
+    intervals, tests, broken, missing = [], [], [], []
     for package, add in (("calibration", _uncertainty_calibration), ("mapie", _mapie), ("mcgrad", _mcgrad)):
         if find_spec(package) is None:
             missing.append(package)
         else:
             add(intervals, tests)
+    if find_spec("mapie") is not None:
+        broken += [Promise(f"MAPIE, {name}: precision", 0.1, partial(_controlled, name), PEERS) for name in _SEQUENCES]
     if find_spec("statsmodels") is None:
         missing.append("statsmodels")
     else:
         tests.append(Promise("statsmodels: Hosmer-Lemeshow", 0.05, _statsmodels, _CALIBRATED))
-    return intervals, tests, missing
+    return intervals, tests, broken, missing
 
 
 def _uncertainty_calibration(intervals, tests):
@@ -52,6 +56,21 @@ def _mapie(intervals, tests):
             return pvalue(sample.labels.astype(int), sample.scores) <= 0.05
 
         tests.append(Promise(f"MAPIE: {name}", 0.05, rejects, _CALIBRATED))
+
+
+def _controlled(sequence, sample, seed):
+    from mapie.risk_control import BinaryClassificationController
+
+    grid = np.linspace(0, 0.99, 100)
+    controller = BinaryClassificationController(
+        lambda X: np.column_stack((1 - X, X)),
+        "precision",
+        0.9,
+        list_predict_params=grid if sequence == "default" else grid[::-1],
+        fwer_method=_SEQUENCES[sequence],
+    )
+    best = controller.calibrate(sample.scores, sample.labels.astype(int)).best_predict_param
+    return broken_and_accepted("precision", 0.1, sample, np.inf if best is None else best)
 
 
 def _mcgrad(intervals, tests):

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib import ScalingBinning
+from skcalib import PlattScaling, ScalingBinning
 from skcalib.binning import EqualMass, EqualWidth
+from skcalib.evaluation import recalibration_gain
 from skcalib.metrics import (
     calibration_by_group,
     calibration_error,
@@ -24,6 +25,7 @@ from skcalib.metrics import (
     smooth_calibration_error,
     sweep_calibration_error,
 )
+from skcalib.monitoring import calibration_change
 
 __all__ = ["INTERVALS", "TESTS", "Promise"]
 
@@ -53,6 +55,17 @@ _BINARY = (
     "tied, s^1.6, n = 300",
 )
 _SOME = ("calibrated, n = 500", "s^1.6, n = 200", "s^1.6, n = 1500", "step, n = 500", "rare, calibrated, n = 500")
+_MODES = ("bimodal, calibrated, n = 500", "bimodal, high mode .90, n = 500")
+_HARD = ("three values, n = 300", "1 % events, calibrated, n = 1000")
+_COPULA = (
+    "clusters, equal, 60 of 20",
+    "clusters, bimodal, 20 of 20",
+    "clusters, unequal, 2 of 150 and 30 of 10",
+    "clusters, rare, 60 of 20",
+)
+_IMPORTANCE = ("importance weights, calibrated, 800 rows",)
+_BIASES = ("bimodal, bias 0, slope .5, n = 400", "1 % events, calibrated, n = 1000", "groups of five rows, calibrated")
+_SHARES = ("two modes, other shares, 1000 + 1000",)
 _WEIGHTED = ("weights, s^1.3, 500 rows",)
 _CLUSTERED = ("clusters, calibrated, 60 of 20", "clusters, s^1.6, 60 of 20")
 _MULTICLASS = ("4 classes, calibrated, n = 600", "4 classes, p^1.5, n = 600")
@@ -75,6 +88,11 @@ def without_noise(sample, metric, **options):
     )
 
 
+def _weight_type(sample):
+    counts = sample.sample_weight is None or not np.any(sample.sample_weight % 1)
+    return "frequency" if counts else "importance"
+
+
 def _covers(metric, sample, seed, *, plugin=None, **options):
     """Return whether the interval of an error holds its value without noise; `plugin` is the metric for that."""
     found = calibration_error_interval(
@@ -83,6 +101,7 @@ def _covers(metric, sample, seed, *, plugin=None, **options):
         metric=metric,
         clusters=sample.clusters,
         sample_weight=sample.sample_weight,
+        weight_type=_weight_type(sample),
         labels=np.arange(2 if sample.scores.ndim == 1 else sample.scores.shape[1]),
         n_resamples=300,
         random_state=seed,
@@ -104,11 +123,38 @@ def _slope(sample, seed):
     return slope.low <= 1 <= slope.high
 
 
+def _by_group(sample, seed):
+    groups = np.arange(len(sample.scores)) % 5 if sample.clusters is None else sample.clusters % 5
+    weights = {"sample_weight": sample.sample_weight, "weight_type": _weight_type(sample)}
+    options = {"clusters": sample.clusters, "n_resamples": 19, "random_state": seed}
+    return groups, calibration_by_group(sample.labels, sample.scores, groups, labels=[0, 1], **weights, **options)
+
+
 def _bias_by_group(sample, seed):
-    groups = np.arange(len(sample.scores)) % 5
-    table = calibration_by_group(sample.labels, sample.scores, groups, n_resamples=19, random_state=seed)
+    groups, table = _by_group(sample, seed)
     truth = np.array([np.mean((sample.scores - sample.truth)[groups == group]) for group in range(5)])
     return float(np.mean((np.asarray(table.bias_low) <= truth) & (truth <= np.asarray(table.bias_high))))
+
+
+def _change(sample, seed):
+    n = len(sample.scores) // 2
+    before, after = (sample.labels[:n], sample.scores[:n]), (sample.labels[n:], sample.scores[n:])
+    return calibration_change(*before, *after, norm=1, method="plugin", n_resamples=199, random_state=seed)
+
+
+def _shift(sample, seed):
+    shift = _change(sample, seed).shift
+    return shift.low <= 0 <= shift.high
+
+
+def _gain(sample, seed):
+    """Return whether the interval of what Platt scaling gains holds its true loss on these rows."""
+    found = recalibration_gain(sample.labels, sample.scores, recalibrator=PlattScaling())
+    fitted = PlattScaling().fit(sample.scores, sample.labels).predict_proba(sample.scores)[:, 1]
+    before, after = (np.clip(p, 1e-15, 1 - 1e-15) for p in (sample.scores, fitted))
+    truth = sample.truth
+    gain = np.mean(truth * np.log(after / before) + (1 - truth) * np.log((1 - after) / (1 - before)))
+    return found.low <= gain <= found.high
 
 
 def _verified(bins, sample, seed):
@@ -124,9 +170,10 @@ def _verified(bins, sample, seed):
 
 
 INTERVALS = [
-    Promise("l2, debiased, 1 bin", 0.9, _binned(2, 1), _BINARY),
-    Promise("l2, debiased, 2 bins", 0.9, _binned(2, 2), _BINARY),
-    Promise("l2, debiased, 15 bins", 0.9, _binned(2, 15), _BINARY + _WEIGHTED + _CLUSTERED + _MULTICLASS),
+    Promise("l2, debiased, 1 bin", 0.9, _binned(2, 1), _BINARY + _MODES + _HARD),
+    Promise("l2, debiased, 2 bins", 0.9, _binned(2, 2), _BINARY + _MODES + _IMPORTANCE),
+    Promise("l2, debiased, 15 bins", 0.9, _binned(2, 15),
+            _BINARY + _WEIGHTED + _CLUSTERED + _COPULA + _IMPORTANCE + _MULTICLASS),
     Promise("l2, debiased, 50 bins", 0.9, _binned(2, 50), ("calibrated, n = 500", "s^1.6, n = 200", "s^1.6, n = 1500")),
     Promise("l2, unbiased, 15 bins", 0.9, _binned(2, 15, method="unbiased"), _SOME),
     Promise("l1, debiased, 15 bins", 0.9, _binned(1, 15), _BINARY + _WEIGHTED + _CLUSTERED),
@@ -144,7 +191,9 @@ INTERVALS = [
     Promise("verify, 2 bins", 0.9, partial(_verified, 2), ("s^1.6, n = 200", "s^1.6, n = 1500")),
     Promise("verify, 10 bins", 0.9, partial(_verified, 10), ("s^1.6, n = 200", "s^1.6, n = 1500")),
     Promise("calibration slope", 0.9, _slope, ("calibrated, n = 500", "calibrated, n = 60")),
-    Promise("bias by group", 0.9, _bias_by_group, _SOME),
+    Promise("bias by group", 0.9, _bias_by_group, _SOME + _BIASES + _COPULA + _IMPORTANCE),
+    Promise("shift between two samples", 0.9, _shift, _SHARES),
+    Promise("recalibration gain, Platt scaling", 0.9, _gain, (_SOME[0], *_HARD[1:])),
 ]  # fmt: skip
 
 
@@ -153,6 +202,7 @@ def _rejects(sample, seed, level=0.05, **options):
         sample.labels,
         sample.scores,
         sample_weight=sample.sample_weight,
+        weight_type=_weight_type(sample),
         clusters=sample.clusters,
         labels=np.arange(2 if sample.scores.ndim == 1 else sample.scores.shape[1]),
         n_resamples=199,
@@ -169,9 +219,11 @@ def _segments(sample, seed):
 
 
 def _any_group(sample, seed):
-    groups = np.arange(len(sample.scores)) % 5
-    table = calibration_by_group(sample.labels, sample.scores, groups, n_resamples=19, random_state=seed)
-    return np.min(table.adjusted_pvalue) <= 0.05
+    return np.min(_by_group(sample, seed)[1].adjusted_pvalue) <= 0.05
+
+
+def _any_bias(sample, seed):
+    return np.min(_by_group(sample, seed)[1].adjusted_bias_pvalue) <= 0.05
 
 
 _CALIBRATED = (
@@ -185,12 +237,19 @@ _ONE, _MANY = _CLUSTERED[:1], _MULTICLASS[:1]
 
 TESTS = [
     Promise("resampled sweep", 0.05, _rejects, _CALIBRATED + _ONE + _MANY),
-    Promise("resampled l2", 0.05, partial(_rejects, metric=partial(calibration_error, binning=10)), _CALIBRATED + _ONE),
-    Promise("resampled Kuiper", 0.05, partial(_rejects, metric=kuiper_calibration_error), _CALIBRATED + _ONE),
+    Promise(
+        "resampled l2",
+        0.05,
+        partial(_rejects, metric=partial(calibration_error, binning=10)),
+        _CALIBRATED + _ONE + _HARD + _COPULA + _IMPORTANCE,
+    ),
+    Promise("resampled Kuiper", 0.05, partial(_rejects, metric=kuiper_calibration_error), _CALIBRATED + _ONE + _COPULA),
     Promise("Kuiper", 0.05, partial(_rejects, method="kuiper"), _CALIBRATED),
     Promise("Kolmogorov-Smirnov", 0.05, partial(_rejects, method="kolmogorov_smirnov"), _CALIBRATED),
     Promise("Spiegelhalter", 0.05, partial(_rejects, method="spiegelhalter"), _CALIBRATED),
     Promise("Hosmer-Lemeshow", 0.05, partial(_rejects, method="hosmer_lemeshow"), _CALIBRATED),
-    Promise("worst of 5 groups", 0.05, _any_group, _CALIBRATED),
+    Promise("worst of 5 groups", 0.05, _any_group, _CALIBRATED + _COPULA + _IMPORTANCE),
+    Promise("bias of 5 groups", 0.05, _any_bias, _CALIBRATED + _BIASES[1:] + _COPULA),
+    Promise("change", 0.05, lambda sample, seed: _change(sample, seed).pvalue <= 0.05, _SHARES),
     Promise("worst segment", 0.05, _segments, ("calibrated, n = 500", "rare, calibrated, n = 500")),
 ]

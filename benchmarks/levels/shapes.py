@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 __all__ = ["SHAPES", "Sample"]
 
@@ -10,7 +11,8 @@ __all__ = ["SHAPES", "Sample"]
 class Sample(NamedTuple):
     """Scores, labels and the probabilities that the labels were drawn from.
 
-    `scores` and `truth` are (n,), or (n, K) for K classes.
+    `scores` and `truth` are (n,), or (n, K) for K classes. `population`, if there is one, returns both for many rows of
+    the same distribution.
     """
 
     scores: np.ndarray
@@ -18,6 +20,7 @@ class Sample(NamedTuple):
     labels: np.ndarray
     sample_weight: np.ndarray | None = None
     clusters: np.ndarray | None = None
+    population: object = None
 
 
 def _binary(n, draw, curve=lambda s: s):
@@ -57,6 +60,42 @@ def _clusters(strength, curve):
     return sample
 
 
+def _modes(n, places, chances):
+    """Scores at a few places, of equal shares, whose event probabilities are the chances."""
+
+    def sample(rng):
+        mode = rng.integers(0, len(places), n)
+        truth = np.array(chances)[mode]
+        return Sample(np.array(places)[mode], truth, rng.random(n) < truth)
+
+    return sample
+
+
+def _copula(sizes, draw, correlation=0.2):
+    """Calibrated clusters of these sizes, whose rows share a normal deviate."""
+
+    def sample(rng):
+        clusters = np.repeat(np.arange(len(sizes)), sizes)
+        scores = draw(rng, len(clusters))
+        shared, own = rng.normal(size=len(sizes))[clusters], rng.normal(size=len(clusters))
+        labels = ndtr(correlation**0.5 * shared + (1 - correlation) ** 0.5 * own) < scores
+        return Sample(scores, scores, labels, clusters=clusters)
+
+    return sample
+
+
+def _other_shares(rng):
+    """Two calibrated samples, one after the other, of which the second has more high scores."""
+    high = rng.random(2000) < np.repeat([0.1, 0.88], 1000)
+    scores = np.where(high, rng.beta(150, 2, 2000), rng.beta(2, 150, 2000))
+    return Sample(scores, scores, rng.random(2000) < scores)
+
+
+def _importance(rng):
+    scores = rng.random(800)
+    return Sample(scores, scores, rng.random(800) < scores, 1 + rng.pareto(2.2, 800))
+
+
 def _classes(power):
     def sample(rng):
         scores = rng.dirichlet(np.ones(4), 600)
@@ -83,6 +122,18 @@ SHAPES = {
     "weights, s^1.3, 500 rows": _weights,
     "clusters, calibrated, 60 of 20": _clusters(0.8, lambda s: s),
     "clusters, s^1.6, 60 of 20": _clusters(0.8, lambda s: s**1.6),
+    "bimodal, calibrated, n = 500": _modes(500, (0.02, 0.98), (0.02, 0.98)),
+    "bimodal, high mode .90, n = 500": _modes(500, (0.02, 0.98), (0.02, 0.9)),
+    "bimodal, bias 0, slope .5, n = 400": _modes(400, (0.02, 0.98), (0.125, 0.875)),
+    "three values, n = 300": _modes(300, (0.1, 0.5, 0.9), (0.1, 0.5, 0.9)),
+    "1 % events, calibrated, n = 1000": _binary(1000, lambda rng, n: rng.beta(1, 99, n)),
+    "groups of five rows, calibrated": _binary(25, _uniform),
+    "clusters, equal, 60 of 20": _copula([20] * 60, _uniform),
+    "clusters, bimodal, 20 of 20": _copula([20] * 20, lambda rng, n: rng.choice([0.02, 0.98], n)),
+    "clusters, unequal, 2 of 150 and 30 of 10": _copula([150] * 2 + [10] * 30, _uniform),
+    "clusters, rare, 60 of 20": _copula([20] * 60, lambda rng, n: rng.beta(1, 30, n)),
+    "importance weights, calibrated, 800 rows": _importance,
+    "two modes, other shares, 1000 + 1000": _other_shares,
     "4 classes, calibrated, n = 600": _classes(1.0),
     "4 classes, p^1.5, n = 600": _classes(1.5),
 }

@@ -61,14 +61,6 @@ def marginal_equal_mass(problem):
         np.sort(column)
 
 
-def bootstrap(problem, n_bins=_N_BINS, n_resamples=1000):
-    """Draw the counts of 30 cells."""
-    cells = (problem.scores * n_bins).astype(np.intp) * 2 + problem.labels
-    mass = np.bincount(cells, minlength=2 * n_bins)
-    counts = np.random.default_rng(0).multinomial(len(cells), mass / mass.sum(), n_resamples)
-    return np.quantile(np.abs(counts[:, ::2] - counts[:, 1::2]).sum(axis=1), (0.05, 0.95))
-
-
 def softmax(problem):
     """One softmax, in blocks that fit the cache."""
     out = np.empty_like(problem.logits)

@@ -11,9 +11,7 @@ from benchmarks.speed import floors, problems
 from skcalib import metrics
 from skcalib.binning import EqualMass, EqualWidth
 
-__all__ = ["JOBS", "Job", "N_RESAMPLES"]
-
-N_RESAMPLES = 1000
+__all__ = ["JOBS", "Job"]
 
 
 @dataclass(frozen=True)
@@ -137,15 +135,6 @@ JOBS = {
         problems.many_classes, (50_000, 1000), (2_000, 20),
         _metric(metrics.calibration_error, multiclass="marginal"), floors.marginal_equal_mass,
         _close(1e-3), "25 x",
-        slow=("uncertainty-calibration",),
-    ),
-    "1000 bootstrap resamples": Job(
-        problems.binary, (10_000,), (1_000,),
-        _metric(metrics.calibration_error_interval, metric=metrics.expected_calibration_error,
-                binning=EqualMass(15), interval="percentile", n_resamples=N_RESAMPLES, random_state=0),
-        floors.bootstrap,
-        _close(5e-3), "<= 2 x floor, 300 x",
-        answer=lambda result, problem: np.asarray(result[1:], dtype=np.float64),
         slow=("uncertainty-calibration",),
     ),
     "smECE": Job(

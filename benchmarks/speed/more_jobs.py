@@ -8,7 +8,7 @@ import numpy as np
 import skcalib
 from benchmarks.speed import problems
 from benchmarks.speed.jobs import Job
-from skcalib import metrics
+from skcalib import evaluation, metrics
 from skcalib.binning import EqualMass, EqualWidth, InformationPreserving, UniqueScores
 
 __all__ = ["MORE_JOBS"]
@@ -106,7 +106,7 @@ MORE_JOBS = {
         _metric(metrics.calibration_error, binning=InformationPreserving(n_bins=5), method="plugin")
     ),
     "calibration by group": _job(_by_group),
-    "recalibration gain of Platt": _job(_metric(metrics.recalibration_gain, recalibrator=skcalib.PlattScaling())),
+    "recalibration gain of Platt": _job(_metric(evaluation.recalibration_gain, recalibrator=skcalib.PlattScaling())),
     "interval of the equal-mass error": _job(_metric(metrics.calibration_error_interval, random_state=0)),
     "interval of smECE, 199 draws": _job(
         _metric(

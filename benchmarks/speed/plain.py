@@ -38,13 +38,6 @@ def _weighted_equal_mass(problem, n_bins=15):
     return np.abs(np.add.reduceat(scores * weight, first) - np.add.reduceat(labels * weight, first)).sum()
 
 
-def _resampled(problem, n_bins=15, n_resamples=1000):
-    bins = _bins_of_equal_mass(problem.scores, n_bins)
-    cells = np.bincount(bins + n_bins * (problem.labels == 0), minlength=2 * n_bins)
-    counts = np.random.default_rng(0).multinomial(len(bins), cells / cells.sum(), n_resamples)
-    return np.quantile(np.abs(counts[:, :n_bins] - counts[:, n_bins:]).sum(axis=1), (0.05, 0.95))
-
-
 def _marginal_equal_mass(problem, n_bins=15):
     error = 0.0
     for k, column in enumerate(np.ascontiguousarray(problem.scores.T)):
@@ -143,7 +136,6 @@ PLAIN_FORMS = {
     "equal-mass ECE, debiased": _equal_mass(15),
     "equal-mass ECE, weights": _weighted_equal_mass,
     "marginal, equal mass, debiased": _marginal_equal_mass,
-    "1000 bootstrap resamples": _resampled,
     "Hosmer-Lemeshow": _equal_mass(10),
     "sweep": _sweep(lambda problem: np.ones(len(problem.labels), dtype=np.int64)),
     "sweep, weights": _sweep(_weights),

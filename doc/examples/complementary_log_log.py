@@ -4,12 +4,15 @@ import numpy as np
 from scipy.optimize import minimize
 
 from skcalib.recalibrators import BinaryRecalibrator
+from skcalib.recalibrators._attributes import number
+from skcalib.recalibrators._maps import Clip, Exp, Scaled
 
 
 class ComplementaryLogLog(BinaryRecalibrator):
     """``1 - exp(-exp(slope * log_odds + intercept))``: approaches 1 faster than 0."""
 
     _scale = "log_odds"
+    _part_attributes = {"slope_": number, "intercept_": number}
 
     def __init__(self, *, input="probability", classes=None, multiclass="ovr", normalize=True):
         self.input = input
@@ -23,7 +26,8 @@ class ComplementaryLogLog(BinaryRecalibrator):
             losses = np.where(labels, -np.log(-np.expm1(-hazard) + 1e-300), hazard)
             return np.average(losses, weights=sample_weight)
 
-        self.slope_, self.intercept_ = minimize(log_loss, [0.5, 0.0]).x
+        self.slope_, self.intercept_ = minimize(log_loss, [0.5, 0.0]).x.tolist()
 
-    def _predict_binary(self, scores):
-        return -np.expm1(-np.exp(np.clip(self.slope_ * scores + self.intercept_, -30, 3)))
+    def _map(self, log_odds):
+        hazard = Exp(Clip(Scaled(log_odds, self.slope_, self.intercept_), -30, 3))
+        return Scaled(Exp(Scaled(hazard, -1.0)), -1.0, 1.0)

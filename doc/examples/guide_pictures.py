@@ -6,11 +6,13 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skcalib import (
     BetaCalibration,
@@ -23,10 +25,12 @@ from skcalib import (
 from skcalib.displays import (
     ChangeDisplay,
     CumulativeDifferenceDisplay,
+    DecisionCurveDisplay,
     GroupDisplay,
     MonitorDisplay,
     MurphyDisplay,
     ReliabilityDisplay,
+    RiskCoverageDisplay,
     SegmentDisplay,
 )
 from skcalib.monitoring import CalibrationMonitor
@@ -140,7 +144,29 @@ def monitor():
     return MonitorDisplay.from_monitor(watch).figure_
 
 
-PICTURES = {one.__name__: one for one in (scores, leakage, maps, cumulative, groups, segments, change, murphy, monitor)}
+def weak_measurements():
+    """Labels and probabilities of the page on thresholds."""
+    data = load_breast_cancer()
+    X, y = data.data[:, [1, 4, 8, 9]], (data.target == 0).astype(int)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X_train, y_train)
+    return y_test, model.predict_proba(X_test)[:, 1]
+
+
+def decision():
+    """The decision curve of the page on thresholds."""
+    options = {"threshold": 0.1, "name": "four measurements"}
+    return DecisionCurveDisplay.from_predictions(*weak_measurements(), **options).figure_
+
+
+def risk_coverage():
+    """Errors among answers, of the page on thresholds."""
+    options = {"target": 0.1, "name": "four measurements"}
+    return RiskCoverageDisplay.from_predictions(*weak_measurements(), **options).figure_
+
+
+_DRAWN = (scores, leakage, maps, cumulative, groups, segments, change, murphy, monitor, decision, risk_coverage)
+PICTURES = {one.__name__: one for one in _DRAWN}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "doc/pictures")

@@ -64,6 +64,9 @@ def plain_column(column, *, name):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     is_category = getattr(dtype, "name", "") == "category"
     values = np.asarray(column, dtype=object if is_category else None)
+    if values.dtype.kind == "f" and str(dtype).lower().lstrip("u").startswith("int"):
+        # Beside missing values integers become floats, which round those above 2^53.
+        values = np.array(list(column), dtype=object)
     if values.dtype.kind in "cV":
         raise ValueError(f"{name} must hold numbers, dates or categories, found {values.dtype}.")
     if missing is None:
@@ -88,9 +91,9 @@ def _of_own_type(values, missing):
     present = values[~missing]
     if len(present) == 0 or not all(isinstance(value, Real) and not isinstance(value, bool) for value in present):
         return values
-    present = np.array(present.tolist())
-    if present.dtype.kind not in "iuf":
+    exact = np.array(present.tolist())
+    if exact.dtype.kind not in "iuf" or exact.tolist() != present.tolist():  # integers that floats would round
         return values
-    numbers = np.zeros(len(values), dtype=present.dtype)
-    numbers[~missing] = present
+    numbers = np.zeros(len(values), dtype=exact.dtype)
+    numbers[~missing] = exact
     return numbers

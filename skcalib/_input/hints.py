@@ -1,13 +1,47 @@
 """Hints where users of metrics stumble: labels for probabilities, swapped arguments, rows in different orders."""
 
 import warnings
+from functools import wraps
 
 import numpy as np
 
-__all__ = ["hint_at_labels", "hint_at_two_indices", "refuse_swapped"]
+__all__ = ["hint_at_keywords", "hint_at_labels", "hint_at_two_indices", "parameters_of", "refuse_swapped"]
 
 _FEW_ROWS = 10  # below, scores of 0 and 1 are no sign of anything
 _FIRST_ROWS = 64
+# Keywords of other libraries, the parameter that stands for them here, and what to write.
+_BINS = ("binning", "binning=EqualWidth(15) or binning=EqualMass(15)")
+_KEYWORDS = {
+    **dict.fromkeys(("n_bins", "num_bins", "bins", "strategy"), _BINS),
+    "alpha": ("confidence_level", "confidence_level=0.9 for alpha=0.1"),
+    **dict.fromkeys(("y_prob", "y_score", "y_pred"), ("y_proba", "y_proba=")),
+}
+
+
+def hint_at_keywords(function, name=None, also=()):
+    """Return the function with an error for unknown keywords that says what to write in their place.
+
+    `name` is what the error calls it, None its own name, and `also` are further parameters that it has under that name.
+    """
+    own, title = set(parameters_of(function)), name or function.__name__
+    names = [one for one in dict.fromkeys((*also, *parameters_of(function))) if one not in ("self", "cls")]
+
+    @wraps(function)
+    def checked(*args, **params):
+        for unknown in params.keys() - own:
+            known, hint = _KEYWORDS.get(unknown, (None, None))
+            write = f"write {hint}" if known in names else f"it has {', '.join(names)}"
+            of_intervals = f" Intervals take {hint}." if known == "confidence_level" and known not in names else ""
+            raise TypeError(f"{title} has no parameter {unknown!r}: {write}.{of_intervals}")
+        return function(*args, **params)
+
+    return checked
+
+
+def parameters_of(function):
+    """Return the names of the parameters of a function, without looking at its signature: that takes long."""
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def refuse_swapped(y_true, scores):

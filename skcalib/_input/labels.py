@@ -9,6 +9,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import type_of_target
 
 from skcalib._input.scores import first_index, refuse_masked
+from skcalib._input.tensors import as_array
 from skcalib._rows.blocks import row_blocks
 
 __all__ = [
@@ -108,7 +109,10 @@ def unique_labels(y, name):
 
 def _sorted_labels(y, name):
     try:
-        return np.unique(y, return_inverse=True)
+        classes, codes = np.unique(y, return_inverse=True)
+        if classes.dtype.kind == "O" and len(set(classes.tolist())) < len(classes):
+            raise ValueError(f"{name} holds values without an order, such as {shown(classes[:1])}: use texts.")
+        return classes, codes
     except TypeError:
         kinds = sorted({type(value).__name__ for value in y})
         raise ValueError(f"{name} mixes labels of the types {', '.join(kinds)}: use one type.") from None
@@ -152,7 +156,7 @@ def check_label_vector(y, n_samples, *, name, scores_name):
     if sparse.issparse(y):
         raise TypeError(f"{name} must be a dense vector of class labels, found a sparse matrix.")
     refuse_masked(y, name)
-    y = np.asarray(y)
+    y, _ = as_array(y)
     if y.ndim == 2 and y.shape[1] == 1:
         warnings.warn(
             f"A column-vector {name} was passed when a 1d array was expected: {name}.ravel() makes it one.",

@@ -1,11 +1,21 @@
-"""Checks of single numbers and options: one error, one wording."""
+"""Checks of numbers and options: one error, one wording."""
 
 from math import inf, isinf, nan
 from numbers import Integral, Real
 
+import numpy as np
+
 from skcalib._input.sklearn_private import InvalidParameterError
 
-__all__ = ["check_confidence_level", "check_int", "check_number", "check_option", "invalid", "resolve_norm"]
+__all__ = [
+    "as_numbers",
+    "check_confidence_level",
+    "check_int",
+    "check_number",
+    "check_option",
+    "invalid",
+    "resolve_norm",
+]
 
 _LARGEST_INT = 2**53  # up to here every whole number is a float64, and fits the integers of NumPy
 _NORMS = {"l1": 1, "l2": 2, "max": inf}
@@ -34,6 +44,17 @@ def check_number(value, name, *, at_least=-inf, at_most=inf, above=-inf, below=i
         limits = " and ".join(f"{words} {bound:g}" for words, bound in bounds.items() if not isinf(bound))
         raise invalid(name, f"a {'' if infinite else 'finite '}number {limits}".rstrip(), value)
     return number
+
+
+def as_numbers(values, name):
+    """Return an array of numbers as float64; text is none, also where it reads as one."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "USO" and any(isinstance(value, str | bytes) for value in array.flat):
+            raise ValueError
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise invalid(name, "numbers", values) from None
 
 
 def check_option(value, name, options):

@@ -105,37 +105,39 @@ def check_score_column(scores, labels, sample_weight, *, labels_name, name="scor
 
 def _positive_class(y_true, n_columns, pos_label, labels):
     """Return the boolean labels, the two classes (negative, positive) and the column of the positive class."""
+    is_boolean = labels is None and y_true.dtype.kind == "b"
     positive = zero_one(y_true) if labels is None and pos_label is None else None
-    if positive is not None:
-        if y_true.dtype.kind != "b" and (positive.all() or not positive.any()):
-            raise ValueError(
-                f"y_true has one class only ({shown(y_true[:1])}). If that is meant, name all classes with "
-                "labels=, for example labels=[0, 1]."
-            )
-        return positive, np.array([False, True] if y_true.dtype.kind == "b" else [0, 1]), n_columns - 1
-    if labels is not None or n_columns == 2:
+    if positive is not None and (is_boolean or (positive.any() and not positive.all())):
+        return positive, np.array([False, True] if is_boolean else [0, 1]), n_columns - 1
+    labels = [False, True] if is_boolean else labels
+    if labels is not None:
         classes, codes = encode_labels(y_true, n_columns, labels, name="y_true", classes_name="labels")
-        positive_code = 1 if pos_label is None else _position(pos_label, classes)
-        return codes == positive_code, _negative_first(classes, positive_code), positive_code if n_columns == 2 else 0
-    classes, codes = unique_labels(y_true, "y_true")
-    if len(classes) > 2:
-        raise ValueError(f"y_true has {len(classes)} classes but y_proba has one column. Give one column a class.")
-    if pos_label is None:
-        if len(classes) < 2:
-            raise ValueError(
-                f"y_true has one class only ({shown(classes)}). If that is meant, name all classes with labels=."
-            )
-        if not np.array_equal(classes, [-1, 1]):
-            raise ValueError(
-                f"y_true holds the labels {shown(classes)}: name with pos_label= the one that y_proba is the "
-                "probability of. It is inferred for {0, 1} and {-1, 1} only."
-            )
-        pos_label = 1
-    if len(classes) == 2:
-        positive_code = _position(pos_label, classes)
-        return codes == positive_code, _negative_first(classes, positive_code), 0
-    positive = bool(classes[0] == pos_label)  # the negative label is not known where no row has it
-    return np.full(len(y_true), positive), np.array([None if positive else classes[0], pos_label], dtype=object), 0
+    else:
+        classes, codes = unique_labels(y_true, "y_true")
+        if len(classes) > 2:
+            columns = "one column" if n_columns == 1 else "two columns"
+            raise ValueError(f"y_true has {len(classes)} classes but y_proba has {columns}. Give one column a class.")
+        if len(classes) == 1:
+            (label,) = classes.tolist()
+            if n_columns == 2 or pos_label is None or label != pos_label:
+                raise _one_label_only(label, pos_label)
+            return codes == 0, np.array([None, pos_label], dtype=object), 0  # the other label is not known
+    positive_code = 1 if pos_label is None else _position(pos_label, classes)
+    return codes == positive_code, _negative_first(classes, positive_code), positive_code if n_columns == 2 else 0
+
+
+def _one_label_only(label, pos_label):
+    """Return the error for rows that all have one label, with the line to write."""
+    label = int(label) if isinstance(label, float) else label  # fractions are no labels
+    found = f"y_true has one class only ({label!r})"
+    if pos_label is None or pos_label == label:
+        known = {0: "[0, 1]", 1: "[0, 1]", -1: "[-1, 1]"}.get(label, f"[{label!r}, other] or labels=[other, {label!r}]")
+        return ValueError(f"{found}. If that is meant, name both classes, sorted: labels={known}.")
+    try:
+        both = sorted([label, pos_label])
+    except TypeError:
+        return ValueError(f"{found}, which is of another type than pos_label={pos_label!r}.")
+    return ValueError(f"{found}: no row has pos_label={pos_label!r}. If that is meant, name both: labels={both!r}.")
 
 
 def _negative_first(classes, positive_code):

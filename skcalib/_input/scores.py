@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from skcalib._input.tensors import as_array
 from skcalib._rows.blocks import row_blocks
 
 __all__ = [
@@ -21,7 +22,12 @@ __all__ = [
 ]
 
 # How far a probability or a row sum may be off by rounding: (refused beyond, left untouched within).
-_ROUNDING = {"float16": (1e-2, 1e-3), "float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
+_ROUNDING = {
+    "bfloat16": (5e-2, 5e-3),
+    "float16": (1e-2, 1e-3),
+    "float32": (1e-3, 1e-6),
+    "float64": (1e-6, 1e-12),
+}
 
 # Larger logits, and weights that are larger or (the largest of them) smaller than the inverse, are refused: their
 # squares and sums would leave the range of float64.
@@ -127,7 +133,7 @@ def _as_float_matrix(scores, name):
         raise TypeError(f"{name} must be dense scores, found a sparse matrix. Convert it with .toarray().")
     refuse_masked(scores, name)
     try:
-        array = np.asarray(scores)
+        array, precision = as_array(scores)
     except ValueError:
         raise ValueError(f"{name} must be a rectangular array of scores, found rows of different lengths.") from None
     if array.dtype.kind == "c":
@@ -142,7 +148,7 @@ def _as_float_matrix(scores, name):
             f"{name} is empty: found array with {array.shape[0]} sample(s) and {array.shape[1]} feature(s) "
             f"(shape={array.shape}) while a minimum of 1 is required."
         )
-    precision = array.dtype.name if array.dtype.name in _ROUNDING else "float64"
+    precision = precision if precision in _ROUNDING else "float64"
     target = np.float32 if array.dtype.itemsize <= 4 and array.dtype.kind == "f" else np.float64
     return array.astype(target, copy=False), precision
 
@@ -206,13 +212,19 @@ def inside_unit_interval(scores):
 def _check_range(scores, name, input, refused):
     """Return the scores, those that rounding has put beyond 0 or 1 on it; raise for what is no score."""
     low, high = scores.min(), scores.max()
+    if input == "logit" and low == -np.inf and high < np.inf:
+        closed = np.isneginf(scores)
+        if closed.all(axis=1).any():
+            row = first_index(closed.all(axis=1))[0]
+            raise ValueError(f"{name} contains infinity alone in row {row}: a class must be possible. Drop such rows.")
+        low = scores.min(where=~closed, initial=np.inf)
     if not (np.isfinite(low) and np.isfinite(high)):
-        row, column = first_index(~np.isfinite(scores))
+        row, column = first_index(np.isnan(scores) if np.isnan(low) else ~np.isfinite(scores))
         value = "NaN" if np.isnan(scores[row, column]) else "infinity"
         raise ValueError(f"{name} contains {value} in row {row}: every score must be finite. Drop or impute such rows.")
     if input == "logit":
         if float(max(-low, high)) > MAX_MAGNITUDE:
-            row, column = first_index(np.abs(scores) > MAX_MAGNITUDE)
+            row, column = first_index((np.abs(scores) > MAX_MAGNITUDE) & np.isfinite(scores))
             raise ValueError(f"{name} holds the logit {scores[row, column]:.6g} in row {row}: rescale the logits.")
         return scores
     if low < -refused or high > 1 + refused:

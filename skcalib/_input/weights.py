@@ -3,6 +3,7 @@
 import numpy as np
 
 from skcalib._input.scores import MAX_MAGNITUDE, first_index, first_string, refuse_masked
+from skcalib._input.tensors import as_array
 
 __all__ = [
     "check_sample_weight",
@@ -15,7 +16,7 @@ def check_sample_weight(sample_weight, n_samples):
     if sample_weight is None:
         return None
     refuse_masked(sample_weight, "sample_weight")
-    weight = np.asarray(sample_weight)
+    weight, _ = as_array(sample_weight)
     if weight.dtype.kind not in "biufO" or (weight.dtype.kind == "O" and first_string(weight) is not None):
         raise ValueError(f"sample_weight must be real numbers, found {weight.dtype}.")
     try:

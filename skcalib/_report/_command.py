@@ -1,6 +1,7 @@
 """The command ``python -m skcalib report``."""
 
 import json
+import os
 import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -38,7 +39,9 @@ def add_report_command(commands):
         "model then. Give it after FILE",
     )
     parser.add_argument("--segment", metavar="COLUMN", help="column by which the rows are divided")
-    parser.add_argument("--time", metavar="COLUMN", help="column of periods or dates: calibration over time")
+    parser.add_argument(
+        "--time", metavar="COLUMN", help="column of dates, quarters, months, weeks or numbered periods, to compare"
+    )
     parser.add_argument("--baseline", metavar="FILE", help="earlier rows, of the same columns, to compare with")
     parser.add_argument("--weight", metavar="COLUMN", help="column of weights, which count as repeated rows")
     parser.add_argument("--positive", metavar="LABEL", help="the label that is the event (not needed for 0 and 1)")
@@ -125,10 +128,22 @@ def _write_page(output, numbers, table, seed, step):
     step("page")
     page = report_page(numbers, pictures)
     try:
-        with open(output, "w", encoding="utf-8") as file:
-            file.write(page)
+        _replace(Path(output).resolve(), page)
     except OSError as error:
         raise ReportError(f"{output} cannot be written: {error.strerror or error}.") from error
+
+
+def _replace(path, text):
+    """Write a file beside the old one and put it in its place at the end: a failed write leaves the old one whole."""
+    if path.exists() and not path.is_file():  # a pipe or a device
+        path.write_text(text, encoding="utf-8")
+        return
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 @contextmanager

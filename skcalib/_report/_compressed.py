@@ -1,131 +1,56 @@
 """A table of many rows as few weighted ones: what DuckDB sums over cells of nearly equal scores."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from skcalib._bins.reductions import BinaryTask
+from skcalib._cells.reductions import BinaryTask
 from skcalib._report._checks import events, refuse_many_segments
+from skcalib._report._forecasts import ReportTable
 from skcalib._report._periods import named_periods, period_length
 from skcalib._report._reader import ReportError
 from skcalib._report._scanned import ScannedFile, quoted
-from skcalib._report._statistics import interval_of_mean, mean_interval
-from skcalib.metrics._proper_scores import LOSSES
+from skcalib._report._statistics import interval_of_mean
 
-__all__ = ["CompressedTable"]
+__all__ = ["condensed_table"]
 
 _BITS, _BITS_OF_PARTS = 16, 12  # cells are at most 2^(8 - bits) wide, relative to the score
 _MOST_DAYS = 20_000
 
 
-@dataclass(frozen=True, eq=False)
-class CompressedTable:
-    """A table of many rows as weighted ones, with what `ReportTable` offers: rows of nearly equal scores are one.
-
-    Parameters
-    ----------
-    source, label, event : str
-        Names of the file, the label column and the event.
-    n_rows : int
-        Number of rows of the file.
-    total_weight : float
-        The same, or the total of the weights.
-    is_weighted : bool
-        Whether there is a column of weights.
-    tasks : dict of BinaryTask
-        By model.
-    segments, periods : dict of tuple
-        By model: a task and the segment or period of each of its rows.
-    differences : dict of dict
-        For each model: how much larger its Brier score is than the first model's, with an interval.
-    """
-
-    source: str
-    label: str
-    event: str
-    n_rows: int
-    total_weight: float
-    is_weighted: bool
-    tasks: dict
-    segment_name: str | None = None
-    segments: dict = field(default_factory=dict)
-    time_name: str | None = None
-    periods: dict = field(default_factory=dict)
-    period_order: list | None = None
-    differences: dict = field(default_factory=dict)
-    notes: tuple = ()
-    classes = None
-
-    @classmethod
-    def from_file(cls, file, models, names, positive):
-        """Return the sums over cells of the score that DuckDB makes of a file."""
-        label, segment, weight, time = names.values()
-        scores = [model.name for model in models]
-        file.check([name for name in names.values() if name is not None] + scores)
-        event, is_event = _event_of(file, label, positive)
-        relation, period, order = file.relation, None, None
-        if time is not None:
-            relation, period, order = _with_periods(file, time)
-        if segment is not None:
-            n_segments = relation.aggregate(f"count(DISTINCT {quoted(segment)})").fetchall()[0][0]
-            refuse_many_segments(n_segments, segment)
-        rows = _Cells(file, relation, label, weight, is_event)
-        tasks = {score: rows.task(score) for score in scores}
-        return cls(
-            source=file.path,
-            label=label,
-            event=event,
-            n_rows=file.n_rows,
-            total_weight=float(tasks[scores[0]].sample_weight.sum()),
-            is_weighted=weight is not None,
-            tasks=tasks,
-            segment_name=segment,
-            segments={} if segment is None else {score: rows.parts(score, segment) for score in scores},
-            time_name=time,
-            periods={} if time is None else {score: rows.parts(score, period) for score in scores},
-            period_order=order,
-            differences={score: rows.brier_difference(score, scores[0]) for score in scores[1:]},
-            notes=(
-                f"The table has {file.n_rows:,} rows. Scores that differ by less than 0.4 % count as one, their mean. "
-                "The recalibrators were tried on a random sample of the rows.",
-            ),
-        )
-
-    @property
-    def names(self):
-        """Names of the models."""
-        return list(self.tasks)
-
-    def task(self, name):
-        """Return the binary problem of a model."""
-        return self.tasks[name]
-
-    def by_segment(self, name):
-        """Return a binary problem and the segment of each of its rows, or None."""
-        return self.segments.get(name)
-
-    def by_period(self, name):
-        """Return a binary problem and the period of each of its rows, or None."""
-        return self.periods.get(name)
-
-    def by_class(self, name, seed):
-        """Return None: there are no classes."""
-
-    def losses(self, name):
-        """Return the Brier score and the log-loss with their intervals."""
-        task = self.tasks[name]
-        return {key: mean_interval(loss(task.scores, task.labels), task.sample_weight) for key, loss in LOSSES.items()}
-
-    def brier_difference(self, name, other):
-        """Return how much larger the Brier score of a model is than the first model's, with an interval."""
-        return self.differences[name]
-
-    def rows(self, name, most, seed):
-        """Return scores and labels of a random sample of rows, drawn from the cells in proportion."""
-        task = self.tasks[name]
-        share = task.sample_weight / task.sample_weight.sum()
-        drawn = np.random.default_rng(seed).multinomial(min(most, int(self.total_weight)), share)
-        return np.repeat(task.scores, drawn), np.repeat(task.labels, drawn), None
+def condensed_table(file, models, names, positive):
+    """Return the sums over cells of the score that DuckDB makes of a file: rows of nearly equal scores are one."""
+    label, segment, weight, time = names.values()
+    scores = [model.name for model in models]
+    file.check([name for name in names.values() if name is not None] + scores)
+    event, is_event = _event_of(file, label, positive)
+    relation, period, order = file.relation, None, None
+    if time is not None:
+        relation, period, order = _with_periods(file, time)
+    if segment is not None:
+        n_segments = relation.aggregate(f"count(DISTINCT {quoted(segment)})").fetchall()[0][0]
+        refuse_many_segments(n_segments, segment)
+    rows = _Cells(file, relation, label, weight, is_event)
+    note = (
+        f"The table has {file.n_rows:,} rows. Scores that differ by less than 0.4 % count as one, their mean. "
+        "The recalibrators were tried on a random sample of the rows."
+    )
+    return ReportTable(
+        file.path,
+        label,
+        event,
+        file.n_rows,
+        weight is not None,
+        {score: rows.task(score) for score in scores},
+        segment,
+        {} if segment is None else {score: rows.parts(score, segment) for score in scores},
+        time,
+        {} if time is None else {score: rows.parts(score, period) for score in scores},
+        order,
+        {score: rows.brier_difference(score, scores[0]) for score in scores[1:]},
+        notes=(note,),
+        is_condensed=True,
+    )
 
 
 @dataclass(frozen=True, eq=False)

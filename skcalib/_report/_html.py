@@ -3,6 +3,7 @@
 from base64 import b64encode
 from html import escape
 
+from skcalib._inference.results import html_rows
 from skcalib._report._sentences import SIGNIFICANCE_LEVEL, pvalue_words
 
 __all__ = [
@@ -25,17 +26,9 @@ _LETTERS = 72  # in their titles
 
 def table(caption, head, lines):
     """Return a table in a box that scrolls by itself where the screen is narrow."""
-    titles = "".join(f'<th scope="col">{escape(title)}</th>' for title in head)
-    body = "\n".join(
-        f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
-        for first, *cells in lines
-    )
     label = escape(caption, quote=True)
     size = " wide" * (sum(map(len, head)) > _LETTERS or len(head) > _MOST_COLUMNS)
-    return (
-        f'<div class="scroll{size}" role="region" aria-label="{label}" tabindex="0"><table><thead><tr>{titles}</tr>'
-        f"</thead><tbody>\n{body}\n</tbody></table></div>"
-    )
+    return f'<div class="scroll{size}" role="region" aria-label="{label}" tabindex="0">{html_rows(head, lines)}</div>'
 
 
 def figure(picture, kind=""):
@@ -50,11 +43,12 @@ def figure(picture, kind=""):
 
 
 def with_interval(shown, values):
-    """Return a cell with an estimate and its interval below."""
+    """Return a cell with an estimate and its interval below, and why the estimate lies above it if it does."""
     if values["low"] is None:
         return shown(values["estimate"])
     low, high = shown(values["low"]), shown(values["high"])
-    return f"{shown(values['estimate'])}<small>{low.removesuffix(' %')} to {high}</small>"
+    reason = values.get("reason") and f" ({values['reason']})"
+    return f"{shown(values['estimate'])}<small>{low.removesuffix(' %')} to {high}{reason or ''}</small>"
 
 
 def bias_words(row):

@@ -5,7 +5,7 @@ from math import isfinite
 
 import numpy as np
 
-from skcalib._bins.reductions import binary_tasks
+from skcalib._cells.reductions import binary_tasks
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._report._periods import period_rows
 from skcalib._report._recalibration import recalibration_gains
@@ -63,7 +63,7 @@ def report_numbers(table, *, seed, step, baseline=None):
         model["test"] = _test(task, seed)
         model["bins"] = _bins(task)
         step(f"segments and periods of {name}")
-        model["segments"] = _group_rows(table.by_segment(name), seed)
+        model["segments"] = _group_rows(table.segments.get(name), seed)
         model["periods"] = period_rows(table, name, baseline, seed)
         if table.classes is not None:
             step(f"classes of {name}")
@@ -72,7 +72,7 @@ def report_numbers(table, *, seed, step, baseline=None):
         step(f"recalibrators of {name}")
         model["recalibrators"] = recalibration_gains(table, name, seed)
         if models:
-            model["brier_difference"] = table.brier_difference(name, table.names[0])
+            model["brier_difference"] = table.differences[name]
         model["summary"] = summary_sentence(model, table.total_weight)
         models.append(model)
     return _plain(
@@ -114,7 +114,12 @@ def _bias(task, *, is_confidence):
 
 def _errors(task, seed, classes):
     """Return calibration errors with their intervals; the first is the one of the summary."""
-    options = {"confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **given(task)}
+    options = {
+        "confidence_level": CONFIDENCE_LEVEL,
+        "random_state": seed,
+        "weight_type": task.weight_type,
+        **given(task),
+    }
     n_rows = len(task.scores) if task.sample_weight is None else task.sample_weight.sum()
     sweeps = 1000 if n_rows <= _MANY_ROWS else 199  # of very many bins; the interval is narrow then
     intervals = {
@@ -129,7 +134,9 @@ def _errors(task, seed, classes):
             task.labels, task.scores, metric=maximum_calibration_error, **options
         ),
     }
-    errors = [{"name": name, **interval._asdict()} for name, interval in intervals.items()]
+    errors = [
+        {"name": name, **interval._asdict(), "reason": interval.reason or None} for name, interval in intervals.items()
+    ]
     if classes is not None:  # a slope is one of the log-odds of an event
         return errors
     try:
@@ -152,7 +159,13 @@ def _test(task, seed):
     """Return the test of the first error: it rejects exactly where the interval of that error excludes 0."""
     metric = partial(calibration_error, binning=REPORT_BINNING)
     result = calibration_test(
-        task.labels, task.scores, metric=metric, n_resamples=_N_RESAMPLES, random_state=seed, **given(task)
+        task.labels,
+        task.scores,
+        metric=metric,
+        n_resamples=_N_RESAMPLES,
+        random_state=seed,
+        weight_type=task.weight_type,
+        **given(task),
     )
     return {
         "name": "resampling test of the calibration error",
@@ -184,6 +197,7 @@ def _group_rows(grouped, seed, kind="segment"):
         binning=REPORT_BINNING,
         confidence_level=CONFIDENCE_LEVEL,
         random_state=seed,
+        weight_type=task.weight_type,
         **given(task),
     )
     rows = []

@@ -5,25 +5,47 @@ from dataclasses import replace
 
 import numpy as np
 
-from skcalib._bins.reductions import BinaryTask
-from skcalib._bins.statistics import bin_statistics
+from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.statistics import bin_statistics
+from skcalib._inference.adjustment import holm
 from skcalib._report._reader import ReportError
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, given
 from skcalib.binning import EqualMass
 from skcalib.metrics import calibration_by_group
-from skcalib.metrics._adjustment import holm
 from skcalib.monitoring import calibration_change
 
 __all__ = ["named_periods", "period_length", "period_rows"]
 
 _MOST_PERIODS = 36
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_DAY_FIRST = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b")
+_EPOCH = re.compile(r"\d{9,19}(\.\d+)?")  # seconds from 1973 on, up to nanoseconds
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
+    r"nov(?:ember)?|dec(?:ember)?"
+)
+
+
+def _either_way(part, year=r"\d{4}", gap=r"[\s./_-]*"):
+    """Return a pattern of a year, which may be missing, and a part of it, in either order."""
+    first, last = (f"(?P<y{i}>{year}){{gap}}(?P<p{i}>{part})".split("{gap}") for i in (1, 2))
+    return re.compile(f"(?:{first[0]}{gap})?{first[1]}|{last[1]}(?:{gap}{last[0]})", re.IGNORECASE)
+
+
+_NAMED = {
+    "quarter": _either_way(r"q(?:uarter)?\s*[1-4]|[1-4]\s*q", year=r"\d{4}|\d{2}"),
+    "week": _either_way(r"(?:w|cw|kw|week)\s*\d{1,2}"),
+    "month": _either_way(rf"(?:{_MONTH})\.?"),
+    "number of a month": re.compile(r"(?P<y1>\d{4})[/-](?P<p1>\d{1,2})|(?P<p2>\d{1,2})[./-](?P<y2>\d{4})"),
+}
+_WITH_MONTH = re.compile(rf"(?=.*\d).*\b(?:{_MONTH})\b.*", re.IGNORECASE)
 _N_RESAMPLES = 999
 _N_CELLS = 200  # in which compressed rows are compared
 
 
 def named_periods(column, name):
-    """Return the period of each row and the periods in their order: the values, or the months or years of dates."""
+    """Return the period of each row and the periods in the order of time: the values, or months or years of dates."""
     if column.dtype.kind == "M":
         column = np.where(np.isnat(column), None, np.datetime_as_string(column, unit="D"))
     values = np.array(["(missing)" if value is None or value != value else str(value) for value in column.tolist()])
@@ -32,17 +54,63 @@ def named_periods(column, name):
         raise ReportError(f"column {name!r}: row {int(missing.argmax())} has no time.")
     length = period_length(np.unique(values))
     values = values if length is None else values.astype(f"<U{length}")
-    periods = np.unique(values)
+    periods = np.unique(values).tolist()
+    _refuse_unclear(periods, name)
     if len(periods) > _MOST_PERIODS:
         raise ReportError(
             f"column {name!r} has {len(periods)} different values; a report takes at most {_MOST_PERIODS} periods, or "
             "dates as YYYY-MM-DD."
         )
+    return values, _in_order(periods, name)
+
+
+def _refuse_unclear(periods, name):
+    """Refuse numbers that look like seconds, and dates whose day and month cannot be told apart."""
+    dates = [text for text in periods if _DAY_FIRST.match(text) or _WITH_MONTH.fullmatch(text) and not _calendar(text)]
+    if dates:
+        found = f"dates such as {dates[0]!r}, in which day, month and year are not told apart"
+    elif all(_EPOCH.fullmatch(text) for text in periods):
+        found = f"numbers such as {periods[0]}, which look like seconds or milliseconds since 1970"
+    else:
+        return
+    raise ReportError(f"column {name!r} holds {found}: write dates as YYYY-MM-DD.")
+
+
+def _in_order(periods, name):
+    """Return periods in the order of time: quarters, weeks and months by year, others by the numbers in them."""
+    places = [_place(period) for period in periods]
+    kinds = {kind: period for period, (kind, _) in zip(periods, places, strict=True)}
+    if len(kinds) > 1:
+        shown = " and ".join(f"{period!r} (a {kind})" for kind, period in sorted(kinds.items()))
+        raise ReportError(f"column {name!r} holds {shown}: write all periods in one way, so that they have an order.")
+    order = sorted(zip(places, periods, strict=True))
+    same = next((i for i in range(1, len(order)) if order[i][0] == order[i - 1][0]), None)
+    if same is not None:
+        twice = " and ".join(repr(order[i][1]) for i in (same - 1, same))
+        raise ReportError(f"column {name!r} writes one period in two ways, {twice}.")
+    return [period for _, period in order]
+
+
+def _place(period):
+    """Return the kind of a period's name, and its place in time among those of its kind."""
+    if calendar := _calendar(period):
+        return calendar
     try:
-        periods = periods[np.argsort(periods.astype(np.float64), kind="stable")]
-    except ValueError:  # names stay in the order of their letters
-        pass
-    return values, periods.tolist()
+        return "number", float(period)
+    except ValueError:
+        # Numbers inside a name count as numbers: "wave 10" comes after "wave 9".
+        words = re.split(r"(\d+)", period)
+        return "name", ([(int(word), "") if i % 2 else (-1, word) for i, word in enumerate(words)], period)
+
+
+def _calendar(period):
+    """Return the kind of a quarter, week or month with its year (0 without one) and number; None for other words."""
+    for kind, pattern in _NAMED.items():
+        if match := pattern.fullmatch(period.strip()):
+            part, year = match["p1"] or match["p2"], match["y1"] or match["y2"] or 0
+            number = re.search(r"\d+", part)
+            return kind, (int(year), int(number[0]) if number else _MONTHS.index(part[:3].lower()))
+    return None
 
 
 def period_length(values):
@@ -74,7 +142,7 @@ def period_rows(table, name, baseline, seed):
         Numbers by name, none without times and baseline; the p-values are None for weighted rows and for the first
         period without a baseline.
     """
-    timed = table.by_period(name)
+    timed = table.periods.get(name)
     if timed is None and baseline is None:
         return []
     if timed is None:
@@ -83,6 +151,7 @@ def period_rows(table, name, baseline, seed):
     else:
         (task, periods), order = timed, table.period_order
     options = {"binning": REPORT_BINNING, "confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **given(task)}
+    options["weight_type"] = task.weight_type
     by_period = calibration_by_group(task.labels, task.scores, periods, **options)
     rows = []
     for period in order:

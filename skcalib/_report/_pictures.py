@@ -4,7 +4,7 @@ from functools import partial
 from io import BytesIO
 from typing import NamedTuple
 
-from skcalib._bins.reductions import BinaryTask
+from skcalib._cells.reductions import BinaryTask
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING
 from skcalib.displays import BinCountDisplay, ReliabilityDisplay
 from skcalib.displays._reliability_curves import CurveOptions, diagram_numbers

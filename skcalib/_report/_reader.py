@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-__all__ = ["ReportError", "column_names", "on_disk", "read_columns"]
+__all__ = ["ReportError", "check_names", "column_names", "on_disk", "read_columns"]
 
 # Cells of numbers that mean "missing". In a column of words only an empty cell does: "NA" may be a country.
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
@@ -100,7 +100,7 @@ def _header(path):
 
 def _read_csv(path, names, words):
     header, separator = _header(path)
-    _check_names(path, names, header)
+    check_names(path, names, header)
     if find_spec("pandas") is None:
         return _read_csv_plainly(path, names, separator, words)
     import pandas as pd
@@ -118,14 +118,14 @@ def _read_parquet(path, names):
     if find_spec("pandas") is not None and find_spec("pyarrow") is not None:
         import pyarrow.parquet
 
-        _check_names(path, names, _parquet_names(path))
+        check_names(path, names, _parquet_names(path))
         # Without its metadata a column that pandas wrote as an index is a column.
         table = pyarrow.parquet.read_table(path, columns=names).to_pandas(ignore_metadata=True)
         return {name: _from_series(table[name]) for name in names}
     if find_spec("polars") is not None:
         import polars as pl
 
-        _check_names(path, names, _parquet_names(path))
+        check_names(path, names, _parquet_names(path))
         table = pl.read_parquet(path, columns=names)
         return {name: _from_polars(table[name]) for name in names}
     raise _no_parquet(path)
@@ -203,7 +203,8 @@ def _opened(path):
     return opened(path, "rt", encoding="utf-8-sig", newline="")
 
 
-def _check_names(path, names, present):
+def check_names(path, names, present):
+    """Refuse columns that are not there, or that are there twice."""
     missing = [name for name in names if name not in present]
     if missing:
         shown = ", ".join(map(str, present[:12])) + ", ..." * (len(present) > 12)

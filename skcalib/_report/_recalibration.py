@@ -3,12 +3,13 @@
 import numpy as np
 
 from skcalib import recalibrators as catalogue
-from skcalib._bins.reductions import BinaryTask, top_label
+from skcalib._errors.proper_scores import LOSSES
+from skcalib._report._forecasts import binary_task
 from skcalib._report._statistics import CONFIDENCE_LEVEL, REPORT_BINNING, given, mean
+from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.metrics import calibration_error
-from skcalib.metrics._proper_scores import LOSSES
-from skcalib.model_selection import gain_interval, recalibrated_by_fold
 from skcalib.recalibrators._folds import cross_validation_folds
+from skcalib.recalibrators._gain import gain_interval
 
 __all__ = ["N_FOLDS", "most_rows", "recalibration_gains"]
 
@@ -80,10 +81,7 @@ def _measured(name, after, before, labels, weight, folds):
         estimate, low, high = gain_interval(LOSSES[loss](before, labels) - losses, folds, weight, CONFIDENCE_LEVEL)
         row[key] = mean(LOSSES[loss](out_of_fold, labels[rows]), test_weight)
         row |= {gain: estimate, f"{gain}_low": low, f"{gain}_high": high}
-    task = BinaryTask(out_of_fold, labels[rows], test_weight)
-    if out_of_fold.ndim == 2:
-        predicted, confidence = top_label(out_of_fold)
-        task = BinaryTask(confidence, predicted == labels[rows], test_weight)
+    task = binary_task(out_of_fold, labels[rows], test_weight)
     return {
         **row,
         "calibration_error": calibration_error(task.labels, task.scores, binning=REPORT_BINNING, **given(task)),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skcalib._report._reader import ReportError
+from skcalib._report._reader import ReportError, check_names
 
 __all__ = ["ScannedFile", "quoted"]
 
@@ -78,10 +78,7 @@ class ScannedFile:
 
     def check(self, names):
         """Refuse columns that are not there."""
-        missing = [name for name in names if name not in self.names]
-        if missing:
-            shown = ", ".join(self.names[:12]) + ", ..." * (len(self.names) > 12)
-            raise ReportError(f"{self.path} has no column {missing[0]!r}; its columns are {shown}.")
+        check_names(self.path, names, self.names)
 
 
 def _opened(path):

@@ -1,139 +1,22 @@
 """What a report is about: labels, scores, weights, segments and times of a file, checked."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
-from skcalib._bins.reductions import BinaryTask, top_label
+from skcalib._errors.proper_scores import LOSSES
 from skcalib._input.scores import check_scores
 from skcalib._input.weights import check_sample_weight
 from skcalib._report._checks import checked_column, events, refuse_few_rows, refuse_missing, segment_names
-from skcalib._report._compressed import CompressedTable
+from skcalib._report._compressed import condensed_table
+from skcalib._report._forecasts import ReportTable, binary_task
 from skcalib._report._models import class_codes, rescaled, score_models
 from skcalib._report._periods import named_periods
 from skcalib._report._reader import ReportError, column_names, on_disk, read_columns
 from skcalib._report._scanned import ScannedFile
 from skcalib._report._statistics import mean_interval
-from skcalib.metrics._proper_scores import LOSSES
 
-__all__ = ["ReportTable", "read_table"]
+__all__ = ["read_table", "table_of_rows"]
 
 _WORTH_A_NOTE = 1e-5  # of single precision no reader needs to know
-_MOST_CLASS_SCORES = 20_000_000  # that all classes together are judged from
-
-
-@dataclass(frozen=True, eq=False)
-class ReportTable:
-    """Checked columns of equal length.
-
-    Parameters
-    ----------
-    source : str
-        Name of the file.
-    label : str
-        Name of the label column.
-    event : str or None
-        The label that is the event; None for classes.
-    y : ndarray of bool or int, shape (n,)
-        Whether the event happened, or the position of the label among the classes.
-    scores : dict of ndarray of shape (n,) or (n, K)
-        Scores by name of the model.
-    weight : ndarray of shape (n,) or None
-        Weights.
-    segment_name : str or None
-        Name of the segment column.
-    segments : ndarray of str, shape (n,), or None
-        The segment of each row.
-    time_name : str or None
-        Name of the time column.
-    periods : ndarray of str, shape (n,), or None
-        The period of each row.
-    period_order : list of str or None
-        The periods in the order of time.
-    classes : tuple of str or None
-        The classes, in the order of the scores' columns.
-    columns : dict of tuple of str
-        The columns of each model's classes.
-    notes : tuple of str
-        Notes about how the rows were read.
-    """
-
-    source: str
-    label: str
-    event: str | None
-    y: np.ndarray
-    scores: dict
-    weight: np.ndarray | None
-    segment_name: str | None
-    segments: np.ndarray | None
-    time_name: str | None = None
-    periods: np.ndarray | None = None
-    period_order: list | None = None
-    classes: tuple | None = None
-    columns: dict = field(default_factory=dict)
-    notes: tuple = ()
-
-    @property
-    def is_weighted(self):
-        """Whether rows have weights, which the theory of certificates and of change does not take."""
-        return self.weight is not None
-
-    @property
-    def n_rows(self):
-        """Number of rows."""
-        return len(self.y)
-
-    @property
-    def total_weight(self):
-        """Number of rows, the total weight where there are weights."""
-        return float(len(self.y) if self.weight is None else self.weight.sum())
-
-    @property
-    def names(self):
-        """Names of the models."""
-        return list(self.scores)
-
-    def task(self, name):
-        """Return the binary problem of a model: the event, or whether the predicted class is right."""
-        if self.classes is None:
-            return BinaryTask(self.scores[name], self.y, self.weight)
-        predicted, confidence = top_label(self.scores[name])
-        return BinaryTask(confidence, predicted == self.y, self.weight)
-
-    def by_segment(self, name):
-        """Return a binary problem and the segment of each of its rows, or None."""
-        return None if self.segments is None else (self.task(name), self.segments)
-
-    def by_period(self, name):
-        """Return a binary problem and the period of each of its rows, or None."""
-        return None if self.periods is None else (self.task(name), self.periods)
-
-    def by_class(self, name, seed):
-        """Return the problems of each class against the rest in one, and the class of each of its rows, or None."""
-        if self.classes is None:
-            return None
-        scores, codes, weight = self.rows(name, _MOST_CLASS_SCORES // len(self.classes), seed)
-        labels = codes == np.arange(len(self.classes))[:, None]
-        weight = None if weight is None else np.tile(weight, len(self.classes))
-        task = BinaryTask(np.ascontiguousarray(scores.T).ravel(), labels.ravel(), weight)
-        return task, np.repeat(np.array(self.classes), len(codes))
-
-    def losses(self, name):
-        """Return the Brier score and the log-loss with their intervals, by the names in `LOSSES`."""
-        return {key: mean_interval(loss(self.scores[name], self.y), self.weight) for key, loss in LOSSES.items()}
-
-    def brier_difference(self, name, other):
-        """Return the Brier score of a model minus that of another, with its interval."""
-        brier = LOSSES["brier"]
-        return mean_interval(brier(self.scores[name], self.y) - brier(self.scores[other], self.y), self.weight)
-
-    def rows(self, name, most, seed):
-        """Return scores, labels and weights of a random sample of at most this many rows."""
-        columns = (self.scores[name], self.y, self.weight)
-        if len(self.y) <= most:
-            return columns
-        rows = np.sort(np.random.default_rng(seed).choice(len(self.y), most, replace=False))
-        return tuple(None if column is None else column[rows] for column in columns)
 
 
 def read_table(path, *, label, scores, segment=None, weight=None, positive=None, time=None, classes=None, seed=0):
@@ -160,7 +43,7 @@ def read_table(path, *, label, scores, segment=None, weight=None, positive=None,
 
     Returns
     -------
-    table : ReportTable or CompressedTable
+    table : ReportTable
         The columns; of a large table of one event few weighted rows.
 
     Raises
@@ -176,7 +59,7 @@ def read_table(path, *, label, scores, segment=None, weight=None, positive=None,
         models = score_models(scores, classes, file.names, others, path)
         if file.n_rows > file.most_rows(models):
             if models[0].classes is None:
-                return CompressedTable.from_file(file, models, names, positive)
+                return condensed_table(file, models, names, positive)
             notes.append(file.sample_note(models))
         columns = file.columns([*others, *(name for model in models for name in model.columns)], models, seed)
     else:
@@ -212,15 +95,29 @@ def _table_of_columns(source, columns, models, names, positive, notes):
     periods, order = (None, None) if time is None else named_periods(columns[time], time)
     if weights is not None:
         kept = weights > 0
-        if periods is not None:
-            periods = periods[kept]
-            order = [name for name in order if name in set(periods.tolist())]
-        y, weights = y[kept], weights[kept]
         scores = {name: values[kept] for name, values in scores.items()}
-        segments = None if segments is None else segments[kept]
+        y, weights, segments, periods = (
+            None if column is None else column[kept] for column in (y, weights, segments, periods)
+        )
+        order = None if periods is None else [name for name in order if name in set(periods.tolist())]
+    return table_of_rows(
+        source, label, event, y, scores, weights, (segment, segments), (time, periods, order), classes=classes,
+        columns={model.name: model.columns for model in models}, notes=tuple(notes),
+    )  # fmt: skip
+
+
+def table_of_rows(source, label, event, y, scores, weight=None, segments=(None, None), times=(None,) * 3, **options):
+    """Return the table of checked rows; `segments` are a name and values, `times` also the periods in their order."""
+    forecasts = {name: (values, y, weight) for name, values in scores.items()}
+    parts = [
+        {} if values is None else {name: (binary_task(*rows), values) for name, rows in forecasts.items()}
+        for values in (segments[1], times[1])
+    ]
+    first, *others = ({name: LOSSES["brier"](values, y) for name, values in scores.items()}).items()
+    differences = {name: mean_interval(losses - first[1], weight) for name, losses in others}
     return ReportTable(
-        source, label, event, y, scores, weights, segment, segments, time, periods, order,
-        classes, {model.name: model.columns for model in models}, tuple(notes),
+        source, label, event, len(y), weight is not None, forecasts, segments[0], parts[0], times[0], parts[1],
+        times[2], differences, **options,
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Between probabilities and log-odds: one clipping constant, the same everywhere."""
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
 from skcalib._rows.blocks import row_blocks
 
@@ -11,7 +11,9 @@ __all__ = [
     "log_odds",
     "log_odds_against_rest",
     "log_probability",
+    "possible",
     "row_softmax",
+    "without_impossible",
 ]
 
 # Probabilities are clipped to [2^-52, 1 - 2^-52] before they become log-odds, so that |log-odds| <= 36.04. Both ends:
@@ -75,3 +77,28 @@ def log_odds_against_rest(probabilities):
 def log_probability(probability):
     """Return log(p) of clipped probabilities: the logits of a K-class forecast up to a constant a row."""
     return np.log(clip_probability(probability))
+
+
+def possible(logits):
+    """Return logits with the log of the clipping constant for -inf, and where that was: None if nowhere.
+
+    A logit of -inf says that the class is impossible in its row. It counts as a probability of 0 does.
+    """
+    if logits.shape[1] == 1 or logits.min() > -np.inf:
+        return logits, None
+    closed = np.isneginf(logits)
+    lowest = logsumexp(logits.astype(np.float64), axis=1, keepdims=True) + np.log(PROBABILITY_CLIP)
+    return np.where(closed, lowest, logits), closed
+
+
+def without_impossible(probabilities, closed):
+    """Return probabilities (n, K) with 0 for impossible classes, the rest of each row in proportion."""
+    if closed is None:
+        return probabilities
+    total = probabilities.sum(axis=1, keepdims=True)
+    left = np.where(closed, 0, probabilities)
+    kept = left.sum(axis=1, keepdims=True)
+    # A map may give nothing to the classes that are possible: they share the row then.
+    return np.where(
+        kept > 0, left * (total / np.where(kept > 0, kept, 1)), ~closed / (~closed).sum(axis=1, keepdims=True)
+    )

@@ -13,16 +13,13 @@ RELATIVE_BOUNDS = (1e-6, 1e6)
 # Spreads of a row of logits for which single precision does: squares lose nothing of weight, and the inverse
 # temperatures, up to 1e6 / spread, are in range.
 _SINGLE_SPREADS = (1e-12, 1e4)
-# A start that is known: the largest spread of a row of logits that it makes, and how far it may be off.
-_LARGEST_NEAR, _NEAR = 500.0, 1.5
 
 
-def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None, near=None):
+def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
     """Return the inverse temperature of least log-loss within `bounds`.
 
     A sample of the rows gives the start. For float32 logits of more than two classes single precision gets close, so
-    that few passes over all rows are left in double precision. `near` is that of nearly the same rows, if it is known:
-    it is the start unless the classes are, or turn out to be, about separable, where the start counts.
+    that few passes over all rows are left in double precision.
     """
     rough = np.float64
     if bounds is None:
@@ -30,10 +27,6 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None, near
         bounds = tuple(bound / spread for bound in RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
         if logits.shape[1] > 2 and _SINGLE_SPREADS[0] < spread < _SINGLE_SPREADS[1]:
             rough = logits.dtype
-        if near is not None and near * spread < _LARGEST_NEAR:
-            inverse = _minimum(near, bounds, logits, codes, sample_weight)
-            if 1 / _NEAR < inverse / near < _NEAR:
-                return inverse
     inverse = 1.0
     step = _warm_start_step(logits, codes)
     if step > 1:

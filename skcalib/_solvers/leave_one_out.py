@@ -1,13 +1,11 @@
 """Leave-one-out log-losses of penalised softmax and logistic regressions, from one Newton step a row."""
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit, logsumexp, softmax
 
 from skcalib._rows.blocks import row_blocks
-from skcalib._solvers.softmax_curvature import log_loss_hessian
+from skcalib._solvers.softmax_curvature import damped_inverse, log_loss_hessian
 
-_DAMPING = 1e-10
 _LARGEST_LEVERAGE = 0.95
 
 
@@ -44,7 +42,7 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
     n_classes = len(affine_map.unpacked(parameters)[1])
     blocks = list(row_blocks(len(codes), n_classes * (n_classes + 1)))
     hessian = log_loss_hessian(affine_map, features, len(codes), sample_weight, parameters)
-    inverse = _inverse(hessian + 2 * np.diag(penalty))
+    inverse = damped_inverse(hessian + 2 * np.diag(penalty))
     loss = 0.0
     for rows in blocks:
         block = features(rows)
@@ -124,13 +122,3 @@ def inverse_hessian(features, n_rows, sample_weight, coef, penalty):
             curvature *= sample_weight[rows]
         hessian = hessian + (block * curvature) @ block.T
     return np.linalg.pinv(hessian, hermitian=True)
-
-
-def _inverse(hessian):
-    """Return the inverse of a matrix that may be singular where the loss does not depend on the parameters."""
-    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), np.finfo(float).tiny))
-    hessian *= scale[:, None] * scale
-    hessian[np.diag_indices_from(hessian)] += _DAMPING
-    inverse = cho_solve(cho_factor(hessian), np.eye(len(hessian)))
-    inverse *= scale[:, None] * scale
-    return inverse

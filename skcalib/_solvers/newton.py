@@ -36,7 +36,8 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
     for _ in range(_MAX_STEPS):
         slope, curvature = derivatives(at)
         below, above = np.where(slope < 0, at, below), np.where(slope > 0, at, above)
-        newton = at - np.divide(slope, curvature, out=np.copysign(np.inf, slope), where=curvature > 0)
+        with np.errstate(over="ignore"):  # of a curvature that is next to nothing: the step is cut below
+            newton = at - np.divide(slope, curvature, out=np.copysign(np.inf, slope), where=curvature > 0)
         newton = np.minimum(np.maximum(newton, np.maximum(at / 10, low)), np.minimum(at * 10, high))
         inside = (below < newton) & (newton < above)
         inside |= (newton == below) & (below == low) | (newton == above) & (above == high)

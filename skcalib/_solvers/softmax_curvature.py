@@ -1,11 +1,14 @@
 """The curvature of a penalised softmax regression, and its inverse, which speeds up a fit to nearly the same rows."""
 
+from contextlib import suppress
+
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import softmax
 
 from skcalib._rows.blocks import row_blocks
 
+_DAMPING = 1e-10
 _MOST_PARAMETERS = 1000  # of a Hessian that is inverted as a whole
 _MOST_NUMBERS = 10_000_000  # in the blocks of a larger one
 _LEAST_VARIANCE = 1e-3  # of a class's indicator, in a row that counts for its block
@@ -65,7 +68,7 @@ def inverse_curvature(affine_map, features, n_rows, sample_weight, parameters, p
     if len(penalty) <= _MOST_PARAMETERS:
         hessian = log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters)
         hessian[np.diag_indices_from(hessian)] += 2 * penalty
-        return cho_solve(cho_factor(hessian), total * np.eye(len(hessian)))
+        return total * damped_inverse(hessian)
     n_classes = len(affine_map.unpacked(parameters)[1])
     if len(penalty) < n_classes**2 or len(penalty) * (n_classes + 1) > _MOST_NUMBERS:
         return None
@@ -95,3 +98,15 @@ def _blocks(affine_map, features, n_rows, sample_weight, parameters, penalty):
             root = block[:, doubtful] * np.sqrt(weighted.astype(np.float32))
             curvature += root @ root.T
     return blocks
+
+
+def damped_inverse(hessian):
+    """Return the inverse of a matrix that may be singular where the loss does not depend on the parameters."""
+    scale = 1 / np.sqrt(np.maximum(hessian.diagonal(), np.finfo(float).tiny))
+    hessian *= scale[:, None] * scale
+    # Features that are equal up to rounding leave curvatures below 0: the damping grows until it outweighs them.
+    for damping in _DAMPING * 100.0 ** np.arange(10):
+        np.fill_diagonal(hessian, 1 + damping)
+        with suppress(LinAlgError):
+            return cho_solve(cho_factor(hessian), np.eye(len(hessian))) * (scale[:, None] * scale)
+    raise AssertionError("a matrix of numbers up to 1 with 1e8 on its diagonal is positive definite")

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skcalib._defaults import DefaultObjects
-from skcalib._input.scalars import check_int, invalid
+from skcalib._input.scalars import as_numbers, check_int, invalid
 from skcalib._input.scored_labels import check_score_column
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import first_rows
@@ -72,9 +72,12 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         Raises
         ------
         ValueError
-            For scores, labels or weights that are not as described, if the strategy needs labels and there are none,
-            and if it makes edges that do not increase.
+            For scores, labels, weights or a support that are not as described, if the strategy needs labels and there
+            are none, and if it makes edges that do not increase.
         """
+        limits = as_numbers(support, "support")
+        if limits.shape != (2,) or not limits[0] < limits[1]:
+            raise invalid("support", "two numbers that increase", support)
         input = "probability" if tuple(support) == (0, 1) else "logit"
         return self._edges_of(*check_score_column(scores, y, sample_weight, labels_name="y", input=input), support)
 
@@ -114,6 +117,11 @@ def assign_bins(scores, edges):
     bins : ndarray of int, shape (n,)
         Indices from 0 to n_bins - 1.
 
+    Raises
+    ------
+    ValueError
+        For scores or edges that are no numbers, such as text.
+
     See Also
     --------
     skcalib.binning.check_binning : A strategy from a number, an object or None.
@@ -126,6 +134,9 @@ def assign_bins(scores, edges):
     >>> assign_bins(np.array([0.0, 0.5, 0.51, 1.0]), np.array([0.0, 0.5, 1.0])).tolist()
     [0, 0, 1, 1]
     """
+    scores, edges = np.asarray(scores), as_numbers(edges, "edges")
+    if scores.dtype.kind != "f":  # float32 needs no copy
+        scores = as_numbers(scores, "scores")
     lookup = BinLookup(edges, scores)
     bins = np.empty(len(scores), dtype=np.intp)
     for rows in row_blocks(len(scores)):

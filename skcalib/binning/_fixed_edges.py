@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skcalib._input.scalars import as_numbers
 from skcalib.binning._base import BaseBinning
 
 
@@ -29,10 +30,7 @@ class FixedEdges(BaseBinning):
         self.edges = edges
 
     def _edges(self, scores, y, sample_weight):
-        try:
-            edges = np.asarray(self.edges, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"edges of FixedEdges must be numbers, found {self.edges!r}.") from None
+        edges = as_numbers(self.edges, "edges of FixedEdges")
         if edges.ndim != 1 or len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or not np.all(np.diff(edges) > 0):
             raise ValueError(f"edges of FixedEdges must increase from 0 to 1, found {self.edges!r}.")
         return edges

@@ -3,12 +3,14 @@
 from skcalib.displays._bin_count import BinCountDisplay
 from skcalib.displays._change import ChangeDisplay
 from skcalib.displays._cumulative import CumulativeDifferenceDisplay
+from skcalib.displays._decision_curve import DecisionCurveDisplay
 from skcalib.displays._estimator_bias import EstimatorBiasDisplay
 from skcalib.displays._groups import GroupDisplay
 from skcalib.displays._monitor import MonitorDisplay
 from skcalib.displays._multicalibration import MulticalibrationDisplay
 from skcalib.displays._murphy import MurphyDisplay
 from skcalib.displays._reliability import ReliabilityDisplay
+from skcalib.displays._risk_coverage import RiskCoverageDisplay
 from skcalib.displays._segments import SegmentDisplay
 from skcalib.displays._validity import ValidityDisplay
 
@@ -16,12 +18,14 @@ __all__ = [
     "BinCountDisplay",
     "ChangeDisplay",
     "CumulativeDifferenceDisplay",
+    "DecisionCurveDisplay",
     "EstimatorBiasDisplay",
     "GroupDisplay",
     "MonitorDisplay",
     "MulticalibrationDisplay",
     "MurphyDisplay",
     "ReliabilityDisplay",
+    "RiskCoverageDisplay",
     "SegmentDisplay",
     "ValidityDisplay",
 ]

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.model_selection import GridSearchCV, check_cv
 
-from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._cells.reductions import binary_tasks, resolve_multiclass
+from skcalib._input.scalars import check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import UniqueScores
 from skcalib.displays._frames import add_words, keep_inside, pair_frame, size_text
@@ -151,7 +152,10 @@ class BinCountDisplay(FromEstimator):
         """
         if kind not in ("conditional", "marginal"):
             raise ValueError(f'kind must be "conditional" or "marginal", found {kind!r}.')
-        curves = [_promised(int(n), kind, confidence_level, epsilon, n_bins) for n in np.atleast_1d(n_samples).tolist()]
+        curves = [
+            _promised(check_int(n, "n_samples"), kind, confidence_level, epsilon, n_bins)
+            for n in np.atleast_1d(n_samples).tolist()
+        ]
         caption = f"{kind} guarantee, {100 * confidence_level:g} % confidence"
         return cls(curves, limit=epsilon, caption=caption).plot(ax, **plot_options)
 
@@ -191,7 +195,7 @@ class BinCountDisplay(FromEstimator):
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
             See `calibration_error`; "marginal" averages over the classes, each against the rest.
         pos_label : int, float, bool or str, default=None
-            The label that one column of scores is the probability of.
+            The event; None is the greater of two labels, the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         n_jobs : int, default=None
@@ -394,7 +398,7 @@ def _measured(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
     deviation = [part.std(axis=1, ddof=1) / np.sqrt(part.shape[1]) for part in (square, sharpness)]
     chosen = None
     if max_error is not None:
-        within = square.mean(axis=1) + rule.z * deviation[0] <= max_error**2
+        within = square.mean(axis=1) + rule.n_standard_errors * deviation[0] <= max_error**2
         chosen = int(n_bins[rule(scores)]) if within.any() else None
     return BinCountCurve(
         name, n_bins, None, square.mean(axis=1), deviation[0], sharpness.mean(axis=1), deviation[1], chosen

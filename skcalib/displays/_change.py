@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skcalib._bins.statistics import bin_statistics
+from skcalib._cells.statistics import bin_statistics
 from skcalib._input.scalars import check_confidence_level
 from skcalib.binning import EqualMass, check_binning
 from skcalib.displays._frames import add_words, drop_long_labels, frame_of_panels, size_text
@@ -119,7 +119,7 @@ class ChangeDisplay:
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_change`.
         pos_label : int, float, bool or str, default=None
-            The label that one column of scores is the probability of.
+            The event; None is the greater of two labels, the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         ax : Axes, default=None

@@ -5,14 +5,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._cells.reductions import binary_tasks, resolve_multiclass
+from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.displays._frames import add_words, drop_long_labels, pair_frame, size_text
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import CURVE, canonical_keywords, colors, format_count, mark, matplotlib_text, neutral
-from skcalib.metrics._closed_form_tests import maximum_pvalue, range_pvalue
 
 __all__ = ["CumulativeDifferenceDisplay"]
 
@@ -142,7 +142,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
         sample_weight : array-like of shape (n,), default=None
             Weights, which count as repeated rows.
         pos_label : int, float, bool or str, default=None
-            The label that one column of scores is the probability of.
+            The event; None is the greater of two labels, the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         name : str, default=None

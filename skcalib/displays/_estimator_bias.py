@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from skcalib._bins.reductions import binary_tasks
+from skcalib._cells.reductions import binary_tasks
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth
 from skcalib.displays._frames import add_words, fitting, keep_inside, pair_frame, size_text
@@ -179,7 +179,7 @@ class EstimatorBiasDisplay(FromEstimator):
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         pos_label : int, float, bool or str, default=None
-            The label that one column of scores is the probability of.
+            The event; None is the greater of two labels, the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         **options : dict

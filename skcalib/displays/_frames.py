@@ -237,7 +237,11 @@ def drop_long_labels(frame):
 
 
 def keep_inside(frame):
-    """Make axes smaller whose words leave the figure, where no layout engine does so (``plt.subplots`` has none)."""
+    """Make axes smaller whose words leave the figure, where no layout engine does so (``plt.subplots`` has none).
+
+    Matplotlib's constrained layout, made once, would not do: it leaves out the width of names of axes, which leave a
+    narrow figure, and axes that are in no grid.
+    """
     if frame.figure.figure.get_layout_engine() is None:
         for _ in range(3):  # a name that is centred below its axes moves with them
             if not _pushed_inside(frame.figure, [*frame.axes, *frame.below]):
@@ -245,20 +249,21 @@ def keep_inside(frame):
 
 
 def _pushed_inside(figure, axes):
-    """Move the edges of axes inwards by as much as their words leave the figure; return whether that was needed."""
+    """Shrink the box around all axes by as much as their words leave the figure; return whether that was needed."""
     figure.figure.draw_without_rendering()
-    words = np.array([box.extents for box in (ax.get_tightbbox() for ax in axes) if box is not None])
-    places = np.array([ax.get_position(original=True).extents for ax in axes])
+    words = np.array([box.extents for box in (ax.get_tightbbox() for ax in axes) if box is not None])  # pixels
+    places = np.array([ax.get_position(original=True).extents for ax in axes])  # shares of the figure
     size, edge = [figure.bbox.width, figure.bbox.height], _PAD * figure.figure.dpi
+    # How far words stick out on the left and below, on the right and above.
     low = (edge + figure.bbox.min - words[:, :2].min(axis=0)).clip(0) / size
     high = (edge + words[:, 2:].max(axis=0) - figure.bbox.max).clip(0) / size
-    before, after = places[:, :2].min(axis=0), places[:, 2:].max(axis=0)
-    share = (after - before - low - high) / (after - before)
+    # The box from `start` to `end` becomes the one from `start + low` to `end - high`. Each axes keeps its place in it.
+    start, end = places[:, :2].min(axis=0), places[:, 2:].max(axis=0)
+    share = (end - start - low - high) / (end - start)
     if share.min() == 1 or share.min() < _LEAST_SHARE:  # all is well, or there is no room at all
         return False
     for ax, place in zip(axes, places, strict=True):
-        corner = before + low + share * (place[:2] - before)
-        ax.set_position([*corner, *(share * (place[2:] - place[:2]))])
+        ax.set_position([*(start + low + share * (place[:2] - start)), *(share * (place[2:] - place[:2]))])
         ax.set_in_layout(True)
     return True
 

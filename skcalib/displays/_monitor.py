@@ -4,9 +4,11 @@ import numpy as np
 
 from skcalib.displays._frames import add_words, drop_long_labels, frame_of_panels, pair_frame, size_text
 from skcalib.displays._style import CURVE, canonical_keywords, colors, format_count, matplotlib_text, neutral
-from skcalib.monitoring import CalibrationMonitor
+from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 
 __all__ = ["MonitorDisplay"]
+
+_MOST_GROUPS = 12
 
 
 class MonitorDisplay:
@@ -64,8 +66,9 @@ class MonitorDisplay:
 
         Parameters
         ----------
-        monitor : CalibrationMonitor or dict of such
-            Monitors that have seen rows. A dict has one for each segment, by name.
+        monitor : CalibrationMonitor, dict of such or GroupMonitors
+            Monitors that have seen rows. A dict has one for each segment, by name. Of more than twelve groups those
+            with the most evidence are drawn.
         name : str, default=None
             Name of a single monitor in the title.
         ax : Axes or array of Axes, default=None
@@ -85,6 +88,10 @@ class MonitorDisplay:
         ValueError
             If there is none.
         """
+        if isinstance(monitor, GroupMonitors):
+            table = monitor.table_  # what counts is the evidence against the group's own threshold
+            worst = sorted(table.group, key=lambda group: _evidence(monitor.monitors_[group]), reverse=True)
+            monitor = {group: monitor.monitors_[group] for group in worst[:_MOST_GROUPS]}
         monitors = monitor if isinstance(monitor, dict) else {name: monitor}
         if not monitors:
             raise ValueError("There is no monitor to draw: the dict is empty.")
@@ -178,6 +185,11 @@ class MonitorDisplay:
             panel.set_ylabel("e-value" if i % frame.n_columns == 0 else "", size=frame.size)
             if len(histories) > 1:
                 panel.set_title(matplotlib_text(str(name)), fontsize=0.9 * frame.size, loc="left")
+
+
+def _evidence(monitor):
+    """Return what sorts monitors: those with an alarm first, then by the e-value over the threshold."""
+    return monitor.alarm_, monitor.e_value_ / monitor.threshold_
 
 
 def _captions(name, monitor):

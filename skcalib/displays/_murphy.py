@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._bins.reductions import binary_tasks, resolve_multiclass
+from skcalib._cells.reductions import binary_tasks, resolve_multiclass
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.displays._frames import add_words, drop_long_labels, pair_frame, size_text
@@ -119,7 +119,7 @@ class MurphyDisplay(FromEstimator):
         sample_weight : array-like of shape (n,), default=None
             Weights, which count as repeated rows.
         pos_label : int, float, bool or str, default=None
-            The label that one column of scores is the probability of.
+            The event; None is the greater of two labels, the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         name : str, default=None

@@ -4,11 +4,21 @@ from inspect import signature
 
 import numpy as np
 
+from skcalib._input.hints import hint_at_keywords, parameters_of
+
 __all__ = ["FromEstimator", "named_models", "predicted_probabilities"]
 
 
 class FromEstimator:
-    """Mixin of the displays: `from_estimator` predicts and calls the display's `from_predictions`."""
+    """Mixin of the displays: `from_estimator` predicts and calls the display's `from_predictions`.
+
+    An option that neither a display's constructors nor its `plot` have is refused in the name of the display.
+    """
+
+    def __init_subclass__(cls):
+        made = [getattr(cls, name) for name in dir(cls) if name.startswith("from_") and name != "from_estimator"]
+        also = [name for one in made for name in parameters_of(one)]
+        cls.plot = hint_at_keywords(cls.plot, cls.__name__, also)
 
     @classmethod
     def from_estimator(cls, estimator, X, y, *, name=None, **options):

@@ -109,7 +109,7 @@ class ReliabilityDisplay(FromEstimator):
     def from_predictions(
         cls,
         y_true,
-        y_proba,
+        y_proba=None,
         *,
         binning=None,
         multiclass="auto",
@@ -134,8 +134,9 @@ class ReliabilityDisplay(FromEstimator):
         ----------
         y_true : array-like of shape (n,)
             Labels.
-        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
-            Probabilities in [0, 1]; a dict draws several models in the same axes, by name.
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such, default=None
+            Probabilities in [0, 1]; a dict draws several models in the same axes, by name. They must be given: bin
+            statistics are for `from_statistics`.
         binning : BaseBinning, int or None, default=None
             Strategy; an int is a number of equal-mass bins. None means 15 equal-mass bins; neighbours are merged until
             each holds 10 rows. `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
@@ -162,7 +163,7 @@ class ReliabilityDisplay(FromEstimator):
         sample_weight : array-like of shape (n,), default=None
             Weights, which count as repeated rows.
         pos_label : int, float, bool or str, default=None
-            The label that one column of scores is the probability of.
+            The event; None is the greater of two labels, the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         name : str, default=None
@@ -187,6 +188,11 @@ class ReliabilityDisplay(FromEstimator):
         ImportError
             If matplotlib is missing.
         """
+        if y_proba is None:
+            raise TypeError(
+                f"from_predictions needs y_true and y_proba, found one {type(y_true).__name__}. BinStatistics or dicts "
+                "of them, are drawn by ReliabilityDisplay.from_statistics."
+            )
         numbers = diagram_numbers(
             y_true,
             named_models(y_proba, name),

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import bdtrik
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import BinaryTask, binary_tasks, resolve_multiclass
-from skcalib._bins.statistics import BinStatistics, bin_statistics
+from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
+from skcalib._cells.statistics import BinStatistics, bin_statistics
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
@@ -286,7 +286,7 @@ def _error_arguments(task, options):
 def _error_interval(task, options):
     if options.metric is None:
         return None
-    resampling = _resampling(options)
+    resampling = {**_resampling(options), "weight_type": task.weight_type}
     if options.metric != "auto":
         return calibration_error_interval(
             task.labels, task.scores, metric=options.metric, **resampling, **_row_arguments(task)

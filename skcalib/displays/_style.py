@@ -7,9 +7,12 @@ __all__ = [
     "canonical_keywords",
     "colors",
     "count_axis",
+    "draw_curve",
     "format_count",
     "mark",
     "matplotlib_text",
+    "model_and_size",
+    "model_label",
     "neutral",
     "percent",
     "plural",
@@ -105,6 +108,24 @@ def matplotlib_text(name):
     """Return a user's name as matplotlib shows it unchanged: no formula between dollars, no hidden label."""
     name = name.replace("$", r"\$")
     return f" {name}" if name.startswith("_") else name
+
+
+def model_label(name):
+    """Return the name of a model in a legend."""
+    return "model" if name is None else matplotlib_text(name)
+
+
+def model_and_size(name, n_rows):
+    """Return the caption of a single model: its name, if it has one, and the number of rows."""
+    return ", ".join(filter(None, [name and matplotlib_text(name), f"n = {format_count(n_rows)}"]))
+
+
+def draw_curve(ax, x, value, low, high, rank, color, label, line_kw, band_kw):
+    """Draw a curve and its band; return both artists."""
+    keywords = {"color": color, "linestyle": mark(rank)[0], "linewidth": 1.6, "gid": CURVE, "label": label, "zorder": 3}
+    (line,) = ax.plot(x, value, **{**keywords, **canonical_keywords(line_kw)})
+    keywords = {"facecolor": color, "alpha": 0.18, "linewidth": 0, "zorder": 2}
+    return line, ax.fill_between(x, low, high, **{**keywords, **canonical_keywords(band_kw)})
 
 
 def format_count(number):

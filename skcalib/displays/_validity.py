@@ -178,7 +178,7 @@ class ValidityDisplay(FromEstimator):
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         pos_label : int, float, bool or str, default=None
-            The label that one column of scores is the probability of.
+            The event; None is the greater of two labels, the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         sample_weight : array-like of shape (n,), default=None

@@ -1,10 +1,12 @@
 """The columns of a prediction table as expressions: score, label, weight, segments, and which rows are valid."""
 
-from functools import cached_property
+from copy import copy
+from typing import NamedTuple
 
 import numpy as np
 
-from skcalib.engines._native import fetched, hidden_nan, narwhals, wrapped
+from skcalib.engines._native import fetched, hidden_nan, narwhals, numbered, wrapped
+from skcalib.engines._segments import Segments, table_changed
 
 __all__ = ["PredictionColumns", "check_names", "check_no_hidden_nan", "check_value", "free_name", "names_of"]
 
@@ -24,6 +26,7 @@ class PredictionColumns:
             raise ValueError(f"on_invalid must be 'raise' or 'drop', found {on_invalid!r}.")
         self.frame, self.score, self.label, self.weight = frame, score, label, weight
         self.by, self.on_invalid, self.own = by, on_invalid, own
+        self.event = None  # the label's column and the label that a user named
 
     @classmethod
     def from_names(cls, data, *, label, score, weight, by, pos_label, on_invalid):
@@ -35,7 +38,7 @@ class PredictionColumns:
         for what in ("score", "weight"):
             if what in names and not schema[names[what]].is_numeric():
                 raise ValueError(f"{what} must be a column of numbers, but {names[what]!r} is {schema[names[what]]}.")
-        return cls(
+        columns = cls(
             frame,
             nw.col(score).cast(nw.Float64),
             _event(schema[label], label, pos_label),
@@ -43,50 +46,84 @@ class PredictionColumns:
             by,
             on_invalid,
         )
+        columns.event = None if pos_label is None else (label, pos_label)
+        return columns
 
-    @cached_property
     def rows(self):
-        """The rows that count, as a lazy frame of the columns `score`, `label`, `weight` and `by0`, `by1`, ..."""
+        """Return the rows that count, and how they name segments: numbers that are made anew for each job."""
         nw = narwhals()
         valid = self._is_valid_score & self._is_valid_label
         if self.weight is not None:
             valid = valid & self._is_valid_weight & (self.weight > 0)
-        weight = [] if self.weight is None else [self.weight.alias("weight")]
-        keys = [self._key(name).alias(key) for name, key in zip(self.by, self.keys, strict=True)]
-        return (
-            self.frame.lazy()
-            .filter(valid)
-            .select(self.score.alias("score"), self.label.cast(nw.Int8).alias("label"), *weight, *keys)
-        )
+        own = {"score": self.score, "label": self.label.cast(nw.Int8)}
+        own |= {} if self.weight is None else {"weight": self.weight}
+        keys = self.keys("")
+        rows = self.frame.lazy().filter(valid).select(**own, **keys)
+        return ValidRows(rows, list(keys), self.segments(keys))
+
+    def segments(self, keys):
+        """Return the segments of all rows, which are read faster than the valid ones alone."""
+        try:
+            return Segments.of(self.frame.lazy().select(**keys), list(keys)) if keys else Segments([], [], [])
+        except (TypeError, NotImplementedError) as error:  # values that are lists, types that Arrow does not know
+            raise ValueError(f"by={self.by!r}: its values cannot name segments, cast them to text. {error}") from error
+
+    def keys(self, prefix):
+        """Return the columns of segments as expressions, by names of ours."""
+        return {f"{prefix}by{position}": self._key(name) for position, name in enumerate(self.by)}
+
+    def pooled(self):
+        """Return the same columns without segments."""
+        columns = copy(self)
+        columns.by = []
+        return columns
 
     @property
     def names(self):
         """Names of the user's columns."""
         return [name for name in self.frame.collect_schema().names() if name != self.own]
 
-    @property
-    def keys(self):
-        """Names of the segment columns in `rows`."""
-        return [f"by{position}" for position in range(len(self.by))]
-
-    def check_rows(self, n_used):
+    def check_rows(self, sums):
         """Refuse invalid rows, which are looked for only where fewer rows were used than there are."""
+        n_used = int(sums["count"].sum())
+        self._check_events(sums)
         if self.on_invalid == "drop":
             return
         if n_used == int(fetched(self.frame.lazy().select(narwhals().len().alias("n")))["n"][0]):
             return
-        counts = {name: count for name, count in self.invalid_rows().items() if count}
-        if counts:
-            shown = ", ".join(f"{count} ({name})" for name, count in counts.items())
+        counts = self._rows_by_reason()
+        if any(counts[name] for name in _REASONS):
+            shown = ", ".join(f"{counts[name]} ({name})" for name in _REASONS if counts[name])
             raise ValueError(
                 f"The table has invalid rows: {shown}. See invalid_rows(); on_invalid='drop' leaves them out."
             )
+        if counts["used"] != n_used:
+            raise table_changed()
+
+    def _check_events(self, sums):
+        """Refuse a `pos_label` that does not occur, and sums that are no floats."""
+        with np.errstate(over="ignore"):
+            is_too_large = any(np.isinf(values.sum()) for values in sums.values())
+        if is_too_large:
+            raise ValueError("weight is too large: its sums are infinite. Divide the weights by a number.")
+        if self.event is None or not len(sums["count"]) or np.any(sums.get("label", sums.get("weighted_label")) > 0):
+            return
+        name, pos_label = self.event
+        labels, _ = numbered(self.frame.lazy().select(name), name)
+        shown = ", ".join(map(repr, labels[:10])) + ", ..." * (len(labels) > 10)
+        raise ValueError(f"pos_label={pos_label!r} does not occur in the column {name!r}, whose labels are {shown}.")
 
     def invalid_rows(self):
         """Return the number of invalid rows by reason."""
+        counts = self._rows_by_reason()
+        return {name: counts[name] for name in _REASONS}
+
+    def _rows_by_reason(self):
+        """Return the same with the number of rows that are used and of those whose weight is 0."""
         nw = narwhals()
         reason = nw.lit(0)
         if self.weight is not None:
+            reason = nw.when(self.weight == 0).then(nw.lit(5)).otherwise(reason)
             reason = nw.when(~self._is_valid_weight).then(nw.lit(4)).otherwise(reason)
         reason = nw.when(~self._is_valid_label).then(nw.lit(3)).otherwise(reason)
         reason = nw.when(~self._is_valid_score).then(nw.lit(2)).otherwise(reason)
@@ -102,7 +139,7 @@ class PredictionColumns:
         valid = result["reason"] == 0
         check_no_hidden_nan(*(result[f"value{i}"][valid] for i in range(len(columns))))
         counts = dict(zip(result["reason"].tolist(), result["n"].tolist(), strict=True))
-        return {name: counts.get(code, 0) for code, name in enumerate(_REASONS, start=1)}
+        return {name: counts.get(code, 0) for code, name in enumerate(("used", *_REASONS, "no weight"))}
 
     @property
     def _is_valid_score(self):
@@ -117,12 +154,40 @@ class PredictionColumns:
         return (self.weight >= 0) & (self.weight < float("inf"))
 
     def _key(self, name):
-        """Return a segment column in which a missing value is NULL, and categories are text."""
+        """Return a segment column in which a missing value is NULL, -0.0 is 0.0, and categories are text."""
         nw = narwhals()
         column, dtype = nw.col(name), self.frame.collect_schema()[name]
         if dtype.is_float():
-            return nw.when(~column.is_nan()).then(column)
+            return nw.when(~column.is_nan()).then(nw.when(column != 0).then(column).otherwise(nw.lit(0.0).cast(dtype)))
+        if dtype.is_nested() or dtype == nw.Binary or (dtype == nw.Unknown and self._has_values(name)):
+            raise ValueError(
+                f"by={name!r} is a column of {dtype}, whose values cannot name segments: cast it to text first."
+            )
+        if dtype == nw.Unknown:
+            return nw.when(~column.is_null()).then(nw.lit(""))  # a column without a type, and all of it NULL
         return column.cast(nw.String) if dtype in (nw.Categorical, nw.Enum) else column
+
+    def _has_values(self, name):
+        n_values = (~narwhals().col(name).is_null()).cast(narwhals().Int64).sum()
+        return fetched(self.frame.lazy().select(n_values.alias("n")))["n"][0] > 0
+
+
+class ValidRows(NamedTuple):
+    """The rows that count: a lazy frame of `score`, `label`, `weight` and the columns of segments.
+
+    Parameters
+    ----------
+    frame : narwhals LazyFrame
+        The rows.
+    keys : list of str
+        The columns of segments.
+    segments : Segments
+        Their values. What is grouped by the keys gets numbers once it is small: to join all rows takes longer.
+    """
+
+    frame: object
+    keys: list
+    segments: Segments
 
 
 def free_name(names):
@@ -147,7 +212,9 @@ def check_value(what, value, name, dtype):
     kinds = {"is_boolean": dtype == nw.Boolean, "is_text": dtype in (nw.String, nw.Categorical, nw.Enum)}
     kinds["is_numeric"] = dtype.is_numeric()
     expected = next((kind for types, kind in _TYPES if isinstance(value, types)), None)
-    if any(kinds.values()) and expected is not None and not kinds[expected]:
+    # A moment may be known by its text: see `numbered`.
+    is_known = any(kinds.values()) or (expected != "is_text" and dtype.is_temporal())
+    if is_known and expected is not None and not kinds[expected]:
         raise ValueError(f"{what}={value!r} is no value of the column {name!r}, which is {dtype}.")
 
 

@@ -2,25 +2,11 @@
 
 import numpy as np
 
+import skcalib.recalibrators._maps as nodes
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.engines._columns import free_name
 from skcalib.engines._native import narwhals
 from skcalib.engines._pieces import as_pieces, is_joined, joined
-from skcalib.export._nodes import (
-    Above,
-    Affine,
-    Choice,
-    Clip,
-    Expit,
-    GroupOf,
-    LogOdds,
-    LogSides,
-    Mixture,
-    OneColumn,
-    Pieces,
-    Scaled,
-    Scores,
-)
 
 __all__ = ["ColumnWriter"]
 
@@ -40,7 +26,7 @@ class ColumnWriter:
     score : narwhals Expr
         Their scores.
     group : narwhals Expr or None
-        The groups of the rows.
+        The case of each row, a number, where a `Choice` is by groups.
     """
 
     def __init__(self, frame, score, group=None):
@@ -49,14 +35,14 @@ class ColumnWriter:
 
     def is_valid(self):
         """Return whether a row has a valid score, as an expression."""
-        clipped = self.names.get(("inside", Scores))
-        return ~(self.column(Scores(1)) if clipped is None else narwhals().col(clipped)).is_null()
+        clipped = self.names.get(("inside", nodes.Scores))
+        return ~(self.column(nodes.Scores(1)) if clipped is None else narwhals().col(clipped)).is_null()
 
     def column(self, node, *, is_used_once=True):
         """Return the node's value as a column, or as an expression for a case that may be one of few rows."""
-        if isinstance(node, Scores):
+        if isinstance(node, nodes.Scores):
             return self.staged(_key(node), lambda: _within(self.score, 0.0, 1.0, self.score))
-        is_short = isinstance(node, _SHORT) or (isinstance(node, Pieces) and not is_joined(node))
+        is_short = isinstance(node, _SHORT) or (isinstance(node, nodes.Pieces) and not is_joined(node))
         if self.in_case and is_used_once and is_short:
             return self.expression(node)
         return self.staged(_key(node), lambda: self.expression(node))
@@ -64,6 +50,8 @@ class ColumnWriter:
     def expression(self, node):
         """Return the node's value as an expression."""
         write = _WRITERS.get(type(node))
+        if isinstance(node, nodes.RowKey):
+            raise nodes.no_row_keys("tables of different engines do not compute alike")
         if write is None:
             raise ValueError(f"{type(node).__name__} has no form as an expression of one score.")
         return write(self, node)
@@ -94,15 +82,22 @@ class ColumnWriter:
     def inside(self, node):
         """Return the column of a probability, clipped before its logarithm is taken."""
         low, high, key = PROBABILITY_CLIP, 1 - PROBABILITY_CLIP, ("inside", _key(node))
-        if isinstance(node, Scores):
+        if isinstance(node, nodes.Scores):
             return self.staged(key, lambda: _inside(self.score, low, high))
-        inside = _clipped(self.column(node), low, high)
+        inside = self.clipped(self.column(node), low, high)
         return inside if self.in_case else self.staged(key, lambda: inside)
+
+    def clipped(self, value, low, high):
+        """Return an expression, kept in [low, high]."""
+        if self.frame.implementation.is_dask():  # which takes the parts of a joined table for unaligned
+            return value.clip(low, high)
+        nw = narwhals()  # whose `clip` repeats the text of the expression on databases
+        return nw.max_horizontal(nw.min_horizontal(value, nw.lit(float(high))), nw.lit(float(low)))
 
     def pair(self, node):
         """Return the two columns of log(p) and -log(1 - p)."""
         nw = narwhals()
-        if isinstance(node.of, LogOdds):
+        if isinstance(node.of, nodes.LogOdds):
             inside = self.inside(node.of.of)
             return inside.log(), -(1 - inside).log()
         log_odds = self.column(node.of)
@@ -112,9 +107,9 @@ class ColumnWriter:
 
 def _key(node):
     """Return what equal nodes have in common: groups often work on the same log-odds."""
-    if isinstance(node, Scores):
-        return Scores
-    if isinstance(node, LogOdds | Scaled | Clip):
+    if isinstance(node, nodes.Scores):
+        return nodes.Scores
+    if isinstance(node, nodes.LogOdds | nodes.Scaled | nodes.Clip):
         numbers = [np.asarray(value).tobytes() for name, value in vars(node).items() if name != "of"]
         return type(node), _key(node.of), *numbers
     return node
@@ -131,13 +126,12 @@ def _inside(score, low, high):
     return _within(score, low, high, score).otherwise(_within(score, 0.0, low, nw.lit(float(low))).otherwise(above))
 
 
-def _clipped(value, low, high):
-    nw = narwhals()
-    return nw.max_horizontal(nw.min_horizontal(value, nw.lit(float(high))), nw.lit(float(low)))
-
-
 def _clip(writer, node):
-    return _clipped(writer.column(node.of), node.low, node.high)
+    return writer.clipped(writer.column(node.of), node.low, node.high)
+
+
+def _exp(writer, node):
+    return writer.clipped(writer.column(node.of), -_LARGEST_EXPONENT, _LARGEST_EXPONENT).exp()
 
 
 def _log_odds(writer, node):
@@ -150,7 +144,7 @@ def _scaled(writer, node):
 
 
 def _affine(writer, node):
-    values = writer.pair(node.of) if isinstance(node.of, LogSides) else (writer.column(node.of),)
+    values = writer.pair(node.of) if isinstance(node.of, nodes.LogSides) else (writer.column(node.of),)
     [coefficients], [constant] = node.coef, node.intercept
     return sum((value * float(c) for value, c in zip(values, coefficients, strict=True)), narwhals().lit(0.0)) + float(
         constant
@@ -163,9 +157,9 @@ def _expit(writer, node):
     power = _power(writer, node.of) if size <= _LARGEST_EXPONENT else None
     if power is None:
         value = writer.column(node.of)
-        power = (-(_clipped(value, -bound, bound) if size > bound else value)).exp()
+        power = (-(writer.clipped(value, -bound, bound) if size > bound else value)).exp()
     elif size > bound:
-        power = _clipped(power, np.exp(-bound), np.exp(bound))
+        power = writer.clipped(power, np.exp(-bound), np.exp(bound))
     return 1 / (1 + power)
 
 
@@ -176,13 +170,13 @@ def _power(writer, node):
     logarithm of.
     """
     of = getattr(node, "of", None)
-    if isinstance(node, LogOdds):
+    if isinstance(node, nodes.LogOdds):
         inside = writer.inside(of)
         return (1 - inside) / inside
-    if isinstance(node, Scaled) and isinstance(of, LogOdds):
+    if isinstance(node, nodes.Scaled) and isinstance(of, nodes.LogOdds):
         inside = writer.inside(of.of)
         return ((1 - inside) / inside) ** float(node.slope) * float(np.exp(-node.intercept))
-    if isinstance(node, Affine) and isinstance(of, LogSides) and isinstance(of.of, LogOdds):
+    if isinstance(node, nodes.Affine) and isinstance(of, nodes.LogSides) and isinstance(of.of, nodes.LogOdds):
         inside, [[of_event, of_rest]] = writer.inside(of.of.of), node.coef.tolist()
         return inside**-of_event * (1 - inside) ** of_rest * float(np.exp(-node.intercept[0]))
     return None
@@ -190,11 +184,11 @@ def _power(writer, node):
 
 def _size(node):
     """Return a bound on a node's absolute value, where it is known."""
-    if isinstance(node, LogOdds):
+    if isinstance(node, nodes.LogOdds):
         return _LARGEST_LOG_ODDS
-    if isinstance(node, Scaled):
+    if isinstance(node, nodes.Scaled):
         return abs(float(node.slope)) * _size(node.of) + abs(float(node.intercept))
-    if isinstance(node, Affine) and isinstance(node.of, LogSides):
+    if isinstance(node, nodes.Affine) and isinstance(node.of, nodes.LogSides):
         return np.abs(node.coef).sum() * _size(node.of.of) + np.abs(node.intercept).sum()
     return np.inf
 
@@ -210,24 +204,27 @@ def _one_column(writer, node):
 
 def _choice(writer, node):
     nw, key = narwhals(), node.key
-    if isinstance(key, Above):
-        below, above = (writer.case(case) for case in node.cases)
-        return nw.when(writer.column(key.of) > key.threshold).then(above).otherwise(below)
-    if not isinstance(key, GroupOf) or writer.group is None:
+    if isinstance(key, nodes.Place):
+        cases = [writer.case(case) for case in node.cases]
+        chosen = cases[-1]
+        for cut, case in zip(key.cuts[::-1].tolist(), cases[-2::-1], strict=True):
+            chosen = nw.when(writer.column(key.of) <= cut).then(case).otherwise(chosen)
+        return chosen
+    if not isinstance(key, nodes.GroupOf) or writer.group is None:
         raise ValueError("groups are taken from one column: name it with by=.")
     maps = [as_pieces(case) for case in node.cases]
-    if all(own is not None and isinstance(own.of, Scores) for own in maps) and is_joined(*maps):
-        group = writer.add(_by_group(writer, key, [nw.lit(number) for number in range(len(maps))]))
-        return _joined(writer, writer.column(maps[0].of), maps, group)
-    return _by_group(writer, key, [writer.case(case) for case in node.cases])
+    if all(own is not None and isinstance(own.of, nodes.Scores) for own in maps) and is_joined(*maps):
+        return _joined(writer, writer.column(maps[0].of), maps, writer.add(writer.group))
+    return _by_case(writer.group, [writer.case(case) for case in node.cases], 0)
 
 
-def _by_group(writer, key, cases):
-    """Return that of several expressions which belongs to the row's group."""
-    nw, chosen = narwhals(), cases[key.otherwise]
-    for group, number in reversed(list(key.cases.items())):
-        chosen = nw.when(writer.group == nw.lit(group)).then(cases[number]).otherwise(chosen)
-    return chosen
+def _by_case(number, cases, first):
+    """Return that of several expressions which has the row's number, as a balanced tree: engines bound its depth."""
+    if len(cases) == 1:
+        return cases[0]
+    middle = len(cases) // 2
+    below, above = _by_case(number, cases[:middle], first), _by_case(number, cases[middle:], first + middle)
+    return narwhals().when(number < first + middle).then(below).otherwise(above)
 
 
 def _pieces(writer, node):
@@ -264,15 +261,23 @@ def _polynomial(argument, origin, coefficients):
     return value
 
 
-_SHORT = Affine, Clip, Expit, Mixture, Scaled  # written in a case; others are columns before it
+_SHORT = (
+    nodes.Affine,
+    nodes.Clip,
+    nodes.Exp,
+    nodes.Expit,
+    nodes.Mixture,
+    nodes.Scaled,
+)  # written in a case; others are columns before it
 _WRITERS = {
-    Affine: _affine,
-    Choice: _choice,
-    Clip: _clip,
-    Expit: _expit,
-    LogOdds: _log_odds,
-    Mixture: _mixture,
-    OneColumn: _one_column,
-    Pieces: _pieces,
-    Scaled: _scaled,
+    nodes.Affine: _affine,
+    nodes.Choice: _choice,
+    nodes.Clip: _clip,
+    nodes.Exp: _exp,
+    nodes.Expit: _expit,
+    nodes.LogOdds: _log_odds,
+    nodes.Mixture: _mixture,
+    nodes.OneColumn: _one_column,
+    nodes.Pieces: _pieces,
+    nodes.Scaled: _scaled,
 }

@@ -1,8 +1,12 @@
 """Recalibrators fitted to a table: from the cells of a histogram, or from two scores per cell and label."""
 
+from dataclasses import dataclass
+from functools import partial
+
 import numpy as np
 from sklearn.base import clone
 
+from skcalib._input.labels import check_groups
 from skcalib.engines._histogram import ScoreHistogram
 from skcalib.engines._statistics import binned, check_strategy, equal_mass_cells
 from skcalib.engines._weighted import label_pairs, rows_of_cells
@@ -18,14 +22,70 @@ from skcalib.recalibrators import (
     TemperatureScaling,
     VectorScaling,
 )
+from skcalib.recalibrators._base import check_recalibrator
+from skcalib.recalibrators._groupwise import class_parameters
 
-__all__ = ["fitted"]
+__all__ = ["fitted", "fitted_groupwise"]
 
 _FEW_ROWS = 2**19  # of cells that may hold a jump: to fetch them takes about as long as to split them
 
 
 def fitted(columns, recalibrator):
     """Return fitted clones by segment (a dict; its keys are tuples)."""
+    return {key: part.fit() for key, part in _parts(columns, recalibrator).items()}
+
+
+def fitted_groupwise(columns, recalibrator):
+    """Return a fitted clone of a `GroupwiseRecalibrator`, whose groups are the segments: NULL is none."""
+    if len(columns.by) != 1:
+        raise ValueError("GroupwiseRecalibrator takes the groups of rows from one column: name it with by=.")
+    if recalibrator.merge_small_groups:
+        raise ValueError("GroupwiseRecalibrator(merge_small_groups=True) cannot be fitted to a table: set it to False.")
+    model = clone(recalibrator)
+    model._validate_params()
+    model._check_one_source(columns.by)
+    inner = check_recalibrator(model._resolved("recalibrator"))
+    model.classes_ = np.array([0, 1]) if model.classes is None else np.asarray(model.classes)
+    inner.set_params(**class_parameters(inner, model.classes_))
+    parts = {key: part for (key,), part in _parts(columns, inner).items() if key is not None}
+    model.pooled_recalibrator_ = next(iter(fitted(columns.pooled(), inner).values()), None)
+    if not parts:
+        raise ValueError("The table has no valid row with a group: see invalid_rows().")
+    model.groups_, order = check_groups(list(parts), len(parts))
+    parts = [list(parts.values())[place] for place in np.argsort(order)]
+    model.group_sizes_ = np.array([part.weight for part in parts])
+    model.n_features_in_ = 1
+    of_part = model._parts(None, None, None)
+    place = [np.flatnonzero(of_part == number)[0] for number in range(of_part.max() + 1)]
+    model._fit_parts(
+        of_part, lambda number: parts[place[number]].fit(), lambda number: parts[place[number]].lacks_class
+    )
+    model._remember_parameters()
+    return model
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The rows of a segment and the function that fits a recalibrator to them."""
+
+    rows: tuple
+    fit_rows: object
+
+    @property
+    def weight(self):
+        return self.rows[2].sum()
+
+    @property
+    def lacks_class(self):
+        return len(np.unique(self.rows[0])) < 2
+
+    def fit(self):
+        """Return the fitted recalibrator."""
+        return self.fit_rows(self.rows)
+
+
+def _parts(columns, recalibrator):
+    """Return what recalibrators are fitted to, by segment."""
     if not hasattr(recalibrator, "get_params") or isinstance(recalibrator, type):
         raise TypeError(f"recalibrator must be a recalibrator such as PlattScaling(), found {recalibrator!r}.")
     fit = next((fit for kind, fit in _FITS.items() if type(recalibrator) is kind), None)
@@ -46,11 +106,9 @@ def _isotonic(columns, recalibrator):
     """Fit exactly: a block of cells in which the map cannot jump gives its ends, or with `centered` its mean."""
     histogram = ScoreHistogram(columns, ("weighted_score",) if recalibrator.centered else ())
     histogram.refine(_may_hold_jump, _FEW_ROWS)
-    out = {}
-    for key, cells in histogram.by_segment().items():
-        rows = rows_of_cells(*_blocks(cells, recalibrator.centered))
-        out[key] = _fit_rows(recalibrator, rows, key, columns)
-    return out
+    cells = histogram.by_segment().items()
+    rows = {key: rows_of_cells(*_blocks(part, recalibrator.centered)) for key, part in cells}
+    return _parts_of(columns, recalibrator, rows)
 
 
 def _blocks(cells, centered):
@@ -108,13 +166,18 @@ def _histogram(columns, recalibrator):
         rows = rows_of_cells(
             statistics.mean_score[filled], statistics.weight[filled], statistics.weighted_label[filled]
         )
-        out[key] = _fit_rows(recalibrator, rows, key, columns)
-        out[key]._set_bins(statistics, weighted=columns.weight is not None)
+        out[key] = _Part(rows, partial(_fit_bins, recalibrator, key, columns, statistics))
     return out
 
 
+def _fit_bins(recalibrator, key, columns, statistics, rows):
+    fitted = _fit_rows(recalibrator, key, columns, rows)
+    fitted._set_bins(statistics, weighted=columns.weight is not None)
+    return fitted
+
+
 def _parametric(columns, recalibrator):
-    return {key: _fit_rows(recalibrator, rows, key, columns) for key, rows in label_pairs(columns).items()}
+    return _parts_of(columns, recalibrator, label_pairs(columns))
 
 
 def _spline(columns, recalibrator):
@@ -126,22 +189,27 @@ def _spline(columns, recalibrator):
         mask[equal_mass_cells(cells, n_bins, weighted)] = mask[[0, -1]] = True
         return mask
 
-    rows = label_pairs(columns, holds_knot)
-    return {key: _fit_rows(recalibrator, part, key, columns) for key, part in rows.items()}
+    return _parts_of(columns, recalibrator, label_pairs(columns, holds_knot))
 
 
-def _fit_rows(recalibrator, rows, key, columns):
+def _parts_of(columns, recalibrator, rows):
+    return {key: _Part(part, partial(_fit_rows, recalibrator, key, columns)) for key, part in rows.items()}
+
+
+def _fit_rows(recalibrator, key, columns, rows):
     """Return a clone fitted to weighted rows, its error with the segment."""
     y_true, scores, weight = rows
     if recalibrator.classes is not None:
         y_true = np.asarray(recalibrator.classes)[y_true]
     try:
-        return clone(recalibrator).fit(scores, y_true, sample_weight=weight)
+        fitted = clone(recalibrator).fit(scores, y_true, sample_weight=weight)
     except ValueError as error:
         if not key:
             raise
         where = ", ".join(f"{name} = {value!r}" for name, value in zip(columns.by, key, strict=True))
         raise ValueError(f"The segment {where} could not be fitted. {error}") from error
+    vars(fitted).pop("provenance_", None)  # it would count and hash cells in place of the table's rows
+    return fitted
 
 
 _FITS = {

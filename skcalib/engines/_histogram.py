@@ -7,8 +7,9 @@ import numpy as np
 from skcalib.engines._cells import coarse_cell
 from skcalib.engines._columns import check_no_hidden_nan
 from skcalib.engines._native import beside, fetched, narwhals
+from skcalib.engines._segments import table_changed
 
-__all__ = ["MOMENTS", "SCORE_SUMS", "Cells", "ScoreHistogram", "distinct_keys"]
+__all__ = ["MOMENTS", "SCORE_SUMS", "Cells", "ScoreHistogram"]
 
 # Sums of the rows' weight times a power of the score, or of its distance from the nearer end; of all rows or of events.
 _SUMS = {
@@ -47,8 +48,8 @@ class Cells:
         The split that made it; -1 for those of the first histogram.
     count, weight, weighted_label : ndarray
         See `BinStatistics`.
-    weighted_score, weighted_score_squared, weighted_score_label : ndarray or None
-        The same; None where no one asked for it.
+    weighted_score, weighted_score_squared, weighted_score_label, weight_squared : ndarray or None
+        The same; None where no one asked for it, and the last without weights.
     distance, distance_squared, distance_label, distance_squared_label : ndarray or None
         Sums of the distance of the score from the nearer of 0 and 1, of its square, and of the events' alone.
     """
@@ -64,6 +65,7 @@ class Cells:
     weighted_score: np.ndarray | None = None
     weighted_score_squared: np.ndarray | None = None
     weighted_score_label: np.ndarray | None = None
+    weight_squared: np.ndarray | None = None
     distance: np.ndarray | None = None
     distance_squared: np.ndarray | None = None
     distance_label: np.ndarray | None = None
@@ -112,20 +114,21 @@ class ScoreHistogram:
     """
 
     def __init__(self, columns, score_sums=SCORE_SUMS, cell=None):
-        nw, keys = narwhals(), columns.keys
+        nw, (rows, keys, segments) = narwhals(), columns.rows()
         self.score_sums = score_sums
         self.weighted = columns.weight is not None
         cell = coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS) if cell is None else cell
+        rows = rows.with_columns(cell.alias("cell"))
         # What the engine knows the cells of the last histogram by: columns of `frame`.
-        self.frame, self.names = columns.rows.with_columns(cell.alias("cell")), [*keys, "cell"]
+        self.frame, self.names = segments.attached(rows), ["segment", "cell"] if keys else ["cell"]
         extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
         if "weighted_score" not in score_sums:  # which finds NaN
             extent.append(nw.col("score").sum().alias("weighted_score"))
-        sums = self._sums(self.frame, self.names, extent, list_names=keys)
-        columns.check_rows(int(sums["count"].sum()))
+        sums = self._sums(rows, [*keys, "cell"], extent, segments)
+        columns.check_rows(sums)
         check_no_hidden_nan(sums["weighted_score"], sums["weight"])
-        self.segments, codes = distinct_keys(sums, keys)
-        self.key_values = [list(values) for values in zip(*self.segments, strict=True)] if self.segments else []
+        self.segments, codes = segments.found(sums)
+        self.segment_numbers = np.unique(sums["segment"]) if keys else None
         parent = np.full(len(sums["count"]), -1)
         self.cells = self._cells(sums, codes, parent, sums["low"], sums["high"], sums["cell"])
 
@@ -152,7 +155,13 @@ class ScoreHistogram:
             if not split.any():
                 return
             parents, kept, self.cells = self.cells.at(split), self.cells.at(~split), None
-            self.cells = kept.joined(self._parts(parents, most_fetched))
+            parts = self._parts(parents, most_fetched)
+            # With weights of 0 and 1 for labels both sums are exact; events need not be with other weights.
+            for name in ("count",) if self.weighted else ("count", "weighted_label"):
+                sums = np.bincount(parts.parent, getattr(parts, name), len(parents.low))
+                if not np.array_equal(sums, getattr(parents, name)):
+                    raise table_changed()
+            self.cells = kept.joined(parts)
 
     def _parts(self, parents, most_fetched):
         """Return what the given cells hold: their distinct scores, or a finer histogram where these are too many."""
@@ -186,21 +195,18 @@ class ScoreHistogram:
             frame, names = frame.rename({"parent": "grandparent"}), ["grandparent", *names[1:]]
             keys = {"grandparent": parents.parent}
         else:
-            keys = {
-                name: [values[segment] for segment in parents.segment.tolist()]
-                for name, values in zip(names[:-1], self.key_values, strict=True)
-            }
-            frame, keys = _without_null(frame, keys)
+            keys = {name: self.segment_numbers[parents.segment] for name in names[:-1]}
         keys[names[-1]] = parents.number
         joined = frame.join(beside(frame, keys | small), on=list(keys), how="inner")
         kept = ["score", "label", *(["weight"] if self.weighted else []), *small]
         return joined.select(*kept)
 
     def _cells(self, columns, segment, parent, low, high, number):
-        sums = {name: columns[name] for name in ("count", "weight", "weighted_label", *self.score_sums)}
+        names = ("count", "weight", "weighted_label", "weight_squared", *self.score_sums)
+        sums = {name: columns[name] for name in names if name in columns}
         return Cells(segment, low, high, number, parent, **sums).ordered()
 
-    def _sums(self, frame, names, extent=(), list_names=()):
+    def _sums(self, frame, names, extent=(), segments=None):
         """Return the sums of a group-by as a dict of arrays."""
         nw = narwhals()
         weight, score, label = nw.col("weight"), nw.col("score"), nw.col("label").cast(nw.Float64)
@@ -217,9 +223,12 @@ class ScoreHistogram:
                 products[name] = value * label if factor == "weighted_label" else value
         if self.weighted:
             products["weights"] = weight
+            if "weighted_score_squared" in self.score_sums:
+                products["weight_squared"] = weight * weight
         frame = frame.with_columns(**products)
         sums = [nw.col(name).sum().alias(f"sum_{name}") for name in products]
-        columns = fetched(frame.group_by(names).agg(nw.len().alias("count"), *sums, *extent), list_names)
+        grouped = frame.group_by(names).agg(nw.len().alias("count"), *sums, *extent)
+        columns = fetched(grouped if segments is None else segments.attached(grouped))
         columns = {name.removeprefix("sum_"): values for name, values in columns.items()}
         columns["weight"] = columns["weights"] if self.weighted else columns["count"].astype(np.float64)
         if by_score:  # `ordered` makes them
@@ -233,32 +242,3 @@ def _scale(parents):
     with np.errstate(over="ignore"):
         parts = min(_MOST_PARTS, max(2, most)) / (parents.high - parents.low)
     return np.exp2(np.minimum(np.floor(np.log2(parts)), _LARGEST_EXPONENT))
-
-
-def distinct_keys(columns, keys):
-    """Return the distinct values of the key columns, in order, and the index of each row's."""
-    rows = list(zip(*(columns[key] for key in keys), strict=True)) if keys else [()] * len(columns["count"])
-    distinct = set(rows)
-    try:
-        ordered = sorted(distinct, key=lambda values: [(value is None, value) for value in values])
-    except TypeError:  # NULL is compared with NULL, or values of several types
-        ordered = sorted(distinct, key=lambda values: [(value is None, str(value)) for value in values])
-    index = {values: code for code, values in enumerate(ordered)}
-    return ordered, np.array([index[values] for values in rows], dtype=np.int64)
-
-
-def _without_null(frame, keys):
-    """Replace NULL in key columns, of a frame and of the table to be joined to it: NULL is equal to nothing."""
-    nw, replaced = narwhals(), {}
-    for name, values in keys.items():
-        present = next((value for value in values if value is not None), None)
-        if not any(value is None for value in values):
-            replaced[name] = values
-            continue
-        is_null = nw.col(name).is_null().cast(nw.Int32)
-        frame = frame.with_columns(is_null.alias(f"{name}_null"))
-        replaced[f"{name}_null"] = np.array([int(value is None) for value in values])
-        if present is not None:
-            frame = frame.with_columns(nw.col(name).fill_null(nw.lit(present)))
-            replaced[name] = [present if value is None else value for value in values]
-    return frame, replaced

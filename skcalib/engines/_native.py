@@ -1,10 +1,14 @@
 """What differs between engines: wrapping a table, fetching a small result, joining a small table."""
 
+from contextlib import contextmanager
+from datetime import UTC
 from importlib import import_module
 
 import numpy as np
 
-__all__ = ["beside", "fetched", "hidden_nan", "narwhals", "wrapped"]
+__all__ = ["beside", "clear_errors", "fetched", "hidden_nan", "narwhals", "numbered", "wrapped"]
+
+_LISTS = {"i": "BIGINT[]", "f": "DOUBLE[]"}
 
 
 def narwhals():
@@ -27,16 +31,21 @@ def wrapped(data):
         ) from None
 
 
-def fetched(frame, keys=()):
-    """Return a small lazy frame as a dict: lists for the columns `keys`, arrays of float64 or int64 for the others."""
+def fetched(frame):
+    """Return a small lazy frame of numbers as a dict of arrays of float64 or int64."""
+    if frame.implementation.is_duckdb():  # NumPy is all that this takes
+        columns = frame.to_native().fetchnumpy()
+    else:
+        collected = frame.collect()
+        columns = {name: collected[name].to_numpy() for name in collected.columns}
+    return {name: _numbers(values) for name, values in columns.items()}
+
+
+@contextmanager
+def clear_errors():
+    """Turn those errors of engines that a user can mend into errors that say how."""
     try:
-        if frame.implementation.is_duckdb():  # NumPy is all that this takes
-            columns = frame.to_native().fetchnumpy()
-            lists = {name: _python_values(columns[name]) for name in keys}
-        else:
-            collected = frame.collect()
-            columns = {name: collected[name].to_numpy() for name in collected.columns if name not in keys}
-            lists = {name: collected[name].to_list() for name in keys}
+        yield
     except Exception as error:
         if not type(error).__module__.startswith(("duckdb", "_duckdb")):
             raise
@@ -46,9 +55,12 @@ def fetched(frame, keys=()):
             raise ValueError(f"The file cannot be read: {shown}") from error
         if kind == "ConversionException" and "nan" in text.lower():
             raise hidden_nan() from error
+        if "expression depth" in text.lower():
+            raise ValueError(
+                "DuckDB's max_expression_depth is too low for the expressions of calibration: SET max_expression_depth "
+                "= 1000, which is its default."
+            ) from error
         raise
-    lists = {name: [None if _is_missing(value) else value for value in values] for name, values in lists.items()}
-    return lists | {name: _numbers(values) for name, values in columns.items() if name not in keys}
 
 
 def hidden_nan():
@@ -59,24 +71,60 @@ def hidden_nan():
     )
 
 
-def _is_missing(value):
-    """Return whether a key is missing: None, pandas' NA, or NaN, which is not equal to itself."""
-    return value is None or type(value).__name__ == "NAType" or value != value
-
-
-def _python_values(column):
-    if column.dtype.kind == "M":  # nanoseconds would become integers
-        column = column.astype("M8[us]")
-    return column.tolist()
-
-
 def _numbers(column):
     column = np.ma.filled(column.astype(np.float64), np.nan) if np.ma.is_masked(column) else np.asarray(column)
     return column.astype(np.int64 if column.dtype.kind in "biu" else np.float64, copy=False)
 
 
+def numbered(frame, name):
+    """Return the distinct values of a column as Python has them, in order and without NULL, and a table of numbers.
+
+    The table is a lazy frame of the same engine, with the columns `name` (the engine's own values) and `name`_number.
+    """
+    nw = narwhals()
+    # Not `unique`, which on databases numbers all rows.
+    distinct = frame.group_by(name).agg(nw.len().alias("n")).select(name).filter(~nw.col(name).is_null())
+    if frame.implementation.is_duckdb():
+        return _numbered_duckdb(distinct.to_native(), name)
+    distinct = distinct.collect()
+    try:
+        values = distinct[name].to_list()
+    except ValueError:  # nanoseconds
+        values = [None, None]  # not told apart
+    values, order = _ordered(values, lambda: distinct.select(nw.col(name).cast(nw.String))[name].to_list())
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    numbers = nw.new_series(f"{name}_number", places, nw.Int64, backend=distinct.implementation)
+    return values, nw.from_native(_in_engine(frame, distinct.with_columns(numbers).to_native())).lazy()
+
+
+def _numbered_duckdb(relation, name):
+    """Number the values by texts, which DuckDB casts there and back without loss: a relation shows no connection."""
+    column, kind = '"' + name.replace('"', '""') + '"', str(relation.types[0])
+    value = f"{column} AT TIME ZONE 'UTC'" if kind == "TIMESTAMP WITH TIME ZONE" else column
+    found = relation.project(f"{column}::VARCHAR, {value}").fetchall()
+    texts, values = [text for text, _ in found], [value for _, value in found]
+    if value != column:
+        values = [moment.replace(tzinfo=UTC) for moment in values]
+    values, order = _ordered(values, lambda: texts)
+    codes = ",".join(texts[place].encode().hex() for place in order)
+    text = f"decode(unhex(unnest(string_split('{codes}', ','))))"
+    query = f'SELECT ({text})::{kind} AS {column}, unnest(range({len(order)})) AS {column[:-1]}_number"'
+    return values, narwhals().from_native(relation.query("skcalib_relation", query)).lazy()
+
+
+def _ordered(values, texts):
+    """Return the values in order, and that order; where Python does not tell some apart, what `texts()` gives."""
+    values = texts() if len(set(values)) < len(values) else values
+    try:
+        order = sorted(range(len(values)), key=values.__getitem__)
+    except TypeError:  # of several types
+        order = sorted(range(len(values)), key=lambda place: str(values[place]))
+    return [values[place] for place in order], order
+
+
 def beside(frame, columns):
-    """Return a small table, a dict of arrays and lists, as a lazy frame of the same engine and connection.
+    """Return a small table, a dict of arrays of numbers, as a lazy frame of the same engine and connection.
 
     Columns that both have get the type that they have in `frame`.
     """
@@ -86,21 +134,33 @@ def beside(frame, columns):
 
 
 def _native_table(frame, columns):
-    native, engine = frame.to_native(), frame.implementation
+    columns = {name: np.asarray(values) for name, values in columns.items()}
+    engine = frame.implementation
     if engine.is_duckdb():
-        skcalib_columns = {name: _array(values) for name, values in columns.items()}
-        assert skcalib_columns  # DuckDB finds it by its name
-        return native.query("skcalib_relation", "SELECT * FROM skcalib_columns")
-    plain = {name: values if isinstance(values, list) else values.tolist() for name, values in columns.items()}
+        # Written into the query: a Python variable is found only by some connections, and after a table of its name.
+        lists = (f"'{values.tolist()}'::{_LISTS[values.dtype.kind]}" for values in columns.values())
+        shown = ", ".join(f'unnest({values}) AS "{name}"' for name, values in zip(columns, lists, strict=True))
+        return frame.to_native().query("skcalib_relation", f"SELECT {shown}")
     if engine.is_ibis():
-        return import_module("ibis").memtable(import_module("pyarrow").table(plain))
+        return _in_engine(frame, import_module("pyarrow").table(columns))
     if engine.is_dask():
-        return import_module("dask.dataframe").from_pandas(import_module("pandas").DataFrame(plain), npartitions=1)
+        return _in_engine(frame, import_module("pandas").DataFrame(columns))
     if engine.is_spark_like():
-        session = native.sparkSession if hasattr(native, "sparkSession") else native.session
-        return session.createDataFrame(list(zip(*plain.values(), strict=True)), list(plain))
-    return narwhals().from_dict(plain, backend=engine).to_native()
+        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+        return _session(frame).createDataFrame(list(rows), list(columns))
+    return narwhals().from_dict(columns, backend=engine).to_native()
 
 
-def _array(values):
-    return np.array(values, dtype=object) if isinstance(values, list) else values
+def _in_engine(frame, table):
+    """Return a small table, as `collect` makes it for an engine, as one of the engine."""
+    engine = frame.implementation
+    if engine.is_ibis():
+        return import_module("ibis").memtable(table)
+    if engine.is_dask():
+        return import_module("dask.dataframe").from_pandas(table, npartitions=1)
+    return _session(frame).createDataFrame(table) if engine.is_spark_like() else table
+
+
+def _session(frame):
+    native = frame.to_native()
+    return native.sparkSession if hasattr(native, "sparkSession") else native.session

@@ -6,7 +6,7 @@ import numpy as np
 
 from skcalib.engines._cells import fine_cell, fine_cell_bounds
 from skcalib.engines._native import beside, narwhals
-from skcalib.export._nodes import Mixture, Pieces
+from skcalib.recalibrators._maps import Mixture, Pieces
 
 __all__ = ["as_pieces", "is_joined", "joined"]
 

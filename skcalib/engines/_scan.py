@@ -1,5 +1,6 @@
 """Parquet and CSV files as a lazy table."""
 
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -18,7 +19,8 @@ def scan(path):
     ----------
     path : str or Path
         A file, or a glob such as ``"log/*.parquet"``. Names that end in ``.parquet`` or ``.pq`` are Parquet, others
-        CSV with a header (compressed ones too).
+        CSV with a header (compressed ones too). A path that exists is that file. Folders such as ``country=FR`` are a
+        column, unless the files have one of that name. Parquet files whose types differ get the wider type.
 
     Returns
     -------
@@ -32,7 +34,7 @@ def scan(path):
     FileNotFoundError
         If there is no such file.
     ValueError
-        If DuckDB cannot read it.
+        If DuckDB cannot read it, or a CSV header names a column twice.
 
     See Also
     --------
@@ -58,9 +60,12 @@ def scan(path):
     if Path(path).is_dir():
         raise ValueError(f"{path} is a folder: name its files with a glob, such as {Path(path) / '*.parquet'}.")
     try:
-        if is_parquet:
-            return duckdb.sql(f"SELECT * FROM read_parquet({_quoted(path)}, can_have_nan = true)")
-        return _csv(duckdb, path)
+        # A path that exists is that file, and no pattern.
+        pattern = re.sub(r"[*?\[]", r"[\g<0>]", str(path)) if Path(path).exists() else str(path)
+        if is_parquet:  # by name, because otherwise the first file's types are all files': fractions become integers
+            reader = f"read_parquet({_quoted(pattern)}, can_have_nan = true, union_by_name = true"
+            return duckdb.sql(f"SELECT * FROM {_without_clash(duckdb, reader, pattern)})")
+        return _csv(duckdb, _without_clash(duckdb, f"read_csv({_quoted(pattern)}, header = true", pattern), path)
     except duckdb.IOException as error:
         if "No files found" in str(error):
             raise FileNotFoundError(f"There is no file {path}.") from None
@@ -69,10 +74,32 @@ def scan(path):
         raise ValueError(f"{path} cannot be read: {error}") from error
 
 
-def _csv(duckdb, path):
+def _without_clash(duckdb, reader, pattern):
+    """Return a call without its bracket, in which no folder ``name=value`` replaces a column of the files."""
+    files = [pattern, *(file for (file,) in duckdb.sql(f"SELECT file FROM glob({_quoted(pattern)})").fetchall())]
+    keys = {key.lower() for file in files for key in re.findall(r"([^/\\=]+)=[^/\\]*[/\\]", file)}
+    plain = f"{reader}, hive_partitioning = false"
+    if not keys or keys.isdisjoint(name.lower() for name in duckdb.sql(f"SELECT * FROM {plain})").columns):
+        return reader
+    return plain
+
+
+def _check_distinct(duckdb, reader, names, path):
+    """Refuse a header that names a column twice: DuckDB calls the second one p_1."""
+    renamed = {name.lower().rpartition("_")[0] for name in names}
+    if renamed.isdisjoint(name.lower() for name in names):
+        return
+    row = duckdb.sql(f"SELECT * FROM {reader.replace('header = true', 'header = false')}, all_varchar = true) LIMIT 1")
+    header = [str(text).lower() for text in row.fetchall()[0]]
+    twice = next((text for text in header if header.count(text) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{path} has {header.count(twice)} columns called {twice!r}: rename all but one.")
+
+
+def _csv(duckdb, reader, path):
     """Open CSV files so that a column that begins with integers fails at a fraction, which DuckDB would round."""
-    reader = f"read_csv({_quoted(path)}, header = true"
     sniffed = duckdb.sql(f"SELECT * FROM {reader})")
+    _check_distinct(duckdb, reader, sniffed.columns, path)
     names = [name for name, kind in zip(sniffed.columns, sniffed.types, strict=True) if str(kind) == "BIGINT"]
     if not names:
         return sniffed
@@ -84,10 +111,11 @@ def _csv(duckdb, path):
 def _whole_number(name, path):
     column = _identifier(name)
     number, whole = f"TRY_CAST({column} AS DOUBLE)", f"TRY_CAST({column} AS BIGINT)"
+    is_number = f"{number} = {whole} AND NOT ({column} LIKE '0_%' AND {column} NOT LIKE '0.%')"  # 01 is not 1
     message = f"the column {name} of the CSV {path} begins with whole numbers, but later there is "
     hint = f". Open it with duckdb.read_csv({str(path)!r}, sample_size=-1), which looks at all rows first."
     failure = f"error(concat({_quoted(message)}, {column}, {_quoted(hint)}))"
-    return f"CASE WHEN {column} IS NULL OR {number} = {whole} THEN {whole} ELSE {failure} END"
+    return f"CASE WHEN {column} IS NULL OR {is_number} THEN {whole} ELSE {failure} END"
 
 
 def _quoted(text):

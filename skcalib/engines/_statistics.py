@@ -5,13 +5,13 @@ from numbers import Integral
 
 import numpy as np
 
-from skcalib._bins.statistics import BinStatistics, unchecked_statistics
+from skcalib._cells.statistics import BinStatistics, unchecked_statistics
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores, assign_bins, check_binning
 from skcalib.binning._base import edges_above, resolve_n_bins
 from skcalib.binning._equal_mass import equal_mass_cuts
 from skcalib.engines._cells import nearly_width_bin, width_bin
 from skcalib.engines._columns import check_no_hidden_nan
-from skcalib.engines._histogram import ScoreHistogram, distinct_keys
+from skcalib.engines._histogram import ScoreHistogram
 from skcalib.engines._native import fetched, narwhals
 
 __all__ = ["binned", "check_strategy", "equal_mass_cells", "statistics_of"]
@@ -46,7 +46,8 @@ def binned(columns, strategy):
 def statistics_of(cells, edges):
     """Return the bin statistics of cells that no edge cuts."""
     bins = assign_bins(cells.high, edges)
-    sums = {name: np.bincount(bins, getattr(cells, name), len(edges) - 1) for name in _SUMS}
+    present = [name for name in _SUMS if getattr(cells, name) is not None]
+    sums = {name: np.bincount(bins, getattr(cells, name), len(edges) - 1) for name in present}
     return unchecked_statistics(edges, **sums | {"count": sums["count"].astype(np.int64)})
 
 
@@ -94,10 +95,11 @@ def _equal_width(columns, n_bins):
     A second one follows where scores lie so near to an edge that the plain rule missed their bin: rounded ones.
     """
     edges = EqualWidth(n_bins)._edges_of(np.zeros(1))
-    sums = _width_sums(columns, nearly_width_bin(n_bins))
+    rows = columns.rows()
+    sums = _width_sums(columns, rows, nearly_width_bin(n_bins))
     if np.any((sums["low"] <= edges[sums["bin"]]) & (sums["bin"] > 0)) or np.any(sums["high"] > edges[sums["bin"] + 1]):
-        sums = _width_sums(columns, width_bin(n_bins))
-    segments, of = distinct_keys(sums, columns.keys)
+        sums = _width_sums(columns, rows, width_bin(n_bins))
+    segments, of = rows.segments.found(sums)
     weight, score = sums["weight"], sums["weighted_score"]
     values = {
         "count": sums["count"],
@@ -107,30 +109,33 @@ def _equal_width(columns, n_bins):
         "weighted_score_squared": sums["weighted_score_squared"],
         "weighted_score_label": score * sums["label"],
     }
+    if "weight_squared" in sums:
+        values["weight_squared"] = sums["weight_squared"]
     cell, shape = of * n_bins + sums["bin"], (len(segments), n_bins)
     sums = {name: np.bincount(cell, of_cell, shape[0] * n_bins).reshape(shape) for name, of_cell in values.items()}
     sums["count"] = sums["count"].astype(np.int64)
     return {
-        key: unchecked_statistics(edges, **{name: sums[name][code] for name in _SUMS})
+        key: unchecked_statistics(edges, **{name: values[code] for name, values in sums.items()})
         for code, key in enumerate(segments)
     }
 
 
-def _width_sums(columns, bin_number):
+def _width_sums(columns, rows, bin_number):
     """Return the sums by segment, bin (from 0) and label; of a single score they are made from it."""
     nw, weighted = narwhals(), columns.weight is not None
     score = nw.col("weight") * nw.col("score") if weighted else nw.col("score")
-    frame = columns.rows.with_columns(bin_number.alias("bin"), score.alias("weighted_score"))
+    frame = rows.frame.with_columns(bin_number.alias("bin"), score.alias("weighted_score"))
     frame = frame.with_columns((nw.col("weighted_score") * nw.col("score")).alias("weighted_score_squared"))
-    names = ["weighted_score", "weighted_score_squared", *(["weight"] if weighted else [])]
+    names = ["weighted_score", "weighted_score_squared"]
+    if weighted:
+        frame = frame.with_columns((nw.col("weight") * nw.col("weight")).alias("weight_squared"))
+        names += ["weight", "weight_squared"]
     extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
-    grouped = frame.group_by([*columns.keys, "bin", "label"])
-    sums = fetched(
-        grouped.agg(nw.len().alias("count"), *(nw.col(name).sum().alias(f"sum_{name}") for name in names), *extent),
-        columns.keys,
-    )
+    grouped = frame.group_by([*rows.keys, "bin", "label"])
+    sums = grouped.agg(nw.len().alias("count"), *(nw.col(name).sum().alias(f"sum_{name}") for name in names), *extent)
+    sums = fetched(rows.segments.attached(sums))
     sums = {name.removeprefix("sum_"): values for name, values in sums.items()}
-    columns.check_rows(int(sums["count"].sum()))
+    columns.check_rows(sums)
     sums.setdefault("weight", sums["count"].astype(np.float64))
     check_no_hidden_nan(sums["weighted_score"], sums["weight"])
     sums["bin"] = np.maximum(sums["bin"] - 1, 0)

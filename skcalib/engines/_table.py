@@ -4,10 +4,12 @@ from skcalib.engines._apply import with_forecasts
 from skcalib.engines._classes import marginal_columns, top_label_columns
 from skcalib.engines._columns import PredictionColumns
 from skcalib.engines._cumulative import exact_cumulative_error
-from skcalib.engines._fit import fitted
+from skcalib.engines._fit import fitted, fitted_groupwise
+from skcalib.engines._native import clear_errors
 from skcalib.engines._statistics import binned, check_strategy
 from skcalib.engines._weighted import WeightedScores, pooled
 from skcalib.metrics import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
+from skcalib.recalibrators import GroupwiseRecalibrator
 
 __all__ = ["PredictionTable", "WeightedScores"]
 
@@ -160,6 +162,7 @@ class PredictionTable:
         shown = ", ".join(f"{name}={value!r}" for name, value in self._names.items() if value is not None)
         return f"PredictionTable({self._columns.frame.implementation}, {shown})"
 
+    @clear_errors()
     def invalid_rows(self):
         """Return how many rows cannot be used, by reason. A row counts once, for the first reason that applies.
 
@@ -171,6 +174,7 @@ class PredictionTable:
         """
         return self._columns.invalid_rows()
 
+    @clear_errors()
     def bin_statistics(self, binning=None):
         """Return the sums over bins, from which every binned metric follows.
 
@@ -192,6 +196,7 @@ class PredictionTable:
         """
         return self._by_key(binned(self._columns, check_strategy(binning)))
 
+    @clear_errors()
     def weighted_scores(self, bits=20):
         """Return the table as few weighted rows, for metrics and plots that take `sample_weight`.
 
@@ -217,6 +222,7 @@ class PredictionTable:
             raise ValueError(f"bits must be an int from {_LEAST_BITS} to {_MOST_BITS}, found {bits!r}.")
         return self._by_key(pooled(self._columns, bits))
 
+    @clear_errors()
     def kuiper(self):
         """Return the Kuiper calibration error of all rows, exactly: see `skcalib.metrics.kuiper_calibration_error`.
 
@@ -232,6 +238,7 @@ class PredictionTable:
         """
         return self._by_key(exact_cumulative_error(self._columns, kuiper_calibration_error, two_sided=True))
 
+    @clear_errors()
     def kolmogorov_smirnov(self):
         """Return the Kolmogorov-Smirnov calibration error of all rows, exactly.
 
@@ -248,6 +255,7 @@ class PredictionTable:
         metric = kolmogorov_smirnov_calibration_error
         return self._by_key(exact_cumulative_error(self._columns, metric, two_sided=False))
 
+    @clear_errors()
     def fit(self, recalibrator):
         """Return a recalibrator fitted to the table.
 
@@ -258,32 +266,40 @@ class PredictionTable:
         Parameters
         ----------
         recalibrator : IsotonicCalibration, HistogramBinning or a parametric recalibrator
-            Not fitted, and not changed.
+            Not fitted, and not changed. A `GroupwiseRecalibrator` of one of them is fitted to the segments of `by`, and
+            its pooled fit to all rows.
 
         Returns
         -------
         fitted : object or dict of objects
-            A fitted clone; by segment with `by`.
+            A fitted clone; with `by` a dict by segment, or the one `GroupwiseRecalibrator`. `apply` takes either.
 
         Raises
         ------
         ValueError
             For other recalibrators, for ``input="logit"``, for invalid rows, and for a table without a valid row.
         """
+        if type(recalibrator) is GroupwiseRecalibrator:
+            return fitted_groupwise(self._columns, recalibrator)
         return self._by_key(fitted(self._columns, recalibrator))
 
-    def apply(self, recalibrator, *, output):
+    @clear_errors()
+    def apply(self, recalibrator, *, output, default=None):
         """Return the table with the forecasts of a recalibrator as one more column.
 
-        Lazy tables stay lazy: the forecast is an expression of the engine, equal to `predict_proba` within 1e-12.
-        In-memory tables go through `predict_proba`.
+        Lazy tables stay lazy: the forecast is an expression of the engine, equal to `predict_proba` within 1e-12. For
+        maps by segment the engine is asked at once for the distinct values of `by`. In-memory tables go through
+        `predict_proba`.
 
         Parameters
         ----------
-        recalibrator : recalibrator
-            Fitted, for two classes, on probabilities. A `GroupwiseRecalibrator` takes the groups from `by`.
+        recalibrator : recalibrator or dict
+            Fitted, for two classes, on probabilities. A dict, as `fit` returns it, holds one for each segment. A
+            `GroupwiseRecalibrator` takes the groups from `by`; other groups, and NULL, use its pooled fit.
         output : str
             Name of the new column. It is NULL where the score is missing or outside [0, 1].
+        default : recalibrator, default=None
+            With a dict, the map of segments that it does not hold. None gives them NULL.
 
         Returns
         -------
@@ -293,8 +309,8 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For a recalibrator that has no form as an expression, for other classes than two, and for an `output` that
-            is a column already.
+            For a recalibrator that has no form as an expression, for other classes than two, for an `output` that is a
+            column already, and for segments that are no values of their column.
 
         Examples
         --------
@@ -306,7 +322,9 @@ class PredictionTable:
         >>> table.apply(table.fit(HistogramBinning(2)), output="calibrated")["calibrated"].tolist()
         [0.5, 0.5, 1.0, 1.0]
         """
-        return with_forecasts(self._columns, recalibrator, output)
+        if isinstance(recalibrator, dict) and self._by_is_one:
+            recalibrator = {(key,): own for key, own in recalibrator.items()}
+        return with_forecasts(self._columns, recalibrator, output, default)
 
     def _by_key(self, parts):
         """Return the only part, or the parts by segment: a single value where `by` names one column."""

@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcalib._cells.cells import two_points
 from skcalib.engines._cells import fine_cell
 from skcalib.engines._columns import check_no_hidden_nan
-from skcalib.engines._histogram import MOMENTS, ScoreHistogram, distinct_keys
+from skcalib.engines._histogram import MOMENTS, ScoreHistogram
 from skcalib.engines._native import fetched, narwhals
 
 __all__ = ["WeightedScores", "label_pairs", "pooled", "rows_of_cells"]
@@ -59,7 +60,7 @@ def label_pairs(columns, is_apart=None):
         heavy = cells.weight > _LARGEST_SHARE * cells.weight.sum()
         return heavy if is_apart is None else heavy | is_apart(cells)
 
-    histogram = ScoreHistogram(columns, MOMENTS, fine_cell(_BITS_OF_SEGMENT if columns.keys else _BITS))
+    histogram = ScoreHistogram(columns, MOMENTS, fine_cell(_BITS_OF_SEGMENT if columns.by else _BITS))
     histogram.refine(is_needed, _FEW_ROWS)
     return {key: _pairs(cells) for key, cells in histogram.by_segment().items()}
 
@@ -75,27 +76,15 @@ def _pairs(cells):
     low, high = np.minimum(low, high), np.maximum(low, high)
     parts = []
     for label, sums in ((1, events), (0, others)):
-        for weight, distance in _two_points(*sums, low, high):
+        total, distances, squares = sums
+        divisor = np.where(total > 0, total, 1.0)
+        mean = np.clip(distances / divisor, low, high)
+        for weight, distance in two_points(total, mean, squares / divisor - mean**2, low, high):
             score = np.where(mirrored, 1 - distance, distance).clip(cells.low, cells.high)
             parts.append((np.full(len(score), label), score, weight))
     labels, scores, weights = map(np.concatenate, zip(*parts, strict=True))
     kept = weights > 0
     return WeightedScores(labels[kept], scores[kept], weights[kept])
-
-
-def _two_points(weight, total, squares, low, high):
-    """Return weights and places of two points in [low, high] with the mean and the variance of given sums."""
-    divisor = np.where(weight > 0, weight, 1.0)
-    mean = np.clip(total / divisor, low, high)
-    below, above = mean - low, high - mean
-    variance = np.clip(squares / divisor - mean**2, 0, below * above)  # it is at most that
-    deviation = np.sqrt(variance)
-    # As far from the mean on both sides, unless an end is nearer.
-    least = np.where(deviation > 0, np.minimum(deviation, below), 0.0)
-    step = np.where(deviation > above, variance / np.where(above > 0, above, 1.0), least)
-    rest = np.divide(variance, step, out=np.zeros(len(step)), where=step > 0)
-    share = np.divide(rest, step + rest, out=np.ones(len(step)), where=step + rest > 0)
-    return (weight * share, mean - step), (weight * (1 - share), mean + rest)
 
 
 def pooled(columns, bits):
@@ -120,8 +109,8 @@ def rows_of_cells(score, weight, weighted_label):
 
 def _compressed(columns, bits):
     """Return the rows of each (segment, cell, label) as one, at their mean score, and their cells, by segment."""
-    nw, keys = narwhals(), columns.keys
-    frame, weighted = columns.rows.with_columns(fine_cell(bits).alias("cell")), columns.weight is not None
+    nw, (rows, keys, segments) = narwhals(), columns.rows()
+    frame, weighted = rows.with_columns(fine_cell(bits).alias("cell")), columns.weight is not None
     if weighted:
         frame = frame.with_columns(weighted_score=nw.col("weight") * nw.col("score"))
     total = nw.col("weighted_score" if weighted else "score").sum().alias("total")
@@ -129,16 +118,16 @@ def _compressed(columns, bits):
     extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
     groups = [*keys, "cell", "label"]
     grouped = frame.group_by(groups).agg(nw.len().alias("count"), total, *weights, *extent)
-    sums = fetched(grouped, keys)
-    columns.check_rows(int(sums["count"].sum()))
+    sums = fetched(segments.attached(grouped))
+    columns.check_rows(sums)
     check_no_hidden_nan(sums["total"], sums.get("weights", 0))
     weight = sums.get("weights", sums["count"]).astype(np.float64)
     score = np.clip(sums["total"] / weight, sums["low"], sums["high"])
-    segments, of = distinct_keys(sums, keys)
+    names, of = segments.found(sums)
     order = np.lexsort((sums["label"], score, of))
-    ends = np.searchsorted(of[order], np.arange(len(segments) + 1))
+    ends = np.searchsorted(of[order], np.arange(len(names) + 1))
     out = {}
-    for code, key in enumerate(segments):
+    for code, key in enumerate(names):
         rows = order[ends[code] : ends[code + 1]]
         out[key] = WeightedScores(sums["label"][rows].astype(np.int64), score[rows], weight[rows]), sums["cell"][rows]
     return out

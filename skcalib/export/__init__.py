@@ -1,9 +1,19 @@
-"""Fitted recalibrators outside Python: as JSON, SQL and ONNX."""
+"""Fitted recalibrators outside Python: as JSON, SQL, ONNX and JavaScript."""
 
+from skcalib.export._javascript import to_javascript
 from skcalib.export._json import from_dict, to_dict
 from skcalib.export._onnx import to_onnx
 from skcalib.export._skl2onnx import register_skl2onnx_converters
 from skcalib.export._sql import to_sql
 from skcalib.export._sql_table import SqlTable, to_sql_table
 
-__all__ = ["SqlTable", "from_dict", "register_skl2onnx_converters", "to_dict", "to_onnx", "to_sql", "to_sql_table"]
+__all__ = [
+    "SqlTable",
+    "from_dict",
+    "register_skl2onnx_converters",
+    "to_dict",
+    "to_javascript",
+    "to_onnx",
+    "to_sql",
+    "to_sql_table",
+]

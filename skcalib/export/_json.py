@@ -3,17 +3,25 @@
 import inspect
 import warnings
 from collections.abc import Mapping
+from dataclasses import fields
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib import binning, recalibrators
+from skcalib._defaults import check_fitted
 from skcalib._rows.links import expit
+from skcalib.decisions import CertifiedThreshold
 from skcalib.export._json_classifier import NAME as CLASSIFIER
 from skcalib.export._json_classifier import classifier_as_json, classifier_from_json
-from skcalib.export._json_states import COMMON, STATES, fitted
-from skcalib.export._json_values import Defect, NotWritable, as_json, described, from_json
+from skcalib.export._json_monitors import MONITORS, monitor_as_json, monitor_from_json
+from skcalib.export._json_values import Defect, NotWritable, as_json, described, from_json, tried
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
+from skcalib.recalibrators._attributes import count, fitted, labels, names, text, within
+from skcalib.recalibrators._base import ProbabilityTransformer
+from skcalib.recalibrators._map_forms import map_of
+from skcalib.recalibrators._maps import Scores
+from skcalib.recalibrators._provenance import check_provenance
 from skcalib.recalibrators._stacked import Uncalibrated
 
 __all__ = ["SCHEMA", "from_dict", "to_dict"]
@@ -24,16 +32,24 @@ _PARTS = "estimators_"  # the fitted binary problems of K > 2 classes
 _TOLERANCE = 1e-9  # of probabilities and their sums
 
 
+# The last two say why there is no certificate, and what a search may have chosen.
+_OPTIONAL = {"feature_names_in_": names, "provenance_": check_provenance, "_no_certificate": text, "_tuned": text}
+_COMMON = {"n_features_in_": count, "classes_": labels, **_OPTIONAL}
+_INSIDE = {"clip_": within(0, 0.5), "floor_": within(0, 0.5)}
+_MOST_WORK = 20  # objects that may be asked for each object in the document
+
+
 def _public(module):
     classes = {name: getattr(module, name) for name in module.__all__}
     return {name: one for name, one in classes.items() if isinstance(one, type) and not name.startswith("Base")}
 
 
-_BINNINGS = _public(binning)
-_CLASSES = {
-    **_BINNINGS,
-    **{name: one for name, one in {**_public(recalibrators), "Uncalibrated": Uncalibrated}.items() if name in STATES},
+_RECALIBRATORS = {
+    name: one
+    for name, one in {**_public(recalibrators), "Uncalibrated": Uncalibrated}.items()
+    if issubclass(one, ProbabilityTransformer)
 }
+_CLASSES = {**_public(binning), **_RECALIBRATORS}
 
 
 def to_dict(recalibrator):
@@ -41,9 +57,10 @@ def to_dict(recalibrator):
 
     Parameters
     ----------
-    recalibrator : recalibrator or RecalibratedClassifierCV
+    recalibrator : recalibrator, RecalibratedClassifierCV, CertifiedThreshold, CalibrationMonitor or GroupMonitors
         A fitted recalibrator of this package, with all that it is made of. Of a `RecalibratedClassifierCV` its
-        recalibrators are written, and not its classifiers.
+        recalibrators are written, and not its classifiers. A certified threshold is written with its promise, and
+        monitors with their evidence, so that a service that stops can go on. Dates in monitors become texts.
 
     Returns
     -------
@@ -73,6 +90,11 @@ def to_dict(recalibrator):
     >>> from_dict(json.loads(text)).predict([0.8]).tolist()
     ['yes']
     """
+    if type(recalibrator) is CertifiedThreshold:
+        written = {one.name: as_json(getattr(recalibrator, one.name), None) for one in fields(recalibrator)}
+        return {"schema": SCHEMA, "class": "CertifiedThreshold", "fields": written}
+    if type(recalibrator) in MONITORS.values():
+        return {"schema": SCHEMA, **monitor_as_json(recalibrator)}
     write = _Encoder().recalibrator
     if type(recalibrator) is RecalibratedClassifierCV:
         check_is_fitted(recalibrator)
@@ -90,10 +112,10 @@ def from_dict(mapping):
 
     Returns
     -------
-    recalibrator : recalibrator
-        The fitted recalibrator. Its probabilities equal those of the original, bit by bit. A `RecalibratedClassifierCV`
-        comes back without its classifiers: its `predict_proba` takes their scores in place of rows, one column for two
-        classes (else one per class) for all of them, or theirs side by side.
+    recalibrator : recalibrator, RecalibratedClassifierCV, CertifiedThreshold, CalibrationMonitor or GroupMonitors
+        What was written. Its probabilities equal those of the original, bit by bit. A `RecalibratedClassifierCV`
+        comes back without its classifiers: its `predict_proba` takes scores in place of rows, as an array (n, C) for
+        all of its classifiers, or (number of classifiers, n, C) with those of each.
 
     Raises
     ------
@@ -136,6 +158,8 @@ def from_dict(mapping):
         raise ValueError(f"The document is not valid. {error}.") from None
     except RecursionError:
         raise ValueError("The document is not valid: it is nested too deeply.") from None
+    except Exception as error:
+        raise ValueError(f"The document is not valid: {error}.") from None
 
 
 class _Encoder:
@@ -146,7 +170,7 @@ class _Encoder:
 
     def recalibrator(self, estimator):
         name = type(estimator).__name__
-        if type(estimator) is not _CLASSES.get(name) or name not in STATES:
+        if type(estimator) is not _RECALIBRATORS.get(name):
             raise ValueError(
                 f"{name} cannot be written as JSON: only the recalibrators of this package are, and not classes "
                 "derived from them. Of a pipeline write the last step, `pipeline[-1]`."
@@ -162,33 +186,32 @@ class _Encoder:
             return {"same": number}
         written = self.written[id(estimator)] = {"class": type(estimator).__name__}
         parameters = estimator.get_params(deep=False)
-        written["parameters"] = {name: self._value(value, where, name) for name, value in parameters.items()}
+        written["parameters"] = self._values(parameters, where)
         attributes = {name: value for name, value in vars(estimator).items() if name not in parameters}
         if attributes:
             written["fitted"] = self._fitted(estimator, attributes, where)
         return written
 
     def _fitted(self, estimator, attributes, where):
-        state = STATES[type(estimator).__name__]
-        if "_fitted_params_" in state.derived and not _same_parameters(estimator):
+        check_fitted(estimator)
+        if hasattr(estimator, "_fitted_params_") and not _same_parameters(estimator):
             raise ValueError(f"{where} cannot be written: its parameters changed since the fit. Fit again.")
         if getattr(estimator, "n_rounds_", 0) > 0:
             raise ValueError(f"{where} cannot be written as JSON: it made {estimator.n_rounds_} rounds of corrections.")
-        for name in state.derived:
-            del attributes[name]
-        own, parts = attributes, attributes.pop(_PARTS, None)
-        if parts is not None:  # the lists with one entry a class follow from them
-            own = {name: value for name, value in own.items() if name not in state.part}
-            parts = [{name: vars(part)[name] for name in state.part} for part in parts]
-        unknown = own.keys() - {*COMMON, *state.whole, *state.part}
+        of_part, parts = estimator._part_attributes, attributes.pop(_PARTS, None)
+        follow = estimator._derived.keys() | {"_fitted_with_"} | (set() if parts is None else of_part.keys())
+        own = {name: value for name, value in attributes.items() if name not in follow}
+        unknown = own.keys() - _checks(estimator).keys()
         if unknown:
-            raise ValueError(f"{where} cannot be written: nothing is known of its attribute {min(unknown)}.")
-        written = {name: self._value(value, where, name) for name, value in own.items()}
+            raise ValueError(f"{where} cannot be written: its class declares no check of {min(unknown)}.")
+        written = self._values(own, where)
         if parts is not None:
-            written[_PARTS] = [
-                {name: self._value(value, where, name) for name, value in part.items()} for part in parts
-            ]
+            of_parts = ({name: vars(part)[name] for name in of_part} for part in parts)
+            written[_PARTS] = [self._values(part, where) for part in of_parts]
         return written
+
+    def _values(self, values, where):
+        return {name: self._value(value, where, name) for name, value in values.items()}
 
     def _value(self, value, where, name):
         def nested(inner):
@@ -206,11 +229,16 @@ class _Encoder:
 
 
 class _Decoder:
-    """Reads recalibrators of schema 1. An object with an id is made where it, or a reference to it, is met first."""
+    """Reads recalibrators of schema 1. An object with an id is made where it, or a reference to it, is met first.
+
+    Each object is probed once. A probe asks the objects inside, each as often as it is referred to: references to
+    objects with references would cost exponentially much, so that the work is counted and limited.
+    """
 
     def __init__(self, document):
-        self.written, self.made = {}, {}
-        self._find_ids(document)
+        self.written, self.made, self.n_objects = {}, {}, 0
+        self.cost, self.inner, self.work = {}, [0], 0
+        self._find_objects(document)
 
     @classmethod
     def read(cls, document):
@@ -218,24 +246,39 @@ class _Decoder:
         decoder = cls(document)
         if document.get("class") == CLASSIFIER:
             return classifier_from_json(document, decoder)
+        if document.get("class") in MONITORS:
+            return monitor_from_json(document)
+        if document.get("class") == "CertifiedThreshold":
+            return decoder.certified(document)
         estimator = decoder.object(document, str(document.get("class", "document")))
-        try:
-            return fitted(estimator)
-        except ValueError as error:
-            raise Defect(type(estimator).__name__, str(error)) from None
+        return tried(lambda: fitted(estimator), type(estimator).__name__)
+
+    def certified(self, document):
+        """Return the certified threshold that a whole document stands for."""
+        name = "CertifiedThreshold"
+        self.check_keys(document, {"class", "fields"}, set(), name)
+        written, wanted = document["fields"], {one.name for one in fields(CertifiedThreshold)}
+        self.check_keys(written, wanted, set(), f"{name}.fields")
+        values = {key: from_json(value, f"{name}.{key}", self.object) for key, value in written.items()}
+        return tried(lambda: CertifiedThreshold(**values), name)
 
     def object(self, data, where):
         """Return the estimator that a dict stands for."""
         match data:
             case {"same": number, **others} if not others:
-                return self._same(number, where)
-        self.check_keys(data, {"class", "parameters"}, {"fitted", "id"}, where)
-        return self._same(data["id"], where) if "id" in data else self._object(data, where)
+                estimator = self._same(number, where)
+            case _:
+                self.check_keys(data, {"class", "parameters"}, {"fitted", "id"}, where)
+                estimator = self._same(data["id"], where) if "id" in data else self._object(data, where)
+        self.inner[-1] += self.cost[id(estimator)]
+        return estimator
 
     def _object(self, data, where):
+        self.inner.append(1)
         estimator = self._unfitted(self._class(data["class"], where), data["parameters"], where)
         if "fitted" in data:
             self._restore(estimator, data["fitted"], where)
+        self.cost[id(estimator)] = self.inner.pop()
         return estimator
 
     def _same(self, number, where):
@@ -248,18 +291,19 @@ class _Decoder:
             raise Defect(where, f"is inside the object {number}, and refers to it")
         return self.made[number]
 
-    def _find_ids(self, data):
+    def _find_objects(self, data):
         if isinstance(data, list):
             for item in data:
-                self._find_ids(item)
+                self._find_objects(item)
         elif isinstance(data, dict):
+            self.n_objects += "class" in data
             if "id" in data:
                 number = data["id"]
                 if isinstance(number, bool) or not isinstance(number, int) or number in self.written:
                     raise Defect("id", f"must be a number of its own, found {number!r:.60}")
                 self.written[number] = data
             for item in data.values():
-                self._find_ids(item)
+                self._find_objects(item)
 
     def _class(self, name, where):
         if not isinstance(name, str) or name not in _CLASSES:
@@ -271,54 +315,51 @@ class _Decoder:
         self.check_keys(parameters, wanted, set(), f"{where}.parameters")
         values = {name: from_json(value, f"{where}.{name}", self.object) for name, value in parameters.items()}
         estimator = cls(**values)
-        if cls.__name__ in STATES:
-            _tried(estimator._validate_params, where)
+        if cls.__name__ in _RECALIBRATORS:
+            tried(estimator._validate_params, where)
         return estimator
 
     def _restore(self, estimator, written, where):
         """Set the fitted attributes, each checked by itself, then all together, then by what they predict."""
-        name = type(estimator).__name__
-        if name not in STATES:
-            raise Defect(where, f"a {name} has no fitted attributes")
-        state, in_parts = STATES[name], isinstance(written, dict) and _PARTS in written
-        wanted = {"n_features_in_", "classes_", *state.whole, *([_PARTS] if in_parts else state.part)}
-        if getattr(estimator, "_works_on_log_odds", False):
-            wanted |= {"clip_", "floor_"}
-        self.check_keys(written, wanted, {"feature_names_in_"}, where)
-        checks = {**COMMON, **state.whole, **state.part}
-        for attribute in [name for name in written if name != _PARTS]:
-            self._set(estimator, attribute, written[attribute], checks[attribute], where)
-        n_classes = len(estimator.classes_)
+        if type(estimator).__name__ not in _RECALIBRATORS:
+            raise Defect(where, f"a {type(estimator).__name__} has no fitted attributes")
+        checks, of_part = _checks(estimator), estimator._part_attributes
+        in_parts = isinstance(written, dict) and _PARTS in written
+        wanted = checks.keys() - _OPTIONAL.keys() - (of_part.keys() if in_parts else set())
+        self.check_keys(written, wanted | ({_PARTS} if in_parts else set()), _OPTIONAL.keys(), where)
+        self._set(estimator, {name: data for name, data in written.items() if name != _PARTS}, checks, where)
         if "classes" in vars(estimator):
-            _tried(lambda: _check_same_labels(estimator), where)
+            tried(lambda: _check_same_labels(estimator), where)
         if in_parts:
-            self._restore_parts(estimator, written[_PARTS], state, n_classes, where)
-        elif state.check:
-            _tried(lambda: state.check(estimator, n_classes), where)
-        for attribute, derive in state.derived.items():
-            setattr(estimator, attribute, derive(estimator))
+            self._restore_parts(estimator, written[_PARTS], len(estimator.classes_), where)
+        else:
+            tried(estimator._check_attributes, where)
+        for name, derive in estimator._derived.items():
+            setattr(estimator, name, derive(estimator))
+        estimator._remember_parameters()
+        self.work += self.inner[-1]
+        if self.work > _MOST_WORK * self.n_objects:
+            raise Defect(where, "refers to other objects too often")
         _probe(estimator, where)
 
-    def _restore_parts(self, estimator, written, state, n_classes, where):
+    def _restore_parts(self, estimator, written, n_classes, where):
         n_parts = 1 if estimator.multiclass == "top_label" else n_classes
         if n_classes < 3 or not isinstance(written, list) or len(written) != n_parts:
             raise Defect(f"{where}.{_PARTS}", f"must be a list of {n_parts} parts for {n_classes} classes")
-        parts = []
-        for i, attributes in enumerate(written):
-            place, part = f"{where}.{_PARTS}[{i}]", estimator._part()
-            self.check_keys(attributes, set(state.part), set(), place)
-            for name, value in attributes.items():
-                self._set(part, name, value, state.part[name], place)
-            if state.check:
-                _tried(lambda part=part: state.check(part, n_classes), place)
-            parts.append(part)
+        parts = [estimator._part() for _ in written]
+        for i, (part, attributes) in enumerate(zip(parts, written, strict=True)):
+            place = f"{where}.{_PARTS}[{i}]"
+            self.check_keys(attributes, estimator._part_attributes.keys(), set(), place)
+            self._set(part, attributes, estimator._part_attributes, place)
+            tried(part._check_attributes, place)
         estimator.estimators_ = parts
         estimator._collect_attributes()
 
-    def _set(self, estimator, name, data, check, where):
-        place = f"{where}.{name}"
-        value = from_json(data, place, self.object)
-        setattr(estimator, name, _tried(lambda: check(value), place))
+    def _set(self, estimator, written, checks, where):
+        for name, data in written.items():
+            place = f"{where}.{name}"
+            value = from_json(data, place, self.object)
+            setattr(estimator, name, tried(lambda name=name, value=value: checks[name](value), place))
 
     def check_keys(self, data, wanted, optional, where):
         """Raise if a dict lacks a key or has an unknown one."""
@@ -329,6 +370,12 @@ class _Decoder:
             raise Defect(where, f"has no {sorted(missing)[0]!r}")
         if unknown:
             raise Defect(where, f"has the unknown key {sorted(map(str, unknown))[0]!r:.80}")
+
+
+def _checks(estimator):
+    """Return the check of each attribute that a fitted recalibrator has, but for those that are derived."""
+    inside = _INSIDE if getattr(estimator, "_works_on_log_odds", False) else {}
+    return {**_COMMON, **inside, **estimator._attributes, **estimator._part_attributes}
 
 
 def _same_parameters(fitted):
@@ -342,18 +389,8 @@ def _check_same_labels(estimator):
         raise ValueError(f"classes and classes_ differ: {estimator.classes!r} and {estimator.classes_.tolist()}")
 
 
-def _tried(function, where):
-    """Return what a function returns; whatever it raises is a defect of the document at this place."""
-    try:
-        return function()
-    except RecursionError:
-        raise
-    except Exception as error:
-        raise Defect(where, str(error).rstrip(".") or type(error).__name__) from None
-
-
 def _probe(fitted, where):
-    """Predict scores of all sizes: probabilities must come out."""
+    """Build the calibration map, and predict scores of all sizes: probabilities must come out."""
     n_classes = len(fitted.classes_)
     if isinstance(fitted, recalibrators.GroupwiseRecalibrator | recalibrators.MulticalibratedRecalibrator):
         return  # their members were probed, and take the scores as they are
@@ -362,18 +399,15 @@ def _probe(fitted, where):
         raise Defect(where, f"has {n_classes} classes and {fitted.n_features_in_} columns of scores")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        probabilities = _tried(lambda: fitted.predict_proba(_probe_scores(fitted)), where)
+        tried(lambda: map_of(fitted, Scores(fitted.n_features_in_)), where)  # whose nodes check their numbers
+        probabilities = tried(lambda: fitted.predict_proba(_probe_scores(fitted)), where)
     if probabilities.shape[1] != n_classes or not np.isfinite(probabilities).all():
         raise Defect(where, "predicts what is no number, or not one for each class")
     if probabilities.min() < -_TOLERANCE or probabilities.max() > 1 + _TOLERANCE:
         raise Defect(where, "predicts probabilities outside [0, 1]")
-    if _sums_to_one(fitted) and np.abs(probabilities.sum(axis=1) - 1).max() > _TOLERANCE * n_classes:
+    is_normalized = n_classes == 2 or getattr(fitted, "normalize", True)
+    if is_normalized and np.abs(probabilities.sum(axis=1) - 1).max() > _TOLERANCE * n_classes:
         raise Defect(where, "predicts probabilities that do not sum to 1")
-
-
-def _sums_to_one(fitted):
-    members = getattr(fitted, "recalibrators_", [])
-    return all(map(_sums_to_one, members)) and (len(fitted.classes_) == 2 or getattr(fitted, "normalize", True))
 
 
 def _probe_scores(fitted):

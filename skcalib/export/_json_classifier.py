@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from skcalib.export._json_states import fitted, labels
-from skcalib.export._json_values import Defect, as_json, from_json
+from skcalib.export._json_values import Defect, as_json, from_json, tried
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV, RecalibratedModel
+from skcalib.recalibrators._attributes import fitted, labels
 
 __all__ = ["NAME", "classifier_as_json", "classifier_from_json"]
 
@@ -36,21 +36,23 @@ class GivenScores:
     def decision_function(self, X):
         """Return the classifier's decisions, (n,) for two classes."""
         columns = self._columns(X)
+        if columns.shape[1] == 2:
+            raise ValueError("X must hold one column of decisions for two classes, found 2.")
         return columns[:, 0] if columns.shape[1] == 1 else columns
 
     def _columns(self, X):
-        """Return the columns of this classifier: the same for all, or those of the classifiers side by side."""
+        """Return this classifier's columns: the same rows of scores for all classifiers, or one array for each."""
         X = np.asarray(X, dtype=np.float64)
+        if X.ndim == 3 and len(X) == self.n_pairs:
+            X = X[self.pair]
         X = X.reshape(-1, 1) if X.ndim == 1 else X
-        width = 1 if len(self.classes_) == 2 else len(self.classes_)
-        if X.shape[1] in (width, 2 if self.n_pairs == width == 1 else width):
-            return X
-        if X.shape[1] != self.n_pairs * width:
+        widths = (1, 2) if len(self.classes_) == 2 else (len(self.classes_),)
+        if X.ndim != 2 or X.shape[1] not in widths:
             raise ValueError(
-                f"X must hold scores in place of rows, {width} columns for all classifiers or {width} for each of "
-                f"{self.n_pairs}, found {X.shape[1]}."
+                f"X must hold scores in place of rows: (n, {widths[-1]}) for all classifiers, or ({self.n_pairs}, n, "
+                f"{widths[-1]}) with those of each; found the shape {X.shape}."
             )
-        return X[:, self.pair * width : (self.pair + 1) * width]
+        return X
 
 
 def classifier_as_json(model, recalibrator_as_json):
@@ -68,10 +70,8 @@ def classifier_as_json(model, recalibrator_as_json):
 def classifier_from_json(document, decoder):
     """Return a `RecalibratedClassifierCV` whose `predict_proba` takes scores in place of rows."""
     decoder.check_keys(document, {"class", "classes", "pairs"}, set(), NAME)
-    try:
-        classes = labels(from_json(document["classes"], f"{NAME}.classes", decoder.object))
-    except ValueError as error:
-        raise Defect(f"{NAME}.classes", str(error)) from None
+    read = from_json(document["classes"], f"{NAME}.classes", decoder.object)
+    classes = tried(lambda: labels(read), f"{NAME}.classes")
     written = document["pairs"]
     if not isinstance(written, list) or not written:
         raise Defect(f"{NAME}.pairs", "must be a list of pairs")
@@ -88,10 +88,8 @@ def _pair(written, where, decoder, classes, number, n_pairs):
     method = written["response_method"]
     if method not in _METHODS:
         raise Defect(f"{where}.response_method", f"must be one of {_METHODS}, found {method!r:.60}")
-    try:
-        recalibrator = fitted(from_json(written["recalibrator"], f"{where}.recalibrator", decoder.object))
-    except ValueError as error:
-        raise Defect(f"{where}.recalibrator", str(error)) from None
+    read = from_json(written["recalibrator"], f"{where}.recalibrator", decoder.object)
+    recalibrator = tried(lambda: fitted(read), f"{where}.recalibrator")
     if not set(recalibrator.classes_.tolist()) <= set(classes.tolist()):
         raise Defect(f"{where}.recalibrator", f"has other classes: {recalibrator.classes_.tolist()}")
     return RecalibratedModel(GivenScores(recalibrator.classes_, number, n_pairs), recalibrator, classes, method)

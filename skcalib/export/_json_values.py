@@ -9,9 +9,8 @@ import math
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
-__all__ = ["Defect", "NotWritable", "as_json", "described", "from_json"]
+__all__ = ["Defect", "NotWritable", "as_json", "described", "from_json", "tried"]
 
 _INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 _DTYPES = {
@@ -52,8 +51,6 @@ def as_json(value, nested):
         return {"tuple": [as_json(item, nested) for item in value]}
     if isinstance(value, dict):
         return {"pairs": [[as_json(key, nested), as_json(item, nested)] for key, item in value.items()]}
-    if type(value) is CubicSpline:
-        return {"knots": _array_as_json(value.x), "coefficients": _array_as_json(value.c)}
     return nested(value)
 
 
@@ -89,8 +86,6 @@ def from_json(data, where, nested):
             return tuple(from_json(items, where, nested))
         case {"pairs": list(items), **others} if not others:
             return _dict_from_json(items, where, nested)
-        case {"knots": dict(knots), "coefficients": dict(coefficients), **others} if not others:
-            return _spline(from_json(knots, where, nested), from_json(coefficients, where, nested), where)
     return nested(data, where)
 
 
@@ -161,18 +156,11 @@ def _dict_from_json(items, where, nested):
     return mapping
 
 
-def _spline(knots, coefficients, where):
-    fits = (
-        isinstance(knots, np.ndarray)
-        and isinstance(coefficients, np.ndarray)
-        and knots.dtype == coefficients.dtype == np.float64
-        and knots.ndim == 1
-        and len(knots) > 1
-        and coefficients.shape == (4, len(knots) - 1)
-        and np.isfinite(knots).all()
-        and np.isfinite(coefficients).all()
-        and (np.diff(knots) > 0).all()
-    )
-    if not fits:
-        raise Defect(where, "must be a cubic spline: increasing knots and four coefficients between each two")
-    return CubicSpline.construct_fast(coefficients, knots, extrapolate=True)
+def tried(function, where):
+    """Return what a function returns; whatever it raises is a defect of the document at this place."""
+    try:
+        return function()
+    except RecursionError:
+        raise
+    except Exception as error:
+        raise Defect(where, str(error).rstrip(".") or type(error).__name__) from None

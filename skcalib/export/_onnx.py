@@ -4,15 +4,17 @@ import json
 from functools import singledispatchmethod
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-import skcalib.export._nodes as nodes
+from skcalib._defaults import check_fitted
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import PROBABILITY_CLIP
-from skcalib.export._maps import calibration_map, score_width
+from skcalib.recalibrators import _maps as nodes
+from skcalib.recalibrators._map_forms import calibration_map
 
 __all__ = ["Graph", "graph_of", "to_onnx"]
 
+_NO_OVERFLOW = 700.0
+_ML = "ai.onnx.ml"  # the domain of ONNX's operators on texts
 _OPSETS = (13, 17)  # the oldest that has these operators, and the one that is taken where none is asked for
 # How far a probability or a row's sum may be off by rounding: (refused beyond, left untouched within).
 _ROUNDING = {"float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
@@ -24,9 +26,8 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator: any of this package but a `MulticalibratedRecalibrator` with rounds, a
-        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose groups are not the predicted
-        classes.
+        A fitted recalibrator that has a map: any of this package but a `MulticalibratedRecalibrator` with rounds, a
+        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose groups a function makes.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input and of the output. The graph computes in float64 either way.
     target_opset : int, default=None
@@ -36,7 +37,9 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     -------
     model : onnx.ModelProto
         With the input ``scores``, of the width that `fit` was given, and the output ``calibrated``, one column a class.
-        Its property ``classes`` lists the labels as JSON.
+        A `GroupwiseRecalibrator` whose groups are given or in a column has a second input ``group``: strings (n, 1),
+        the text of other groups; unknown ones use the pooled fit. The properties ``classes`` and
+        ``provenance`` are JSON.
 
     Raises
     ------
@@ -54,7 +57,7 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     Notes
     -----
     A graph cannot raise an error: rows that `predict_proba` refuses (NaN, scores out of range, probabilities that do
-    not sum to 1) give NaN.
+    not sum to 1) give NaN. A logit of -inf beside others is a class that is impossible, as in `predict_proba`.
 
     Examples
     --------
@@ -68,8 +71,9 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     if dtype not in _ROUNDING:
         raise ValueError(f"dtype must be 'float32' or 'float64', found {dtype!r}.")
     opset = _check_opset(target_opset, onnx.defs.onnx_opset_version())
-    graph = graph_of(recalibrator, dtype, opset)
-    return _model(onnx, graph, dtype, opset)
+    graph = graph_of(recalibrator, dtype, opset, group="group")
+    properties = {"classes": graph.as_map.classes.tolist(), "provenance": getattr(recalibrator, "provenance_", None)}
+    return _model(onnx, graph, dtype, opset, properties)
 
 
 def import_onnx():
@@ -83,20 +87,21 @@ def import_onnx():
     return onnx
 
 
-def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated"):
-    """Return the `Graph` of a fitted recalibrator between an input and an output of these names."""
-    check_is_fitted(recalibrator)
-    as_map = calibration_map(recalibrator, n_columns=score_width(recalibrator))
-    if as_map.group_key is not None:
+def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated", group=None):
+    """Return the `Graph` of a fitted recalibrator between inputs and an output of these names."""
+    check_fitted(recalibrator)
+    as_map = calibration_map(recalibrator, n_columns=getattr(recalibrator, "_score_width", None))
+    if as_map.group_key is not None and group is None:
         raise ValueError(
-            "GroupwiseRecalibrator with given groups has no form in ONNX: the graph takes scores alone. Write each one "
-            "of its recalibrators_."
+            "GroupwiseRecalibrator with given groups is not converted as a part of a pipeline, which has scores alone: "
+            "write it with skcalib.export.to_onnx, whose graph has a second input."
         )
-    graph = Graph(opset, scores, calibrated, as_map)
-    valid, graph.scores = _front(graph, as_map, *_ROUNDING[dtype])
+    graph = Graph(opset, scores, calibrated, as_map, group)
+    valid, graph.scores, closed = _front(graph, as_map, *_ROUNDING[dtype])
     output = graph.write(as_map.output)
     if len(as_map.classes) == 2:
         output = graph.add("Concat", graph.add("Sub", graph.constant(1.0), output), output, axis=1)
+    output = output if closed is None else _without_impossible(graph, output, closed)
     output = graph.add("Where", valid, output, graph.constant(np.nan))
     graph.add("Cast", output, to=_type_number(dtype), output=calibrated)
     return graph
@@ -113,8 +118,8 @@ class Graph:
         From name to array.
     """
 
-    def __init__(self, opset, name_in, name_out, as_map):
-        self.opset, self.name_in, self.name_out, self.as_map = opset, name_in, name_out, as_map
+    def __init__(self, opset, name_in, name_out, as_map, group):
+        self.opset, self.name_in, self.name_out, self.as_map, self.group = opset, name_in, name_out, as_map, group
         self.nodes, self.constants = [], {}
         self.names, self.written = {}, {}
         self.scores = name_in
@@ -208,6 +213,10 @@ class Graph:
         return self.add("Add", product, self.constant(node.intercept))
 
     @_write.register
+    def _(self, node: nodes.Exp):
+        return self.add("Exp", self.clip(self.write(node.of), -_NO_OVERFLOW, _NO_OVERFLOW))
+
+    @_write.register
     def _(self, node: nodes.Log):
         return self.add("Log", self.clip(self.write(node.of), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP))
 
@@ -292,6 +301,10 @@ class Graph:
         return self.shares(x, self.row_sum(x), 1 / node.width)
 
     @_write.register
+    def _(self, node: nodes.RowKey):
+        raise nodes.no_row_keys("ONNX has no operator for")
+
+    @_write.register
     def _(self, node: nodes.RowMax):
         return self.row_extreme("ReduceMax", self.write(node.of))
 
@@ -334,8 +347,16 @@ class Graph:
     def _key(self, key):
         if isinstance(key, nodes.Largest):
             return self._largest(self.write(key.of))
-        above = self.add("Greater", self.write(key.of), self.constant(key.threshold))
-        return self.add("Cast", above, to=_type_number("int64"))
+        if isinstance(key, nodes.GroupOf):
+            return self._group_number(key)
+        return self._piece(self.write(key.of), key.cuts)
+
+    def _group_number(self, key):
+        texts = [str(group) for group in key.cases]
+        if len(set(texts)) < len(texts):
+            raise ValueError(f"The groups of a graph are strings, but two groups have the same text: {texts}.")
+        numbers = {"keys_strings": texts, "values_int64s": list(key.cases.values()), "default_int64": key.otherwise}
+        return self.add("LabelEncoder", self.group, domain=_ML, **numbers)
 
 
 def _slopes_of_cases(choice):
@@ -349,23 +370,42 @@ def _slopes_of_cases(choice):
 
 
 def _front(graph, as_map, refused, untouched):
-    """Return which rows are valid, and the scores as `predict_proba` takes them: in [0, 1], in rows that sum to 1."""
+    """Return which rows are valid, the scores as `predict_proba` takes them, and which logits are -inf (None: no K).
+
+    Probabilities are put into [0, 1], in rows that sum to 1, and -inf becomes the logit of a probability of 0.
+    """
     raw = graph.add("Cast", graph.name_in, to=_type_number("float64"))
     if as_map.input == "logit":
-        size = graph.add("Abs", raw)
-        return graph.all_of(graph.add("LessOrEqual", size, graph.constant(MAX_MAGNITUDE))), raw
+        limit = graph.constant(MAX_MAGNITUDE)
+        if as_map.scores.width == 1:
+            return graph.add("LessOrEqual", graph.add("Abs", raw), limit), raw, None
+        top, closed = graph.row_extreme("ReduceMax", raw), graph.add("Equal", raw, graph.constant(-np.inf))
+        valid = graph.all_of(graph.add("LessOrEqual", graph.add("Abs", graph.add("Where", closed, top, raw)), limit))
+        total = graph.row_sum(graph.add("Exp", graph.add("Sub", raw, top)))
+        lowest = graph.add("Add", top, graph.add("Log", graph.add("Mul", total, graph.constant(PROBABILITY_CLIP))))
+        return valid, graph.add("Where", closed, lowest, raw), closed
     # As one condition, which NaN fails: |s - 1/2| <= 1/2 and rounding.
     distance = graph.add("Abs", graph.add("Sub", raw, graph.constant(0.5)))
     valid = graph.all_of(graph.add("LessOrEqual", distance, graph.constant(0.5 + refused)))
     scores = graph.clip(raw, 0.0, 1.0)
     if as_map.scores.width == 1:
-        return valid, scores
+        return valid, scores, None
     total = graph.row_sum(scores)
     off = graph.add("Abs", graph.add("Sub", total, graph.constant(1.0)))
     adds_up = graph.add("LessOrEqual", off, graph.constant(refused))
     is_one = graph.add("LessOrEqual", off, graph.constant(untouched))
     divisor = graph.add("Where", is_one, graph.constant(1.0), total)
-    return graph.add("And", valid, adds_up), graph.add("Div", scores, divisor)
+    return graph.add("And", valid, adds_up), graph.add("Div", scores, divisor), None
+
+
+def _without_impossible(graph, output, closed):
+    """Return probabilities with 0 for impossible classes, the rest in proportion, as `predict_proba` makes them."""
+    zero = graph.constant(0.0)
+    left = graph.add("Where", closed, zero, output)
+    kept, equal = graph.row_sum(left), graph.add("Where", closed, zero, graph.constant(1.0))
+    spread = graph.add("Div", equal, graph.row_sum(equal))
+    share = graph.shares(graph.row_sum(output), kept, 1.0)
+    return graph.add("Where", graph.add("Greater", kept, zero), graph.add("Mul", left, share), spread)
 
 
 def _type_number(dtype):
@@ -382,22 +422,26 @@ def _check_opset(target_opset, newest):
     return target_opset
 
 
-def _model(onnx, graph, dtype, opset):
+def _model(onnx, graph, dtype, opset, properties):
     helper, n_classes = onnx.helper, len(graph.as_map.classes)
     protos = [
         helper.make_node(operator, inputs, [output], name=output, **attributes)
         for operator, inputs, output, attributes in graph.nodes
     ]
     constants = [onnx.numpy_helper.from_array(array, name) for name, array in graph.constants.items()]
-    number = _type_number(dtype)
-    scores = helper.make_tensor_value_info(graph.name_in, number, ["n", graph.as_map.scores.width])
+    number, texts = _type_number(dtype), onnx.TensorProto.STRING
+    inputs = [helper.make_tensor_value_info(graph.name_in, number, ["n", graph.as_map.scores.width])]
+    imports = [helper.make_opsetid("", opset)]
+    if graph.as_map.group_key is not None:
+        inputs.append(helper.make_tensor_value_info(graph.group, texts, ["n", 1]))
+        imports.append(helper.make_opsetid(_ML, 2))
     calibrated = helper.make_tensor_value_info(graph.name_out, number, ["n", n_classes])
     model = helper.make_model(
-        helper.make_graph(protos, "calibration", [scores], [calibrated], constants),
-        opset_imports=[helper.make_opsetid("", opset)],
-        ir_version=helper.find_min_ir_version_for([helper.make_opsetid("", opset)]),
+        helper.make_graph(protos, "calibration", inputs, [calibrated], constants),
+        opset_imports=imports,
+        ir_version=helper.find_min_ir_version_for(imports),
         producer_name="skcalib",
     )
-    helper.set_model_props(model, {"classes": json.dumps(graph.as_map.classes.tolist())})
+    helper.set_model_props(model, {name: json.dumps(value) for name, value in properties.items()})
     onnx.checker.check_model(model, full_check=True)
     return model

@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from skcalib import recalibrators
 from skcalib.cross_fitting import CrossFittedClassifier
-from skcalib.export._maps import classes_of_scores_alone
 from skcalib.export._onnx import graph_of
+from skcalib.recalibrators._map_forms import has_map
+from skcalib.recalibrators._stacked import Uncalibrated
 
 __all__ = ["register_skl2onnx_converters"]
 
@@ -44,7 +46,8 @@ def register_skl2onnx_converters():
         from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
     except ImportError:
         raise ImportError("register_skl2onnx_converters needs the package skl2onnx: pip install skl2onnx.") from None
-    for cls in classes_of_scores_alone():
+    public = [getattr(recalibrators, name) for name in recalibrators.__all__]
+    for cls in [Uncalibrated, *(one for one in public if isinstance(one, type) and has_map(one))]:
         update_registered_converter(
             cls,
             f"Skcalib{cls.__name__}",

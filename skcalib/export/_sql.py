@@ -5,11 +5,13 @@ from functools import singledispatchmethod
 import numpy as np
 from scipy.special import expit
 
-import skcalib.export._nodes as nodes
 from skcalib._input.scores import MAX_MAGNITUDE
+from skcalib._rows.keys import HEX_DIGITS
 from skcalib._rows.links import PROBABILITY_CLIP
-from skcalib.export._maps import calibration_map
 from skcalib.export._sql_text import case, clamped, dialect_named, exponential, linear, number, piece_tree
+from skcalib.recalibrators import _maps as nodes
+from skcalib.recalibrators._map_forms import calibration_map, linear_form
+from skcalib.recalibrators._provenance import provenance_text
 
 __all__ = ["to_sql"]
 
@@ -22,25 +24,28 @@ _SURE_DIFFERENCE = 60.0  # of two logits: the smaller one's class then has a pro
 _NO_OVERFLOW = 700.0
 
 
-def to_sql(recalibrator, *, score="p", dialect="ansi"):
+def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     """Return a fitted recalibrator as one SQL expression, or one per class.
 
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator: any of this package but a `MulticalibratedRecalibrator` with rounds, a
-        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose `groups` is not the name of a
-        column or ``"predicted_class"``.
+        A fitted recalibrator that has a map: any of this package but a `MulticalibratedRecalibrator` with rounds and a
+        `GroupwiseRecalibrator` whose `groups` is not the name of a column or ``"predicted_class"``.
     score : str or list of str, default="p"
         For two classes the column of the positive class's probability (its log-odds with ``input="logit"``). A list
         names one column per class, in the order of `classes_`.
     dialect : {"ansi", "duckdb", "spark", "postgres"}, default="ansi"
         Whose SQL. DuckDB's, Spark's and PostgreSQL's are run in the tests of this package; ANSI is parsed, not run.
+    ids : str, default=None
+        For a `UniformMassBinning` with ``randomize=True`` the column of the rows' ids, strings or integers. The result
+        is that of ``predict_proba(scores, ids=...)``. Not in ANSI SQL, which has no md5.
 
     Returns
     -------
     expression : str or list of str
-        The probability of the positive class; for a list of columns a list with the probability of each class.
+        The probability of the positive class; for a list of columns a list with the probability of each class. A
+        comment at the end (of the first) tells rows, parameters, versions and the hash of the fit.
 
     Raises
     ------
@@ -56,7 +61,8 @@ def to_sql(recalibrator, *, score="p", dialect="ansi"):
     -----
     Names are quoted, and columns are cast to double precision. NULL, NaN, and scores out of range give NULL: a
     probability outside [0, 1], a logit beyond 1e100 in size, a row of probabilities whose sum is off by more than
-    1e-6, or a missing group. Rows of probabilities are not normalised again. No score makes EXP overflow or LN fail.
+    1e-6, or a missing group or id. Rows of probabilities are not normalised again. No score makes EXP overflow or LN
+    fail.
 
     One-vs-rest methods on log-odds compare a class with the sum of the others. With more than about fifteen classes
     (five with logits) that text would be too long, and 1 - p stands for the sum. The result is the same unless a
@@ -66,21 +72,28 @@ def to_sql(recalibrator, *, score="p", dialect="ansi"):
     --------
     >>> from skcalib import HistogramBinning
     >>> from skcalib.export import to_sql
-    >>> to_sql(HistogramBinning(binning=2).fit([0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1]), dialect="duckdb")
+    >>> to_sql(HistogramBinning(2).fit([0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1]), dialect="duckdb").split(" /*")[0]
     'CASE WHEN CAST("p" AS DOUBLE)>=0e0 AND CAST("p" AS DOUBLE)<=1e0 THEN (CASE WHEN CAST("p" AS DOUBLE)<=0.5e0
     THEN 0.5e0 ELSE 1e0 END) END'
     """
     dialect = dialect_named(dialect)
     columns = check_score_names(score)
     as_map = calibration_map(recalibrator, n_columns=_n_columns(recalibrator, columns, score))
-    written = guarded_texts(as_map, columns, dialect)
+    written = guarded_texts(as_map, columns, dialect, ids)
     longest = max(map(len, written))
     if longest > _LONGEST:
         raise ValueError(
             f"{type(recalibrator).__name__} takes an expression of {longest:,} characters, and engines refuse texts "
             f"beyond {_LONGEST:,}. For one score of two classes use to_sql_table."
         )
+    written[0] += provenance_comment(recalibrator)
     return written if isinstance(score, list | tuple) else written[0]
+
+
+def provenance_comment(recalibrator):
+    """Return where a recalibrator comes from, as a comment of SQL."""
+    text = provenance_text(recalibrator)
+    return f" /* {text} */" if text else ""
 
 
 def check_score_names(score):
@@ -91,13 +104,14 @@ def check_score_names(score):
     return columns
 
 
-def guarded_texts(as_map, columns, dialect):
+def guarded_texts(as_map, columns, dialect, ids=None):
     """Return the expressions of a map, each of which is NULL where the row is not valid."""
     given = [dialect.as_double(dialect.identifier(name)) for name in columns]
-    texts = _Writer(given, dialect)(as_map.output)
+    ids = None if ids is None else dialect.identifier(ids)
+    texts = _Writer(given, dialect, ids)(as_map.output)
     if len(as_map.classes) == 2 and len(columns) == 2:
         texts = [f"(1e0-{texts[0]})", texts[0]]
-    guard = " AND ".join(_valid(as_map, given, dialect))
+    guard = " AND ".join([*_valid(as_map, given, dialect), *([] if ids is None else [f"{ids} IS NOT NULL"])])
     if dialect.shares_terms and len(texts) > 1:  # no score makes a term fail, so none needs to stand inside the CASE
         return [f"{case([(guard, '0e0')])}+{text}" for text in texts]
     return [case([(guard, text)]) for text in texts]
@@ -142,8 +156,8 @@ class _Writer:
     Texts can stand on either side of ``*`` and ``/``: sums are in parentheses.
     """
 
-    def __init__(self, given, dialect):
-        self.given, self.dialect = given, dialect
+    def __init__(self, given, dialect, ids):
+        self.given, self.dialect, self.ids = given, dialect, ids
         self.written = {}
 
     def __call__(self, node):
@@ -173,8 +187,12 @@ class _Writer:
 
     @_write.register(nodes.Scaled | nodes.Affine | nodes.Centred)
     def _(self, node):
-        form = _linear_form(node)
+        form = _LinearForm(node)
         return [f"({self._combination(form, weights, constant)})" for weights, constant in form.rows]
+
+    @_write.register
+    def _(self, node: nodes.Exp):
+        return [exponential(text, _NO_OVERFLOW) for text in self(node.of)]
 
     @_write.register
     def _(self, node: nodes.Log):
@@ -204,7 +222,7 @@ class _Writer:
     @_write.register
     def _(self, node: nodes.Expit):
         limit = _CLIPPED_LOG_ODDS if node.clip else _NO_OVERFLOW
-        form = _linear_form(node.of)
+        form = _LinearForm(node.of)
         negated = [self._combination(form, -weights, -constant) for weights, constant in form.rows]
         return [f"(1e0/(1e0+{exponential(text, limit)}))" for text in negated]
 
@@ -228,7 +246,7 @@ class _Writer:
 
     @_write.register
     def _(self, node: nodes.Softmax):
-        texts = self._shares_of_exponentials(_linear_form(node.of)) or [
+        texts = self._shares_of_exponentials(_LinearForm(node.of)) or [
             f"(1e0/({total}))" for total in self._sums_of_odds(node.of, _SURE_DIFFERENCE if node.clip else _NO_OVERFLOW)
         ]
         return [clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) for text in texts] if node.clip else texts
@@ -243,8 +261,9 @@ class _Writer:
 
     def _shares_of_exponentials(self, form):
         """Return the softmax of a form of logarithms by its definition, None where EXP could overflow."""
-        largest = -np.log(PROBABILITY_CLIP) * np.abs(form.matrix).sum(axis=1) + np.abs(form.constants)
-        if not isinstance(form.base, nodes.Log) or largest.max() > _NO_OVERFLOW - np.log(len(form.rows)):
+        longest = -np.log(PROBABILITY_CLIP)
+        largest = max(longest * np.abs(weights).sum() + abs(constant) for weights, constant in form.rows)
+        if not isinstance(form.base, nodes.Log) or largest > _NO_OVERFLOW - np.log(len(form.rows)):
             return None
         texts = [f"EXP({linear(weights, self(form.base), constant)})" for weights, constant in form.rows]
         total = "+".join(texts)
@@ -258,6 +277,14 @@ class _Writer:
             return [f"({text}/({total}))" for text in texts]
         uniform = number(1 / len(texts))
         return [f"({case([(f'{total}>0e0', f'{text}/({total})')], uniform)})" for text in texts]
+
+    @_write.register
+    def _(self, node: nodes.RowKey):
+        if self.dialect.hex_number is None:
+            raise nodes.no_row_keys("ANSI SQL has no function for")
+        if self.ids is None:
+            raise ValueError("UniformMassBinning(randomize=True) takes a number from each row's id: name it with ids=.")
+        return [f"({self.dialect.row_key(node.salt, self.ids, HEX_DIGITS)}/{number(16.0**HEX_DIGITS)})"]
 
     @_write.register
     def _(self, node: nodes.RowMax):
@@ -288,8 +315,8 @@ class _Writer:
 
     def _chosen(self, key, texts):
         """Return the CASE of a key over one text for each of its numbers."""
-        if isinstance(key, nodes.Above):
-            return case([(f"{self(key.of)[0]}>{number(key.threshold)}", texts[1])], texts[0])
+        if isinstance(key, nodes.Place):
+            return piece_tree(self(key.of)[0], key.cuts, texts)
         if isinstance(key, nodes.Largest):
             # Logarithms keep the order.
             scores = self._inside(key.of.of) if isinstance(key.of, nodes.Log) else self(key.of)
@@ -325,7 +352,7 @@ class _Writer:
 
     def _sums_of_odds(self, node, limit):
         """Return for each value x_k of a node the sum over j of exp(x_j - x_k)."""
-        form = _linear_form(node)
+        form = _LinearForm(node)
         for k, (weights, constant) in enumerate(form.rows):
             differences = [
                 self._combination(form, other - weights, other_constant - constant, form.shift is not None)
@@ -342,30 +369,12 @@ class _LinearForm:
     the form's values) or None for neither.
     """
 
-    def __init__(self, base, matrix, constants, shift):
-        self.base, self.matrix, self.constants, self.shift = base, matrix, constants, shift
+    def __init__(self, node):
+        self.base, matrix, constants = linear_form(node)
         self.rows = list(zip(matrix, constants, strict=True))
-
-    def times(self, matrix, constants, shift):
-        """Return ``matrix @ self + constants``."""
-        return _LinearForm(self.base, matrix @ self.matrix, matrix @ self.constants + constants, shift)
-
-
-def _linear_form(node):
-    """Return a node as a linear form of the nearest node below it that is not one."""
-    if not isinstance(node, nodes.Scaled | nodes.Affine | nodes.Centred):
-        return _LinearForm(node, np.eye(node.width), np.zeros(node.width), "differences")
-    form, width = _linear_form(node.of), node.width
-    fixed = "values" if form.shift == "values" else None
-    if isinstance(node, nodes.Centred):
-        centring = np.eye(width) - 1 / width
-        return form.times(centring, np.zeros(width), "values" if form.shift else None)
-    if isinstance(node, nodes.Affine):
-        takes_differences = form.shift == "differences" and not node.coef.sum(axis=1).any()
-        return form.times(node.coef, node.intercept, "values" if takes_differences else fixed)
-    slopes = np.diag(np.broadcast_to(node.slope, width))
-    same_slope = np.ndim(node.slope) == 0
-    return form.times(slopes, np.broadcast_to(node.intercept, width), form.shift if same_slope else fixed)
+        sums, rounding = matrix.sum(axis=1), 1e-14 * np.abs(matrix).sum()
+        same = np.ptp(sums) <= rounding
+        self.shift = ("values" if np.abs(sums).max() <= rounding else "differences") if same else None
 
 
 def _polynomial(x, origin, coefficients):

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-import skcalib.export._nodes as nodes
-from skcalib.export._maps import calibration_map
-from skcalib.export._sql import check_score_names, valid_score
+from skcalib.export._sql import check_score_names, provenance_comment, valid_score
 from skcalib.export._sql_text import case, clamped, dialect_named, number
+from skcalib.recalibrators._map_forms import calibration_map
+from skcalib.recalibrators._maps import Pieces
 
 __all__ = ["SqlTable", "to_sql_table"]
 
@@ -84,7 +84,7 @@ def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"
         raise ValueError(f"score and table must each be one name, found {score!r} and {table!r}.")
     as_map = calibration_map(recalibrator)
     pieces = as_map.output
-    if not isinstance(pieces, nodes.Pieces) or pieces.of is not as_map.scores or len(as_map.classes) > 2:
+    if not isinstance(pieces, Pieces) or pieces.of is not as_map.scores or len(as_map.classes) > 2:
         raise ValueError(
             f"{type(recalibrator).__name__} does not consist of pieces of one score of two classes: use to_sql."
         )
@@ -99,7 +99,7 @@ def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"
     for name in own[-2:3:-1]:
         value = f"({value})*({given}-{own[3]})+{name}"
     expression = case([(" AND ".join(valid_score(given, as_map.input)), value)])
-    return SqlTable(_create(dialect, table, names, rows), join, expression)
+    return SqlTable(_create(dialect, table, names, rows) + provenance_comment(recalibrator), join, expression)
 
 
 def _cells(cuts, input):

@@ -14,6 +14,7 @@ class Dialect:
     """How a dialect writes a double, a name and a text.
 
     `exact_numbers`: a literal is a decimal number even if it has an exponent, so that a CASE of literals must be cast.
+    `hex_number`: the number whose hexadecimal digits a text holds; None where there is no md5.
     `shares_terms`: what several expressions have in common is computed once, where it does not stand inside a CASE.
     """
 
@@ -23,6 +24,7 @@ class Dialect:
     escapes_backslash: bool = False
     exact_numbers: bool = False
     shares_terms: bool = False
+    hex_number: str | None = None
 
     def identifier(self, name):
         """Return a name in quotes."""
@@ -44,6 +46,11 @@ class Dialect:
             return "TRUE" if value else "FALSE"
         return str(value) if isinstance(value, int) else number(value)
 
+    def row_key(self, salt, ids, n_digits):
+        """Return the first hexadecimal digits of the md5 of the salt, a colon and an id, as a double."""
+        digits = f"SUBSTR(MD5(CONCAT({self.text(salt + ':')},{ids})),1,{n_digits})"
+        return self.as_double(self.hex_number.format(digits))
+
     def as_double(self, text):
         """Return a cast to float64."""
         return f"CAST({text} AS {self.double})"
@@ -53,9 +60,9 @@ DIALECTS = {
     dialect.name: dialect
     for dialect in (
         Dialect("ansi"),
-        Dialect("duckdb", double="DOUBLE", shares_terms=True),
-        Dialect("spark", double="DOUBLE", quote="`", escapes_backslash=True),
-        Dialect("postgres", exact_numbers=True),
+        Dialect("duckdb", double="DOUBLE", shares_terms=True, hex_number="CAST(CONCAT('0x',{}) AS BIGINT)"),
+        Dialect("spark", double="DOUBLE", quote="`", escapes_backslash=True, hex_number="CONV({},16,10)"),
+        Dialect("postgres", exact_numbers=True, hex_number="CAST(CAST(CONCAT('x000',{}) AS BIT(64)) AS BIGINT)"),
     )
 }
 

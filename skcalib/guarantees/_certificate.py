@@ -6,7 +6,7 @@ from math import ceil
 
 import numpy as np
 
-from skcalib._input.scalars import check_confidence_level, check_option
+from skcalib._input.scalars import as_numbers, check_confidence_level, check_option
 from skcalib.guarantees._checks import check_count, check_rows_per_bin, union_level
 from skcalib.guarantees._frequencies import check_frequencies, event_frequency_interval
 from skcalib.guarantees._uniform_mass import uniform_mass_epsilon
@@ -403,7 +403,7 @@ def _check_problems(positives, counts, predictions):
     problems = []
     for events, rows, predicted in zip(*columns, strict=True):
         events, rows = check_frequencies(events, rows)
-        predicted = np.asarray(predicted, dtype=np.float64)
+        predicted = as_numbers(predicted, "predictions")
         if rows.ndim != 1 or predicted.shape != rows.shape:
             raise ValueError(
                 f"positives, counts and predictions need one entry a bin, got shapes {events.shape}, {rows.shape} and "

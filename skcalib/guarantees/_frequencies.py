@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skcalib._input.scalars import check_confidence_level
+from skcalib._input.scalars import as_numbers, check_confidence_level
 from skcalib._intervals import binomial_interval
 from skcalib.guarantees._checks import union_level
 
@@ -115,10 +115,7 @@ def well_balanced_alpha(counts):
 
 def check_frequencies(positives, counts):
     """Return both as float64 arrays of one shape, or raise at the first entry that is no frequency."""
-    try:
-        positives, counts = np.asarray(positives, dtype=np.float64), np.asarray(counts, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"positives and counts must be arrays of numbers: {error}.") from None
+    positives, counts = as_numbers(positives, "positives"), as_numbers(counts, "counts")
     if positives.shape != counts.shape and positives.ndim and counts.ndim:
         raise ValueError(f"positives and counts need one shape, found {positives.shape} and {counts.shape}.")
     positives, counts = np.broadcast_arrays(positives, counts)

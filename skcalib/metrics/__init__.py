@@ -1,8 +1,7 @@
 """Calibration metrics with honest statistics, and their scikit-learn scorers."""
 
-from importlib import import_module
-
-from skcalib._bins.statistics import BinStatistics
+from skcalib._cells.statistics import BinStatistics
+from skcalib._inference.segments import segment_calibration_test
 from skcalib.metrics._bin_free import (
     kolmogorov_smirnov_calibration_error,
     kuiper_calibration_error,
@@ -15,7 +14,6 @@ from skcalib.metrics._errors import calibration_error, expected_calibration_erro
 from skcalib.metrics._groupwise import groupwise_calibration_error
 from skcalib.metrics._interval import calibration_error_interval
 from skcalib.metrics._scorers import get_scorer, get_scorer_names
-from skcalib.metrics._segments import segment_calibration_test
 from skcalib.metrics._slope import calibration_slope_intercept
 from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
 from skcalib.metrics._sweep import sweep_calibration_error
@@ -41,17 +39,9 @@ __all__ = [
     "maximum_calibration_error",
     "mean_validity_curve",
     "neighborhood_calibration_error",
-    "recalibration_gain",
     "reliability_curve",
     "segment_calibration_test",
     "smooth_calibration_error",
     "sweep_calibration_error",
     "validity_curve",
 ]
-
-
-def __getattr__(name):
-    """Import `recalibration_gain` when it is asked for: it fits recalibrators, which are built on metrics."""
-    if name == "recalibration_gain":
-        return import_module("skcalib.model_selection").recalibration_gain
-    raise AttributeError(f"module 'skcalib.metrics' has no attribute {name!r}")

@@ -1,18 +1,13 @@
 """Calibration errors without bins: the cumulative difference and the neighbours in score."""
 
-import numpy as np
-
-from skcalib._bins.reductions import check_rows_or_bins
-from skcalib._input.scalars import check_int
-from skcalib.binning._distinct_scores import DistinctScores
-from skcalib.metrics._errors import check_norm, error_root, power_over_tasks
+from skcalib._errors.binned import check_norm
+from skcalib._errors.cumulative import KolmogorovSmirnovPower, KuiperPower
+from skcalib._errors.neighborhood import NeighborhoodPower
+from skcalib._errors.power import Error, error_value
 
 __all__ = [
-    "check_n_neighbors",
-    "error_over_tasks",
     "kolmogorov_smirnov_calibration_error",
     "kuiper_calibration_error",
-    "nearest",
     "neighborhood_calibration_error",
 ]
 
@@ -46,7 +41,7 @@ def kolmogorov_smirnov_calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -78,17 +73,8 @@ def kolmogorov_smirnov_calibration_error(
     >>> round(kolmogorov_smirnov_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8]), 6)
     0.15
     """
-    return error_over_tasks(
-        lambda task: _kolmogorov_smirnov(task.distinct_scores()),
-        1,
-        y_true,
-        y_proba,
-        multiclass=multiclass,
-        class_weight=class_weight,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-    )
+    error = Error(KolmogorovSmirnovPower, {}, multiclass=multiclass, class_weight=class_weight)
+    return error_value(error, y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
 
 
 def kuiper_calibration_error(
@@ -121,7 +107,7 @@ def kuiper_calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -153,17 +139,8 @@ def kuiper_calibration_error(
     >>> round(kuiper_calibration_error([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8]), 6)
     0.15
     """
-    return error_over_tasks(
-        lambda task: _kuiper(task.distinct_scores()),
-        1,
-        y_true,
-        y_proba,
-        multiclass=multiclass,
-        class_weight=class_weight,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-    )
+    error = Error(KuiperPower, {}, multiclass=multiclass, class_weight=class_weight)
+    return error_value(error, y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
 
 
 def neighborhood_calibration_error(
@@ -201,7 +178,7 @@ def neighborhood_calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -219,7 +196,7 @@ def neighborhood_calibration_error(
     See Also
     --------
     skcalib.metrics.kde_calibration_error : A kernel estimate without bins.
-    skcalib.metrics.calibration_error : The debiased binned error.
+    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
 
     References
     ----------
@@ -234,81 +211,11 @@ def neighborhood_calibration_error(
     0.2
     """
     norm = check_norm(norm)
-    return error_over_tasks(
-        lambda task: _neighborhood_power(DistinctScores.from_rows(*task), norm, n_neighbors),
+    error = Error(
+        NeighborhoodPower,
+        {"norm": norm, "n_neighbors": n_neighbors},
         norm,
-        y_true,
-        y_proba,
         multiclass=multiclass,
         class_weight=class_weight,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
     )
-
-
-def error_over_tasks(task_power, norm, y_true, y_proba, *, multiclass, class_weight, sample_weight, pos_label, labels):
-    """Validate, sum the powers of the binary problems and take the root."""
-    data = check_rows_or_bins(
-        y_true,
-        y_proba,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-        multiclass=multiclass,
-    )
-    return error_root(power_over_tasks(data, task_power, norm, multiclass, class_weight), norm)
-
-
-def _cumulative_difference(table):
-    """Return the sums of w (y - s) over the k lowest distinct scores, k = 0, 1, ..., divided by the total weight."""
-    expected = np.append(0.0, np.cumsum(np.diff(table.weight) * table.scores))
-    return (table.positives - expected) / table.weight[-1]
-
-
-def _kolmogorov_smirnov(table):
-    return np.abs(_cumulative_difference(table)).max()  # Gupta et al., Eq. 5
-
-
-def _kuiper(table):
-    return np.ptp(_cumulative_difference(table))  # Arrieta-Ibarra et al., ECCE-R
-
-
-def _neighborhood_power(table, norm, n_neighbors):
-    """Return the mean over rows of |s_i - mean label of the neighbours of s_i|^p (Roelofs et al., Eq. 2)."""
-    n_neighbors = check_n_neighbors(n_neighbors, table.weight[-1])
-    left, right = nearest(table.scores.astype(np.float64), table.weight, n_neighbors)
-    frequency = (table.positives[right] - table.positives[left]) / (table.weight[right] - table.weight[left])
-    gap = np.abs(table.scores - frequency)
-    return gap.max() if norm == np.inf else np.diff(table.weight) @ gap**norm / table.weight[-1]
-
-
-def check_n_neighbors(n_neighbors, n_rows):
-    """Return the number of neighbours that `n_neighbors` means for this number of rows."""
-    if n_neighbors is None:
-        return min(np.ceil(np.sqrt(n_rows)), n_rows)  # weights may add up to less than 1
-    return check_int(n_neighbors, "n_neighbors", maximum=n_rows)
-
-
-def nearest(distinct, cumulative, n_neighbors):
-    """Return for each distinct score the range [left, right) of those within the least distance that holds enough."""
-    own = np.arange(len(distinct))
-    # Narrowest window from each left end that is heavy enough: its right end, infinity where there is none.
-    end = np.searchsorted(cumulative, cumulative[:-1] + n_neighbors, side="left") - 1
-    end_score = np.append(distinct, np.inf)[end]
-    start = _first_true(own, lambda a: end_score[a] - distinct >= distinct - distinct[a])
-    wider = np.where(start > 0, distinct - distinct[start - 1], np.inf)
-    radius = np.minimum(end_score[start] - distinct, wider)
-    left = _first_true(own, lambda a: distinct - distinct[a] <= radius)
-    beyond = _first_true(own[::-1], lambda b: distinct[len(own) - 1 - b] - distinct <= radius)
-    return left, len(own) - beyond
-
-
-def _first_true(highest, holds):
-    """Return, row by row, the first index in [0, highest] where `holds`; it does at `highest` and from then on."""
-    low, high = np.full_like(highest, -1), highest.copy()
-    while np.any(high - low > 1):
-        middle = np.maximum((low + high) // 2, 0)
-        true = holds(middle)
-        low, high = np.where(true, low, middle), np.where(true, middle, high)
-    return high
+    return error_value(error, y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)

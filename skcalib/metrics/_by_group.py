@@ -1,24 +1,29 @@
 """Calibration by group: one table with the bias and the error of each group, and which of them are more than noise."""
 
+import reprlib
+import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import BinaryTask, binary_tasks, resolve_multiclass
-from skcalib._bins.statistics import BinStatistics
-from skcalib._bins.tables import ResultTable
+from skcalib._cells.cells import Cells
+from skcalib._cells.groups import is_predicted_class, predicted_class, split_by_group
+from skcalib._cells.reductions import BinaryTask, BinnedTask, binary_tasks, counted_rows, resolve_multiclass
+from skcalib._cells.statistics import BinStatistics
+from skcalib._errors.binned import check_norm, has_thin_bins, resolved_method
+from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
+from skcalib._inference.bias import bias_test
+from skcalib._inference.cluster_bias import cluster_bias_test
+from skcalib._inference.dependent_draws import FEW_EVENTS
+from skcalib._inference.results import ResultTable
+from skcalib._input.hints import hint_at_keywords
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._progress import Progress
 from skcalib.binning import BaseBinning, EqualMass, check_binning
-from skcalib.metrics._adjustment import adjusted_pvalues, holm, pvalue_distribution
-from skcalib.metrics._bias import bias_test, cells_of_statistics
-from skcalib.metrics._cluster_bias import cluster_bias_test
-from skcalib.metrics._errors import check_norm, has_thin_bins
-from skcalib.metrics._groupwise import is_predicted_class, predicted_class, split_by_group
 from skcalib.metrics._interval import calibration_error_interval
 
 __all__ = ["GroupCalibration", "calibration_by_group"]
@@ -43,7 +48,10 @@ class GroupCalibration(ResultTable):
     error, error_low, error_high : ndarray of float
         Calibration error and its confidence interval; NaN where a group is too small for a debiased error.
     pvalue, adjusted_pvalue : ndarray of float
-        P-value of "the bias is 0" and the same, adjusted for the number of groups (Holm).
+        P-value of "the group is calibrated", from its number of events, and the same, adjusted for the number of
+        groups.
+    bias_pvalue, adjusted_bias_pvalue : ndarray of float
+        P-value of "the bias of the group is 0", whatever its slope, and the same, adjusted (Holm).
     """
 
     group: np.ndarray
@@ -58,8 +66,11 @@ class GroupCalibration(ResultTable):
     error_high: np.ndarray
     pvalue: np.ndarray
     adjusted_pvalue: np.ndarray
+    bias_pvalue: np.ndarray
+    adjusted_bias_pvalue: np.ndarray
 
 
+@hint_at_keywords
 def calibration_by_group(
     y_true,
     y_proba=None,
@@ -67,13 +78,14 @@ def calibration_by_group(
     *,
     norm=2,
     binning=None,
-    method="debiased",
+    method="auto",
     order="sorted",
     adjustment="holm",
     confidence_level=0.9,
     n_resamples=199,
     multiclass="auto",
     sample_weight=None,
+    weight_type="frequency",
     clusters=None,
     pos_label=None,
     labels=None,
@@ -99,12 +111,12 @@ def calibration_by_group(
     binning : BaseBinning, int or None, default=None
         Bins of the error, made for each group by itself; an int is a number of equal-mass bins, None
         ``EqualMass("cube_root")``.
-    method : {"debiased", "plugin", "unbiased", "label_binned"}, default="debiased"
+    method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         See `calibration_error`. The plugin error of a small group is mostly noise.
     order : {"sorted", "given", "error"}, default="sorted"
         Order of the rows: by group, by first appearance, or the largest error first (NaN last).
     adjustment : {"holm", "exact"}, default="holm"
-        How p-values are adjusted for the number of groups. Holm's rule holds for any p-values. "exact" uses that the
+        How `pvalue` is adjusted for the number of groups. Holm's rule holds for any p-values. "exact" uses that the
         groups are independent and which p-values each can have: it rejects more where groups have few events.
     confidence_level : float, default=0.9
         Coverage of each interval.
@@ -113,11 +125,15 @@ def calibration_by_group(
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen once
+        and stands for more or fewer (a sampling correction, a covariate shift); weights w are worth ``sum(w)**2 /
+        sum(w**2)`` rows, in each cell. These are the `n` of the table.
     clusters : array-like of shape (n,), default=None
         The cluster of each row: rows of one cluster (a patient, a match) may depend on each other.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
@@ -129,7 +145,7 @@ def calibration_by_group(
     -------
     table : GroupCalibration
         Frozen table of arrays (`group, n, mean_score, event_frequency, bias, bias_low, bias_high, error, error_low,
-        error_high, pvalue, adjusted_pvalue`) with ``len`` and ``to_frame()``.
+        error_high, pvalue, adjusted_pvalue, bias_pvalue, adjusted_bias_pvalue`) with ``len`` and ``to_frame()``.
 
     Raises
     ------
@@ -139,6 +155,12 @@ def calibration_by_group(
     TypeError
         If a dict holds anything but `BinStatistics`.
 
+    Warns
+    -----
+    UserWarning
+        For weights that are no integers with ``weight_type="frequency"``.
+        Where `clusters` are given and a group has fewer than 40 expected events or non-events.
+
     See Also
     --------
     groupwise_calibration_error : The largest or mean error of the groups as one number.
@@ -146,19 +168,22 @@ def calibration_by_group(
 
     Notes
     -----
-    The bias is tested by the exact distribution of the number of events, given the scores (below 200 rows; beyond that
-    by a saddlepoint approximation). Its interval is that of a common shift of the log-odds: for equal scores it is
-    Clopper and Pearson's. It excludes 0 exactly where ``pvalue < 1 - confidence_level``; each interval stands for
-    itself, `adjusted_pvalue` for all groups together. The error is that of `calibration_error_interval`.
+    `pvalue` is about calibration: the exact distribution of the number of events, given the scores (below 200 rows;
+    beyond that a saddlepoint approximation). The interval of the bias is that of a common shift of the log-odds: for
+    equal scores it is Clopper and Pearson's. Where the residuals y - s vary more than under that shift, each side is
+    longer by the ratio of the standard deviations. It excludes 0 exactly where ``bias_pvalue < 1 - confidence_level``:
+    a group with bias 0 and a wrong slope may have a small `pvalue`, and is no evidence of a bias. Each interval stands
+    for itself, the adjusted p-values for all groups together. The error is that of `calibration_error_interval`.
 
     Among calibrated groups the chance that any adjusted p-value is below .05 is at most .05. With Holm's rule it is .04
     where groups have 200 rows and more, but .01 to .03 for groups of 10 to 70 rows or a few events, whose p-values are
     coarse: with ``adjustment="exact"`` it is .045 to .05 (groups of up to 2,000 rows without fractional weights; the
     p-values of larger ones count as continuous) [1]_.
 
-    With `clusters` the bias is tested by the signs of whole clusters' residuals, without draws: by all of them up to
-    twelve clusters, beyond that by a saddlepoint approximation. With four clusters in a group no p-value is below .125.
-    Simulated intervals of .9 covered .88 to .91, and .79 to .86 where a group had only 5 or 6 events.
+    With `clusters` a group counts as fewer rows, by its design effect: how much more the sums of its clusters'
+    residuals vary than those of independent rows, with an allowance for few clusters. Both p-values and the interval
+    take it, and the error draws dependent labels. In groups with fewer than 40 expected events or non-events the level
+    is not held.
 
     References
     ----------
@@ -198,7 +223,7 @@ def calibration_by_group(
             pos_label=pos_label,
             labels=labels,
         )
-        names, parts = _statistics_by_group(y_true, groups)
+        names, parts = _statistics_by_group(y_true, groups, weight_type)
     else:
         data = check_scored_labels(
             y_true,
@@ -210,18 +235,24 @@ def calibration_by_group(
             drop=False,
         )
         resolve_multiclass(multiclass, data)
+        counted_rows(data, weight_type)  # for its warning: each group is scaled by itself
         cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
         strategy = check_binning(binning, EqualMass("cube_root"))
-        names, parts = _rows_by_group(data, groups, cluster, multiclass, strategy)
+        names, parts = _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type)
     error_options = {
         "norm": norm,
         "method": method,
+        "weight_type": weight_type,
         "confidence_level": confidence_level,
         "n_resamples": n_resamples,
         "random_state": check_random_state(random_state),
     }
     progress = Progress("calibration_by_group", verbose)
-    columns = _columns(names, parts, confidence_level, error_options, adjustment, progress)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "clusters=|sample_weight holds", UserWarning)  # one for all groups is enough
+        columns = _columns(names, parts, confidence_level, error_options, adjustment, progress)
+    if clusters is not None:
+        _warn_of_few_events(columns)
     keys = {"sorted": None, "given": [part.first for part in parts], "error": -columns["error"]}  # NaN comes last
     if keys[order] is not None:
         rows = np.argsort(keys[order], kind="stable")
@@ -241,9 +272,11 @@ class _Group(NamedTuple):
     def bias(self, confidence_level):
         if self.cluster is not None:
             scores, labels, weight = self.task
-            return cluster_bias_test(scores.astype(np.float64) - labels, self.cluster, confidence_level, weight)
+            return cluster_bias_test(scores, labels, self.cluster, confidence_level, weight)
         scores, weight = self._scores()
-        return bias_test(scores, self.statistics.weighted_label.sum(), confidence_level, weight)
+        statistics = self.statistics
+        events, variance = statistics.weighted_label.sum(), statistics.total_residual_variance
+        return bias_test(scores, events, confidence_level, weight, variance)
 
     def pvalue_distribution(self):
         return None if self.cluster is not None else pvalue_distribution(*self._scores())
@@ -251,11 +284,13 @@ class _Group(NamedTuple):
     def _scores(self):
         """Return scores and weights, of two points a bin where the rows are not known."""
         if self.task is None:
-            return cells_of_statistics(self.statistics)
+            return Cells.of_bins(self.statistics).two_points()
         return self.task.scores, self.task.sample_weight
 
     def error(self, options):
-        if options["method"] in ("debiased", "unbiased") and has_thin_bins(self.statistics):
+        if resolved_method(options["method"], options["norm"]) in ("debiased", "unbiased") and has_thin_bins(
+            self.statistics
+        ):
             return np.nan, np.nan, np.nan
         if self.task is None:
             return calibration_error_interval(self.statistics, **options)
@@ -264,7 +299,7 @@ class _Group(NamedTuple):
         return calibration_error_interval(labels, scores, **by_row, **options)
 
 
-def _rows_by_group(data, groups, cluster, multiclass, strategy):
+def _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type):
     """Return the distinct groups, sorted, and the parts of the rows."""
     if is_predicted_class(groups):
         names, codes = predicted_class(data)
@@ -272,14 +307,14 @@ def _rows_by_group(data, groups, cluster, multiclass, strategy):
         names, codes = check_groups(groups, len(data.scores))
     present, parts = [], []
     for code, rows in split_by_group(data, codes):
-        [task] = binary_tasks(data.at(rows), multiclass)
+        [task] = binary_tasks(counted_rows(data.at(rows), weight_type, warns=False), multiclass)
         present.append(code)
         own = None if cluster is None else cluster[rows]
         parts.append(_Group(rows[0], task.statistics(strategy), task, strategy, own))
     return names[present], parts
 
 
-def _statistics_by_group(mapping, groups):
+def _statistics_by_group(mapping, groups, weight_type):
     """Return the keys of the mapping, sorted, and its parts in that order."""
     if not is_predicted_class(groups):
         raise ValueError("groups are the keys of the dict of BinStatistics: leave groups out.")
@@ -292,7 +327,9 @@ def _statistics_by_group(mapping, groups):
             raise ValueError(f"y_true[{name!r}] holds no rows: leave such groups out.")
     given = list(mapping)
     names = _sorted_names(given)
-    return _as_array(names), [_Group(given.index(name), mapping[name]) for name in names]
+    return _as_array(names), [
+        _Group(given.index(name), counted_rows(BinnedTask(mapping[name]), weight_type).bins) for name in names
+    ]
 
 
 def _sorted_names(names):
@@ -322,7 +359,7 @@ def _columns(names, parts, confidence_level, error_options, adjustment, progress
     counts = np.array([one.count.sum() for one in statistics])
     mean_score = np.array([one.weighted_score.sum() for one in statistics]) / total
     event_frequency = np.array([one.weighted_label.sum() for one in statistics]) / total
-    pvalue, bias_low, bias_high = np.array([part.bias(confidence_level) for part in parts]).T
+    pvalue, bias_low, bias_high, bias_pvalue = np.array([part.bias(confidence_level) for part in parts]).T
     errors = []
     for part in parts:
         progress(f"errors of {len(errors)} of {len(parts)} groups")
@@ -345,7 +382,21 @@ def _columns(names, parts, confidence_level, error_options, adjustment, progress
         "error_high": error_high,
         "pvalue": pvalue,
         "adjusted_pvalue": adjusted,
+        "bias_pvalue": bias_pvalue,
+        "adjusted_bias_pvalue": holm(bias_pvalue),
     }
+
+
+def _warn_of_few_events(columns):
+    expected = columns["n"] * np.minimum(columns["mean_score"], 1 - columns["mean_score"])
+    few = columns["group"][expected < FEW_EVENTS].tolist()
+    if few:
+        warnings.warn(
+            f"clusters=: fewer than {FEW_EVENTS} events or non-events are expected in {len(few)} of {len(expected)} "
+            f"groups ({reprlib.repr(few)}), where the level is not held.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _check_nothing_else(**given):

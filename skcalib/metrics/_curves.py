@@ -1,13 +1,23 @@
 """Curves: what the bins say, as numbers."""
 
-from skcalib._bins.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
+from skcalib._cells.reductions import binary_tasks, check_rows_or_bins, counted_rows, resolve_multiclass
+from skcalib._input.hints import hint_at_keywords
 from skcalib.binning import EqualMass, check_binning
 
 __all__ = ["reliability_curve"]
 
 
+@hint_at_keywords
 def reliability_curve(
-    y_true, y_proba=None, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None
+    y_true,
+    y_proba=None,
+    *,
+    binning=None,
+    multiclass="auto",
+    sample_weight=None,
+    weight_type="frequency",
+    pos_label=None,
+    labels=None,
 ):
     """Mean score and event frequency by bin: the numbers of a reliability diagram.
 
@@ -22,9 +32,13 @@ def reliability_curve(
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen once
+        and stands for more or fewer; weights are scaled so that they sum to ``sum(w)**2 / sum(w**2)``, the number of
+        rows that they are worth, and the intervals of the bins are as wide as that says.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -65,5 +79,6 @@ def reliability_curve(
         labels=labels,
         multiclass=multiclass,
     )
+    data = counted_rows(data, weight_type, warns=False)
     curves = [task.statistics(strategy) for task in binary_tasks(data, multiclass)]
     return curves if resolve_multiclass(multiclass, data) == "marginal" else curves[0]

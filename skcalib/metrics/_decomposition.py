@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from skcalib._bins.reductions import BinnedTask, binary_tasks, check_rows_or_bins
-from skcalib._bins.tables import record_html, record_text
+from skcalib._cells.reductions import BinnedTask, binary_tasks, check_rows_or_bins
+from skcalib._inference.results import record_html, record_text
 from skcalib._rows.links import clip_probability
 from skcalib.binning import PoolAdjacentViolators, check_binning
 
@@ -61,7 +61,7 @@ def brier_decomposition(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -79,7 +79,7 @@ def brier_decomposition(
     See Also
     --------
     skcalib.metrics.log_loss_decomposition : Parts of the log-loss.
-    skcalib.metrics.recalibration_gain : What recalibrating would gain.
+    skcalib.evaluation.recalibration_gain : What recalibrating would gain.
 
     References
     ----------
@@ -118,7 +118,7 @@ def log_loss_decomposition(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -136,7 +136,7 @@ def log_loss_decomposition(
     See Also
     --------
     skcalib.metrics.brier_decomposition : Parts of the Brier score.
-    skcalib.metrics.recalibration_gain : What recalibrating would gain.
+    skcalib.evaluation.recalibration_gain : What recalibrating would gain.
 
     References
     ----------

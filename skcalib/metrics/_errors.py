@@ -1,28 +1,23 @@
 """Binned calibration errors: plugin, debiased, unbiased and label-binned, for any norm."""
 
 import numpy as np
-from scipy.special import erf, gamma, hyp1f1
 
-from skcalib._bins.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
-from skcalib._input.scalars import check_option, resolve_norm
-from skcalib.binning import EqualMass, EqualWidth, assign_bins, check_binning
+from skcalib._errors.binned import BinnedPower, check_norm
+from skcalib._errors.power import Error, error_value
+from skcalib._input.hints import hint_at_keywords
+from skcalib.binning import EqualMass, EqualWidth, check_binning
 
-__all__ = ["calibration_error", "check_norm", "expected_calibration_error", "maximum_calibration_error"]
-
-# Share of the weight in bins with fewer than two rows beyond which a debiased error would be mostly left out.
-_MAX_THIN_SHARE = 0.05
-
-# Up to this norm an error of 1e-9 has a power that float64 holds; beyond, powers below the second number are refused.
-_LARGE_NORM, _SMALLEST_POWER = 32, 1e-290
+__all__ = ["calibration_error", "expected_calibration_error", "maximum_calibration_error"]
 
 
+@hint_at_keywords
 def calibration_error(
     y_true,
     y_proba=None,
     *,
     norm=2,
     binning=None,
-    method="debiased",
+    method="auto",
     multiclass="auto",
     class_weight=None,
     squared=False,
@@ -43,16 +38,18 @@ def calibration_error(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1]: of the positive class, or of each class in the sorted order of the labels.
     norm : float or {"l1", "l2", "max"}, default=2
-        p >= 1, or ``np.inf`` for the largest bin (`method` "plugin" only). "l1", "l2" and "max" are 1, 2 and
+        p >= 1, or ``np.inf`` for the largest bin (`method` "auto" or "plugin"). "l1", "l2" and "max" are 1, 2 and
         ``np.inf``.
     binning : BaseBinning, int or None, default=None
         Strategy; an int is a number of equal-mass bins, None ``EqualMass(15)``.
-    method : {"debiased", "plugin", "unbiased", "label_binned"}, default="debiased"
-        "plugin" takes the frequencies at face value and is too large for few rows. "debiased" subtracts the bias of the
-        label noise. Norm 2 follows Definition 5.2 of [1]_, which divides by n_b - 1. Other norms follow Definition G.3,
-        which divides by n_b, with the expectation in closed form. So norms 2 and 2.0000001 differ slightly. "unbiased"
-        (norm 2) subtracts the residuals' sample variance instead and is unbiased for the binned square also where
-        scores vary within a bin. "label_binned" averages ``|s_i - y_b|^p`` over rows [2]_ and is never below "plugin".
+    method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
+        "auto" is "unbiased" for norm 2, "plugin" for the largest bin and "debiased" for other norms. "plugin" takes the
+        frequencies at face value and is too large for few rows. "debiased" subtracts the bias of the label noise, as
+        the papers do. Norm 2 follows Definition 5.2 of [1]_, which divides by n_b - 1. Other norms follow Definition
+        G.3, which divides by n_b, with the expectation in closed form. "unbiased" (norm 2) subtracts the residuals'
+        sample variance instead: it is unbiased for the binned square also where scores vary within a bin, whose labels
+        then vary less than "debiased" takes them to. "label_binned" averages ``|s_i - y_b|^p`` over rows [2]_ and is
+        never below "plugin".
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more. "top_label" asks whether the
         predicted class is right as often as its score predicts, "marginal" takes every class against the rest.
@@ -63,7 +60,7 @@ def calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights that count as repeated rows: a weight of 2 is two rows, also in the debiasing.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of; inferred for {0, 1} and {-1, 1} only.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns, where not all of them occur in `y_true`.
 
@@ -125,6 +122,7 @@ def calibration_error(
     )
 
 
+@hint_at_keywords
 def expected_calibration_error(
     y_true,
     y_proba=None,
@@ -158,7 +156,7 @@ def expected_calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -207,6 +205,7 @@ def expected_calibration_error(
     )
 
 
+@hint_at_keywords
 def maximum_calibration_error(
     y_true,
     y_proba=None,
@@ -237,7 +236,7 @@ def maximum_calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -281,164 +280,9 @@ def maximum_calibration_error(
     )
 
 
-def _binned_error(y_true, y_proba, default, *, norm, binning, method, class_weight, squared=False, multiclass, **rows):
+def _binned_error(y_true, y_proba, default, *, binning, norm, method, multiclass, class_weight, squared=False, **rows):
     """Return a binned error, of rows or of bin statistics; see `calibration_error` for the arguments."""
     norm = check_norm(norm, method=method, squared=squared)
-    strategy = check_binning(binning, default)
-    data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, **rows)
-    power = power_over_tasks(
-        data, lambda task: binned_power(task, strategy, norm, method), norm, multiclass, class_weight
-    )
-    return float(power) if squared else error_root(power, norm)
-
-
-def check_norm(norm, *, method="plugin", squared=False):
-    """Return the number that a norm is, or raise where it does not go with the method."""
-    check_option(method, "method", _METHODS)
-    norm = resolve_norm(norm)
-    if norm == np.inf and method != "plugin":
-        raise ValueError(f'norm=np.inf ("max") has no {method} form: use method="plugin".')
-    if norm != 2 and method == "unbiased":
-        raise ValueError(f'method="unbiased" is defined for norm=2, found norm={norm!r}.')
-    if norm != 2 and squared:
-        raise ValueError(f"squared=True is defined for norm=2, found norm={norm!r}.")
-    return norm
-
-
-def power_over_tasks(data, task_power, norm, multiclass, class_weight=None):
-    """Return the p-th power of an error, given as a function of one binary problem, for a metric's validated data."""
-    powers = np.array([task_power(task) for task in binary_tasks(data, multiclass)])
-    if resolve_multiclass(multiclass, data) == "marginal":
-        return over_classes(powers, check_class_weight(class_weight, data.classes), norm)
-    if class_weight is not None:
-        raise ValueError('class_weight has a meaning for multiclass="marginal" only.')
-    return powers[0]
-
-
-def over_classes(powers, weights, norm):
-    """Return the marginal power of the classes' powers (..., K); for norm inf the largest."""
-    return powers[..., weights > 0].max(axis=-1) if norm == np.inf else powers @ weights
-
-
-def error_power(statistics, norm, method):
-    """Return the (signed) p-th power of the binned error; for norm inf the error itself.
-
-    Sums with leading axes (..., n_bins) are that many sets of bins at once.
-    """
-    return _POWERS[method](statistics, norm)
-
-
-def error_root(power, norm):
-    """Return the error for its p-th power, a negative one counting as zero."""
-    if _LARGE_NORM < norm < np.inf and not (power < 0 or _SMALLEST_POWER < power < np.inf):
-        raise ValueError(f"norm={norm} leaves the range of floating point for errors this small: use norm=np.inf.")
-    power = max(float(power), 0.0)
-    return power if norm == np.inf else float(power ** (1 / norm))
-
-
-def absolute_moment(mean, variance, order):
-    """Return E|N(mean, variance)|^order in closed form; ``|mean|^order`` where the variance is zero."""
-    noisy = variance > 0
-    variance = np.where(noisy, variance, 1.0)
-    if order == 1:
-        spread = np.sqrt(2 * variance)
-        folded = spread / np.sqrt(np.pi) * np.exp(-((mean / spread) ** 2)) + mean * erf(mean / spread)
-        return np.where(noisy, folded, np.abs(mean))
-    with np.errstate(over="ignore", invalid="ignore"):  # see `error_root`
-        moment = (
-            (2 * variance) ** (order / 2)
-            * (gamma((order + 1) / 2) / np.sqrt(np.pi))
-            * hyp1f1(-order / 2, 0.5, -(mean**2) / (2 * variance))
-        )
-    return np.where(noisy, moment, np.abs(mean) ** order)
-
-
-def _plugin(statistics, norm):
-    gap = np.abs(statistics.mean_score - statistics.event_frequency)
-    if norm == np.inf:
-        return np.where(statistics.weight > 0, gap, 0).max(axis=-1)
-    return np.vecdot(statistics.share, gap**norm)
-
-
-def _debiased(statistics, norm):
-    usable = statistics.weight >= 2
-    gap, frequency = statistics.mean_score - statistics.event_frequency, statistics.event_frequency
-    n_rows = np.where(usable, statistics.weight, 2)
-    if norm == 2:
-        terms = gap**2 - frequency * (1 - frequency) / (n_rows - 1)  # Kumar et al., Definition 5.2, misprint mended
-    else:
-        variance = frequency * (1 - frequency) / n_rows
-        terms = 2 * np.abs(gap) ** norm - absolute_moment(gap, variance, norm)  # Kumar et al., Definition G.3
-    return np.vecdot(statistics.share, np.where(usable, terms, 0))
-
-
-def _unbiased(statistics, norm):
-    usable = statistics.weight >= 2
-    n_rows = np.where(usable, statistics.weight, 2)
-    gap = statistics.event_frequency - statistics.mean_score
-    residual_squares = (
-        statistics.weighted_label - 2 * statistics.weighted_score_label + statistics.weighted_score_squared
-    )
-    variance = np.maximum(residual_squares - n_rows * gap**2, 0) / (n_rows - 1)
-    return np.vecdot(statistics.share, np.where(usable, gap**2 - variance / n_rows, 0))
-
-
-def has_thin_bins(statistics):
-    """Return whether too much weight lies in bins with fewer than two rows for a debiased error."""
-    return _thin_share(statistics) > _MAX_THIN_SHARE
-
-
-def _thin_share(statistics):
-    return statistics.share[statistics.weight < 2].sum()
-
-
-def _refuse_thin_bins(statistics):
-    """Raise where too much weight lies in bins with fewer than two rows, by weight, which are left out."""
-    thin_share = _thin_share(statistics)
-    if thin_share > _MAX_THIN_SHARE:
-        raise ValueError(
-            f"{100 * thin_share:.1f} % of the weight lies in bins with fewer than two rows (at most "
-            f"{100 * _MAX_THIN_SHARE:.0f} % can be left out): a debiased error needs two rows a bin. Use fewer bins or "
-            'method="plugin". Weights count as repeated rows: scale them to mean 1 if they are not.'
-        )
-
-
-# method -> p-th power of the error from the statistics
-_POWERS = {"plugin": _plugin, "debiased": _debiased, "unbiased": _unbiased}
-_METHODS = (*_POWERS, "label_binned")  # the last one needs the rows as well
-
-
-def binned_power(task, strategy, norm, method):
-    """Return the p-th power of the binned error of one binary problem."""
-    statistics = task.statistics(strategy, moments=2 if method == "unbiased" else 1)
-    if method == "label_binned":
-        # Roelofs et al.: mean over rows of |s_i - y_b|^p
-        frequency = statistics.event_frequency[assign_bins(task.scores, statistics.edges)]
-        return np.average(np.abs(task.scores - frequency) ** norm, weights=task.sample_weight)
-    if method != "plugin":
-        _refuse_thin_bins(statistics)
-    return error_power(statistics, norm, method)
-
-
-def check_class_weight(class_weight, classes):
-    """Return the weights of the classes of a marginal error: 1 / K each, or as given (an array by sorted label)."""
-    n_classes = len(classes)
-    if class_weight is None:
-        return np.full(n_classes, 1 / n_classes)
-    by_label = isinstance(class_weight, dict)
-    if by_label:
-        missing = [label for label in classes.tolist() if label not in class_weight]
-        if missing:
-            raise ValueError(f"class_weight has no entry for the classes {missing}.")
-        class_weight = [class_weight[label] for label in classes.tolist()]
-    try:
-        weights = np.asarray(class_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"class_weight must hold numbers, found {class_weight!r}.") from None
-    if weights.shape != (n_classes,) or not np.all(weights >= 0) or not 0 < weights.sum() < np.inf:
-        raise ValueError(
-            f"class_weight must hold {n_classes} finite weights that are not negative nor all zero, found "
-            f"{class_weight!r}."
-        )
-    descending = n_classes == 2 and classes[0] is not None and classes[0] > classes[1]  # the first is the negative one
-    return weights[::-1] if descending and not by_label else weights
+    params = {"norm": norm, "method": method, "binning": check_binning(binning, default)}
+    error = Error(BinnedPower, params, norm, squared, multiclass, class_weight)
+    return error_value(error, y_true, y_proba, binning=binning, **rows)

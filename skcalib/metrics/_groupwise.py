@@ -2,16 +2,19 @@
 
 import numpy as np
 
-from skcalib._bins.reductions import resolve_multiclass
-from skcalib._input.labels import check_groups
+from skcalib._cells.groups import group_codes, reduced, split_by_group
+from skcalib._cells.reductions import resolve_multiclass
+from skcalib._errors.binned import BinnedPower, check_norm
+from skcalib._errors.power import Error, error_root
+from skcalib._input.hints import hint_at_keywords
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth, check_binning
-from skcalib.metrics._errors import binned_power, check_norm, error_root, power_over_tasks
 
-__all__ = ["group_codes", "groupwise_calibration_error", "reduced"]
+__all__ = ["groupwise_calibration_error"]
 
 
+@hint_at_keywords
 def groupwise_calibration_error(
     y_true,
     y_proba=None,
@@ -45,15 +48,15 @@ def groupwise_calibration_error(
         p >= 1 or ``np.inf``.
     binning : BaseBinning, int or None, default=None
         Strategy, applied to each group by itself; an int is a number of equal-width bins, None ``EqualWidth(15)``.
-    method : {"plugin", "debiased", "unbiased", "label_binned"}, default="plugin"
+    method : {"plugin", "auto", "debiased", "unbiased", "label_binned"}, default="plugin"
         See `calibration_error`. The plugin error of a small group is mostly noise: compare groups of unequal size by
-        "debiased" with few bins.
+        "auto" with few bins.
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -91,7 +94,8 @@ def groupwise_calibration_error(
     """
     check_option(reduce, "reduce", ("max", "mean", "weighted", None))
     norm = check_norm(norm, method=method)
-    strategy = check_binning(binning, EqualWidth(15))
+    params = {"norm": norm, "method": method, "binning": check_binning(binning, EqualWidth(15))}
+    one_group = Error(BinnedPower, params, norm, multiclass=multiclass)
     data = check_scored_labels(
         y_true,
         y_proba,
@@ -107,43 +111,8 @@ def groupwise_calibration_error(
     for code, rows in split_by_group(data, codes):
         name, part = names[code : code + 1].tolist()[0], data.at(rows)
         try:
-            power = power_over_tasks(part, lambda task: binned_power(task, strategy, norm, method), norm, multiclass)
+            errors[name] = error_root(one_group.observed(part), norm)
         except ValueError as error:
             raise ValueError(f"groups: the error of group {name!r} cannot be computed. {error}") from error
-        errors[name] = error_root(power, norm)
         weights.append(len(part.scores) if part.sample_weight is None else part.sample_weight.sum())
     return errors if reduce is None else float(reduced(np.array(list(errors.values())), weights, reduce))
-
-
-def group_codes(groups, data):
-    """Return the names of the groups and the code of each row's group."""
-    return predicted_class(data) if is_predicted_class(groups) else check_groups(groups, len(data.scores))
-
-
-def reduced(errors, weights, reduce):
-    """Return the largest, the mean or the weighted mean of the groups' errors (..., n_groups)."""
-    if reduce == "max":
-        return errors.max(axis=-1)
-    return np.average(errors, axis=-1, weights=weights if reduce == "weighted" else None)
-
-
-def is_predicted_class(groups):
-    """Return whether groups are the predicted classes; raise for any other text."""
-    if isinstance(groups, str) and groups != "predicted_class":
-        raise ValueError(f"groups must be 'predicted_class' or an array with one entry a row, found {groups!r}.")
-    return isinstance(groups, str)
-
-
-def predicted_class(data):
-    """Return the classes and the index of each row's predicted class among them."""
-    if data.is_binary:
-        return data.classes, (data.scores > 0.5).astype(np.intp)
-    return data.classes, data.scores.argmax(axis=1) if data.predicted is None else data.predicted
-
-
-def split_by_group(data, codes):
-    """Yield the code of each group that has rows of positive weight, and the indices of those rows, in order."""
-    kept = data.kept
-    order = kept[np.argsort(codes[kept], kind="stable")]
-    present, starts = np.unique(codes[order], return_index=True)
-    yield from zip(present, np.split(order, starts[1:]), strict=True)

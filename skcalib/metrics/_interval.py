@@ -1,5 +1,6 @@
 """Confidence intervals of calibration errors."""
 
+import warnings
 from dataclasses import replace
 from functools import partial
 from inspect import Parameter, signature
@@ -7,18 +8,20 @@ from numbers import Real
 
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import check_rows_or_bins
+from skcalib._cells.reductions import BinnedTask, check_rows_or_bins, counted_rows
+from skcalib._inference.bootstrap import BootstrapOptions, basic_limits
+from skcalib._inference.hypotheses import Resampling, error_hypotheses
+from skcalib._inference.inversion import inverted_limits
+from skcalib._inference.results import IntervalEstimate
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._progress import Progress
-from skcalib.metrics._bootstrap import BootstrapOptions, IntervalEstimate, bootstrap_interval
 from skcalib.metrics._errors import calibration_error
-from skcalib.metrics._inversion import inverted_limits
-from skcalib.metrics._metric_hypotheses import Resampling, is_calibration_error, metric_hypotheses
+from skcalib.metrics._table import metric_of
 
 __all__ = ["calibration_error_interval", "unwrapped_metric"]
 
-_KINDS = ("auto", "inverted", "corrected", "basic", "percentile")
+_KINDS = ("auto", "inverted", "basic")
 
 
 def calibration_error_interval(
@@ -32,6 +35,7 @@ def calibration_error_interval(
     n_resamples=1000,
     stratify=False,
     sample_weight=None,
+    weight_type="frequency",
     pos_label=None,
     labels=None,
     n_jobs=None,
@@ -53,24 +57,27 @@ def calibration_error_interval(
     metric : callable, default=None
         A metric of this module, or any ``metric(y_true, y_proba, sample_weight=...)`` that returns a number; None means
         `calibration_error`.
-    interval : {"auto", "inverted", "corrected", "basic", "percentile"}, default="auto"
-        "inverted" inverts a test, see Notes. The others are bootstraps, which fail for small errors, few or many bins,
-        and rare events: see the Notes. "corrected" is for the debiased methods of `calibration_error`, whose resamples
-        centre on the plugin error. "basic" mirrors the resamples at the estimate. "percentile" takes the resamples as
-        they are. "auto" is "inverted" for the errors of this module and "basic" for any other metric.
+    interval : {"auto", "inverted", "basic"}, default="auto"
+        "inverted" inverts a test, see Notes. It is for the errors of this module, and for a metric of your own that
+        names its `power` (see the guide, "A metric of your own"). "basic" is the bootstrap that mirrors its resamples
+        at the estimate: it is for any other metric, and warns. "auto" is "inverted" where there is one.
     clusters : array-like of shape (n,), default=None
-        Rows that are not independent (of one patient or match) have the same entry. Their residuals change sign
-        together; in a bootstrap they are resampled together.
+        Rows that are not independent (of one patient or match) have the same entry. Their labels are drawn with the
+        dependence that the residuals show; in a bootstrap they are resampled together.
     confidence_level : float, default=0.9
         Coverage, between 0 and 1.
     n_resamples : int, default=1000
         Number of draws or bootstrap resamples. With few draws an inverted interval is wide, and still covers.
     stratify : bool, default=False
-        Bootstraps only: resample within each class of `y_true`, so that the class frequencies stay fixed.
+        For "basic": resample within each class of `y_true`, so that the class frequencies stay fixed.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows: a weight of 2 is two rows.
+        Weights; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen once
+        and stands for more or fewer (a sampling correction, a covariate shift); weights w are worth ``sum(w)**2 /
+        sum(w**2)`` rows, in each cell.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     n_jobs : int, default=None
@@ -86,7 +93,8 @@ def calibration_error_interval(
     -------
     interval : IntervalEstimate
         Named tuple (estimate, low, high). The estimate is the metric. The interval is for the error without the noise
-        of the labels. A plugin error contains this noise, and may lie above its interval.
+        of the labels. A plugin error contains this noise, and may lie above its interval: the printed form and the
+        attribute `reason` say so.
 
     Raises
     ------
@@ -96,9 +104,16 @@ def calibration_error_interval(
     TypeError
         If the metric does not return a number.
 
+    Warns
+    -----
+    UserWarning
+        For weights that are no integers with ``weight_type="frequency"``.
+        For a basic bootstrap: it need not cover what is biased, such as an error that cannot be negative. Where
+        `clusters` are given and fewer than 40 events or non-events are expected: the level is not held.
+
     See Also
     --------
-    skcalib.metrics.calibration_error : The debiased binned error.
+    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
     skcalib.metrics.calibration_test : Is the error more than noise?
     skcalib.metrics.calibration_by_group : Each group with bias, error and intervals.
 
@@ -115,9 +130,7 @@ def calibration_error_interval(
     In simulations at level .9 it covers in 86 to 97 % of samples, from one bin to fifty and from 100 rows to 10,000. A
     plugin error of norm 1 is covered in 82 % if one of 15 bins holds the whole deviation.
 
-    The bootstraps, in simulations at level .9: "corrected" covers 69 to 89 % with one to five bins, and is a single
-    point if there is no event. "basic" intervals of plugin errors exclude the true error 0 of a calibrated model in 20
-    to 75 % of samples. "percentile" doubles the bias of a plugin error.
+    A "basic" interval of a plugin error excludes the true error 0 of a calibrated model in 20 to 75 % of samples.
 
     References
     ----------
@@ -126,7 +139,7 @@ def calibration_error_interval(
 
     Examples
     --------
-    A model that is calibrated: the interval of the debiased error reaches down to 0.
+    A model that is calibrated: the interval of the error reaches down to 0.
 
     >>> import numpy as np
     >>> from skcalib.metrics import calibration_error_interval
@@ -141,20 +154,31 @@ def calibration_error_interval(
     check_int(n_resamples, "n_resamples")
     check_option(interval, "interval", _KINDS)
     metric, params = unwrapped_metric(metric, metric_params)
-    kind = _resolved_kind(interval, metric, params)
+    row = metric_of(metric)
+    kind = _resolved_kind(interval, row)
     _check_stratify(stratify, kind, clusters)
     given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     given = {name: value for name, value in given.items() if value is not None}
+    data = check_rows_or_bins(y_true, y_proba, **given, multiclass=params.get("multiclass", "auto"), drop=False)
+    data = counted_rows(data, weight_type)
+    if isinstance(data, BinnedTask):
+        y_true = data.bins
+    elif sample_weight is not None:
+        given["sample_weight"] = data.sample_weight
     estimate = metric(y_true, y_proba, **given, **params)
     if not isinstance(estimate, Real):
         raise TypeError(f"metric must return a number, found {type(estimate).__name__}.")
-    data = check_rows_or_bins(y_true, y_proba, **given, multiclass=params.get("multiclass", "auto"), drop=False)
     cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
     rng = check_random_state(random_state)
-    if kind != "inverted":
+    if kind == "basic":
+        warnings.warn(_OF_BASIC, UserWarning, stacklevel=2)
         options = BootstrapOptions(confidence_level, n_resamples, cluster, stratify, rng, n_jobs, verbose)
-        return bootstrap_interval(metric, params, (y_true, y_proba), given, data, estimate, kind, options)
-    hypotheses = metric_hypotheses(metric, params, data, Resampling(n_resamples, rng, cluster))
+        limits = basic_limits(partial(metric, y_true, y_proba, **given | params), data, estimate, options)
+        if row is not None:
+            limits = [min(max(limit, row.limits[0]), row.limits[1]) for limit in limits]
+        return IntervalEstimate(float(estimate), *limits)
+    resampling = Resampling(n_resamples, rng, cluster, weight_type == "importance")
+    hypotheses = error_hypotheses(row.error(params), data, resampling)
     hypotheses = replace(hypotheses, progress=Progress("calibration_error_interval", verbose))
     return IntervalEstimate(float(estimate), *inverted_limits(hypotheses, (1 - confidence_level) / 2))
 
@@ -179,17 +203,23 @@ def _takes(metric, name):
     return name in parameters or any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())
 
 
-def _resolved_kind(interval, metric, params):
-    known = is_calibration_error(metric)
-    if interval == "inverted" and not known:
+_OF_BASIC = (
+    'interval="basic" mirrors bootstrap resamples at the estimate. That covers a mean, but not an error that noise '
+    "makes larger: give the metric a `power` for an interval that inverts a test (guide: A metric of your own)."
+)
+
+
+def _resolved_kind(interval, row):
+    if interval == "inverted" and row is None:
         raise ValueError(
-            'interval="inverted" is for the calibration errors of skcalib.metrics: use "basic" for another metric.'
+            'interval="inverted" is for the calibration errors of skcalib.metrics, and for a metric with a `power`: '
+            'use "basic" for another metric.'
         )
-    return interval if interval != "auto" else "inverted" if known else "basic"
+    return interval if interval != "auto" else "basic" if row is None else "inverted"
 
 
 def _check_stratify(stratify, kind, clusters):
     if stratify and kind == "inverted":
-        raise ValueError('stratify=True is for a bootstrap: choose interval="corrected", "basic" or "percentile".')
+        raise ValueError('stratify=True is for a bootstrap: choose interval="basic".')
     if stratify and clusters is not None:
         raise ValueError("stratify=True and clusters= exclude each other: a cluster may hold several classes.")

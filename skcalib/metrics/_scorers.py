@@ -41,7 +41,7 @@ def get_scorer(name, **options):
     Parameters
     ----------
     name : str
-        One of `get_scorer_names()`. "neg_squared_calibration_error" is minus the signed debiased square. Its mean over
+        One of `get_scorer_names()`. "neg_squared_calibration_error" is minus the signed unbiased square. Its mean over
         folds is unbiased and does not tie at zero: recommended for searches. "neg_brier_score" and "neg_log_loss" are
         the proper scores, which work where scikit-learn's give NaN.
     **options : dict

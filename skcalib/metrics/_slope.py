@@ -5,14 +5,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, ndtri
 
-from skcalib._bins.reductions import binary_tasks, resolve_multiclass
-from skcalib._bins.tables import record_html, record_text
+from skcalib._cells.reductions import binary_tasks, resolve_multiclass
+from skcalib._inference.results import IntervalEstimate, record_html, record_text
+from skcalib._input.hints import hint_at_keywords
 from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.condensed import condensed
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
-from skcalib.metrics._bootstrap import IntervalEstimate
 
 __all__ = ["CalibrationSlopeIntercept", "calibration_slope_intercept"]
 
@@ -35,6 +35,7 @@ class CalibrationSlopeIntercept(NamedTuple):
     _repr_html_ = record_html
 
 
+@hint_at_keywords
 def calibration_slope_intercept(
     y_true,
     y_proba=None,
@@ -63,7 +64,7 @@ def calibration_slope_intercept(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 

@@ -1,7 +1,9 @@
 """The binned error with as many bins as keep the event frequency rising."""
 
+from skcalib._errors.binned import check_norm
+from skcalib._errors.power import Error, error_value
+from skcalib._errors.sweep import SweepPower
 from skcalib.binning import MonotonicSweep
-from skcalib.metrics._errors import calibration_error
 
 __all__ = ["sweep_calibration_error"]
 
@@ -40,7 +42,7 @@ def sweep_calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -60,7 +62,7 @@ def sweep_calibration_error(
     See Also
     --------
     skcalib.binning.MonotonicSweep : The most bins whose event frequencies increase.
-    skcalib.metrics.calibration_error : The debiased binned error.
+    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
 
     References
     ----------
@@ -74,14 +76,13 @@ def sweep_calibration_error(
     >>> round(sweep_calibration_error([0, 0, 0, 1, 0, 0], [0.1, 0.2, 0.3, 0.6, 0.7, 0.8]), 6)
     0.283333
     """
-    return calibration_error(
+    norm = check_norm(norm)
+    error = Error(SweepPower, {"norm": norm, "base": base}, norm, multiclass=multiclass, class_weight=class_weight)
+    return error_value(
+        error,
         y_true,
         y_proba,
-        norm=norm,
         binning=MonotonicSweep(base),
-        method="plugin",
-        multiclass=multiclass,
-        class_weight=class_weight,
         sample_weight=sample_weight,
         pos_label=pos_label,
         labels=labels,

@@ -5,7 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib.binning import EqualMass, EqualWidth, MonotonicSweep
+from skcalib._errors.binned import BinnedPower, resolved_method
+from skcalib._errors.cumulative import KolmogorovSmirnovPower, KuiperPower
+from skcalib._errors.kernel import KernelPower
+from skcalib._errors.neighborhood import NeighborhoodPower
+from skcalib._errors.power import Error
+from skcalib._errors.proper_scores import brier_score, log_loss
+from skcalib._errors.smooth import SmoothPower
+from skcalib._errors.sweep import SweepPower
+from skcalib._input.scalars import resolve_norm
+from skcalib.binning import EqualMass, EqualWidth, MonotonicSweep, check_binning
 from skcalib.metrics._bin_free import (
     kolmogorov_smirnov_calibration_error,
     kuiper_calibration_error,
@@ -13,7 +22,6 @@ from skcalib.metrics._bin_free import (
 )
 from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
 from skcalib.metrics._groupwise import groupwise_calibration_error
-from skcalib.metrics._proper_scores import brier_score, log_loss
 from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
 from skcalib.metrics._sweep import sweep_calibration_error
 
@@ -27,9 +35,10 @@ class Metric(NamedTuple):
     ----------
     function : callable
         The error, ``function(y_true, y_proba, ...)``; smaller is better.
-    binned : dict or None, default=None
-        For an error that is a function of the sums of one set of bins per class: its `norm`, `binning` and `method`
-        where the caller names none.
+    power : type
+        What it is a root of, a class of `skcalib._errors`: its interval and its resampling test come from it.
+    defaults : dict, default={}
+        Parameters of the power where the caller of the function names none; `binning` and `method` where it is binned.
     limits : tuple of float, default=(0.0, 1.0)
         The least and the largest value.
     scorers : dict, default=None
@@ -38,30 +47,55 @@ class Metric(NamedTuple):
     """
 
     function: Callable
-    binned: dict | None = None
+    power: type
+    defaults: dict = {}  # noqa: RUF012
     limits: tuple = (0.0, 1.0)
     scorers: dict | None = None
 
+    def error(self, given):
+        """Return the `Error` for the parameters that a caller gave."""
+        params = {**self.defaults, **given}
+        whole = {name: params.pop(name) for name in _OF_THE_WHOLE if name in params}
+        norm = resolve_norm(params.get("norm", 1))
+        if "norm" in params:
+            params["norm"] = norm
+        power = self.power
+        if power is BinnedPower:
+            binning = params["binning"] = check_binning(params["binning"], self.defaults["binning"])
+            is_plugin = resolved_method(params["method"], norm) == "plugin"
+            if isinstance(binning, MonotonicSweep) and is_plugin and "groups" not in whole:
+                power, params = SweepPower, {"norm": norm, "base": binning.base}  # made anew for each draw
+        return Error(power, params, norm, **whole)
 
+
+_OF_THE_WHOLE = ("squared", "multiclass", "class_weight", "groups", "reduce")
 _NORMS = {
     "neg_calibration_error": {},
     "neg_squared_calibration_error": {"squared": True},
     "neg_l1_calibration_error": {"norm": "l1"},
 }
 
+_BY_GROUP = {"norm": 1, "binning": EqualWidth(15), "method": "plugin", "groups": "predicted_class", "reduce": "max"}
+_MAXIMUM = {"norm": np.inf, "binning": EqualWidth(15), "method": "plugin"}
+
 METRICS = {
     row.function.__name__: row
     for row in (
-        Metric(calibration_error, {"norm": 2, "binning": EqualMass(15), "method": "debiased"}, scorers=_NORMS),
-        Metric(expected_calibration_error, {"norm": 1, "binning": EqualWidth(15), "method": "plugin"}),
-        Metric(groupwise_calibration_error),
-        Metric(kde_calibration_error),
-        Metric(kolmogorov_smirnov_calibration_error),
-        Metric(kuiper_calibration_error),
-        Metric(maximum_calibration_error, {"norm": np.inf, "binning": EqualWidth(15), "method": "plugin"}),
-        Metric(neighborhood_calibration_error),
-        Metric(smooth_calibration_error),
-        Metric(sweep_calibration_error, {"norm": 1, "binning": MonotonicSweep(), "method": "plugin"}),
+        Metric(
+            calibration_error,
+            BinnedPower,
+            {"norm": 2, "binning": EqualMass(15), "method": "auto"},
+            scorers=_NORMS,
+        ),
+        Metric(expected_calibration_error, BinnedPower, {"norm": 1, "binning": EqualWidth(15), "method": "plugin"}),
+        Metric(groupwise_calibration_error, BinnedPower, _BY_GROUP),
+        Metric(kde_calibration_error, KernelPower),
+        Metric(kolmogorov_smirnov_calibration_error, KolmogorovSmirnovPower),
+        Metric(kuiper_calibration_error, KuiperPower),
+        Metric(maximum_calibration_error, BinnedPower, _MAXIMUM),
+        Metric(neighborhood_calibration_error, NeighborhoodPower),
+        Metric(smooth_calibration_error, SmoothPower),
+        Metric(sweep_calibration_error, SweepPower),
     )
 }
 
@@ -72,8 +106,10 @@ _PROPER_SCORES = {"neg_brier_score": (brier_score, {}), "neg_log_loss": (log_los
 
 
 def metric_of(function):
-    """Return the row of a function, None for one that is not of this library."""
-    return next((row for row in METRICS.values() if row.function is function), None)
+    """Return the row of a function; None for one that is not of this library and names no `power` of its own."""
+    row = next((row for row in METRICS.values() if row.function is function), None)
+    power = getattr(function, "power", None)
+    return Metric(function, power) if row is None and power is not None else row
 
 
 def scorers():

@@ -8,19 +8,20 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import BinnedTask, binary_tasks, check_rows_or_bins, resolve_multiclass
-from skcalib._bins.tables import record_html, record_text
+from skcalib._cells.reductions import BinnedTask, binary_tasks, check_rows_or_bins, counted_rows, resolve_multiclass
+from skcalib._inference.closed_form import hosmer_lemeshow, kolmogorov_smirnov, kuiper, spiegelhalter
+from skcalib._inference.hypotheses import Resampling, error_hypotheses
+from skcalib._inference.inversion import resampling_pvalue
+from skcalib._inference.results import record_html, record_text
+from skcalib._input.hints import hint_at_keywords
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_int
 from skcalib._input.scores import check_scores
 from skcalib._progress import Progress
 from skcalib.binning import EqualMass, check_binning
-from skcalib.metrics._bin_free import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
-from skcalib.metrics._closed_form_tests import hosmer_lemeshow, kolmogorov_smirnov, kuiper, spiegelhalter
 from skcalib.metrics._interval import unwrapped_metric
-from skcalib.metrics._inversion import resampling_pvalue
-from skcalib.metrics._metric_hypotheses import Resampling, has_hypotheses, metric_hypotheses
 from skcalib.metrics._sweep import sweep_calibration_error
+from skcalib.metrics._table import METRICS, metric_of
 
 __all__ = ["CalibrationTestResult", "calibration_test"]
 
@@ -43,6 +44,7 @@ class CalibrationTestResult(NamedTuple):
     _repr_html_ = record_html
 
 
+@hint_at_keywords
 def calibration_test(
     y_true,
     y_proba=None,
@@ -54,6 +56,7 @@ def calibration_test(
     binning=None,
     multiclass="auto",
     sample_weight=None,
+    weight_type="frequency",
     pos_label=None,
     labels=None,
     n_jobs=None,
@@ -80,9 +83,9 @@ def calibration_test(
         ``metric(y_true, y_proba)``, called with ``sample_weight``, ``labels`` and ``multiclass`` only where they are
         needed. None means `sweep_calibration_error`.
     clusters : array-like of shape (n,), default=None
-        Rows that are not independent (of one patient or match) have the same entry. The residuals ``y - s`` of a whole
-        cluster change their sign together. If the scores are calibrated and the clusters independent, this does not
-        change their distribution. For "resampling" with an error of this module, "kuiper" and "kolmogorov_smirnov",
+        Rows that are not independent (of one patient or match) have the same entry. Labels are drawn from the scores
+        with the dependence within clusters (one correlation of a normal copula) that the residuals ``y - s`` show. For
+        "resampling" with an error of this module, "kuiper" and "kolmogorov_smirnov",
         which are resampled then.
     n_resamples : int, default=999
         Number of label vectors drawn; the smallest p-value is ``1 / (n_resamples + 1)``.
@@ -91,10 +94,13 @@ def calibration_test(
     multiclass : {"auto", "top_label", "marginal"}, default="auto"
         See `calibration_error`; "marginal" has a resampling test only.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows: a weight of 2 is two labels. Weights that do not count rows should be
-        scaled to mean 1.
+        Weights; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen once
+        and stands for more or fewer (a sampling correction, a covariate shift); weights w are worth ``sum(w)**2 /
+        sum(w**2)`` rows, in each cell.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     n_jobs : int, default=None
@@ -118,7 +124,9 @@ def calibration_test(
     Warns
     -----
     UserWarning
-        Where the expected counts are too small for the approximation of "spiegelhalter" or "hosmer_lemeshow".
+        For weights that are no integers with ``weight_type="frequency"``.
+        Where the expected counts are too small for the approximation of "spiegelhalter" or "hosmer_lemeshow"; where
+        `clusters` are given and fewer than 40 events or non-events are expected.
 
     See Also
     --------
@@ -175,14 +183,20 @@ def calibration_test(
         labels=labels,
         drop=False,
     )
+    data = counted_rows(data, weight_type)
     cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
-    if cluster is not None and method in _CUMULATIVE:
-        method, metric = "resampling", _CUMULATIVE[method]
+    if cluster is not None and f"{method}_calibration_error" in METRICS:  # a cumulative difference
+        method, metric = "resampling", METRICS[f"{method}_calibration_error"].function
     if method == "resampling":
         check_int(n_resamples, "n_resamples")
+        if isinstance(data, BinnedTask):
+            y_true = data.bins
+        elif sample_weight is not None:
+            sample_weight = data.sample_weight
         given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
         call = _Call(y_true, y_proba, {name: value for name, value in given.items() if value is not None}, multiclass)
-        options = _Options(n_resamples, check_random_state(random_state), cluster, n_jobs, verbose)
+        resampling = Resampling(n_resamples, check_random_state(random_state), cluster, weight_type == "importance")
+        options = _Options(resampling, n_jobs, verbose)
         return _resampling_test(metric, call, data, options)
     if clusters is not None:
         raise ValueError(f'clusters= has no meaning for method={method!r}: use "resampling" or "kuiper".')
@@ -226,9 +240,7 @@ class _Call(NamedTuple):
 class _Options(NamedTuple):
     """How to resample."""
 
-    n_resamples: int
-    rng: np.random.RandomState
-    cluster: np.ndarray | None
+    resampling: Resampling
     n_jobs: int | None
     verbose: bool
 
@@ -239,49 +251,51 @@ def _resampling_test(metric, call, data, options):
     if marginal:
         check_scores(call.y_proba, name="y_proba")  # one label a row is drawn: rows must sum to 1
     known, params = unwrapped_metric(metric or sweep_calibration_error, multiclass)
-    if has_hypotheses(known, params):
+    row = metric_of(known)
+    error = None if row is None else row.error(params)
+    if error is not None and not error.has_bins_of_labels:
         statistic = float(known(call.y_true, call.y_proba, **call.given, **params))
-        hypotheses = metric_hypotheses(
-            known, params, data, Resampling(options.n_resamples, options.rng, options.cluster)
-        )
+        hypotheses = error_hypotheses(error, data, options.resampling)
         hypotheses = replace(hypotheses, progress=Progress("calibration_test", options.verbose))
         return CalibrationTestResult(statistic, resampling_pvalue(hypotheses))
-    if options.cluster is not None:
+    if options.resampling.cluster is not None:
         raise ValueError(
             "clusters= is for the errors of skcalib.metrics whose bins do not depend on the labels, for example "
             "metric=calibration_error."
         )
     parallel = Parallel(n_jobs=options.n_jobs, prefer="threads", verbose=10 if options.verbose else 0)
     data = _kept(data)
-    statistics = _metric_statistics(partial(metric, **multiclass), data, options.n_resamples, options.rng, parallel)
+    statistics = _metric_statistics(partial(metric, **multiclass), data, options.resampling, parallel)
     # Labels that give the same bins may differ in the last digit of the statistic.
     pvalue = float(np.mean(np.asarray(statistics) >= statistics[0] - 1e-12))
     return CalibrationTestResult(statistics[0], pvalue)
 
 
-def _metric_statistics(metric, data, n_resamples, rng, parallel):
+def _metric_statistics(metric, data, resampling, parallel):
     """Return a metric for the labels and for labels drawn from the scores."""
     n_classes = len(data.classes)
     given = _only_if(not data.is_binary, labels=np.arange(n_classes))
     weight = _only_if(data.sample_weight is not None, sample_weight=data.sample_weight)
     statistic = metric(data.labels, data.scores, **given, **weight)
-    draws = (_drawn_rows(data, rng) for _ in range(n_resamples))
+    draws = (_drawn_rows(data, resampling) for _ in range(resampling.n_draws))
     drawn = parallel(delayed(metric)(labels, scores, **given, **weight) for labels, scores, weight in draws)
     return [float(statistic), *drawn]
 
 
-def _drawn_rows(data, rng):
+def _drawn_rows(data, resampling):
     """Return labels drawn from the scores, their scores and, as a dict, their weights.
 
-    A row of weight w is floor(w) draws and one that weighs the rest: it comes back as a row for each class.
+    A row of weight w that counts rows is floor(w) draws and one that weighs the rest: it comes back as a row for each
+    class.
     """
     probability = np.column_stack((1 - data.scores, data.scores)) if data.is_binary else data.scores
-    n, n_classes = probability.shape
+    rng, (n, n_classes) = resampling.rng, probability.shape
     cumulative = np.cumsum(probability, axis=1, dtype=np.float64)
     cumulative /= cumulative[:, -1:]
     codes = np.count_nonzero(cumulative <= rng.random_sample((n, 1)), axis=1)
-    if data.sample_weight is None:
-        return codes.astype(data.labels.dtype), data.scores, {}
+    if data.sample_weight is None or resampling.importance:
+        weight = _only_if(data.sample_weight is not None, sample_weight=data.sample_weight)
+        return codes.astype(data.labels.dtype), data.scores, weight
     whole = np.floor(data.sample_weight)
     weight = np.zeros((n, n_classes))
     left, reached = whole.astype(np.int64), 0.0
@@ -304,5 +318,3 @@ _CLOSED_FORM = {
     "kuiper": kuiper,
     "kolmogorov_smirnov": kolmogorov_smirnov,
 }
-# With clusters these are resampled.
-_CUMULATIVE = {"kolmogorov_smirnov": kolmogorov_smirnov_calibration_error, "kuiper": kuiper_calibration_error}

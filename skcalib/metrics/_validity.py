@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skcalib._bins.reductions import binary_tasks, check_rows_or_bins
-from skcalib._input.scalars import check_option
+from skcalib._cells.reductions import binary_tasks, check_rows_or_bins
+from skcalib._input.scalars import as_numbers, check_option
 from skcalib._rows.sorting import first_rows
 from skcalib.binning import UniqueScores, check_binning
 
@@ -44,7 +44,7 @@ def validity_curve(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -163,7 +163,7 @@ def mean_validity_curve(samples, *, epsilons, **options):
 
 
 def _check_epsilons(epsilons):
-    epsilons = np.asarray(epsilons, dtype=np.float64)
+    epsilons = as_numbers(epsilons, "epsilons")
     if epsilons.ndim != 1 or len(epsilons) == 0 or not np.all(np.diff(epsilons) >= 0) or not epsilons[0] >= 0:
         raise ValueError("epsilons must be a vector of tolerances that are not negative, in increasing order.")
     return epsilons

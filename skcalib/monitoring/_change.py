@@ -8,21 +8,22 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
-from skcalib._bins.reductions import BinaryTask, binary_tasks, resolve_multiclass
-from skcalib._bins.statistics import BinStatistics
-from skcalib._bins.tables import ResultTable, html_table, text_table
+from skcalib._cells.cells import Cells
+from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
+from skcalib._cells.statistics import BinStatistics
+from skcalib._errors.binned import check_norm
+from skcalib._inference.bias import bias_test
+from skcalib._inference.results import IntervalEstimate, ResultTable, html_table, text_table
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib.binning import BaseBinning, EqualMass, check_binning
-from skcalib.metrics._bias import bias_test, cells_of_statistics
-from skcalib.metrics._bootstrap import IntervalEstimate
-from skcalib.metrics._errors import check_norm
 from skcalib.metrics._interval import calibration_error_interval
 
 __all__ = ["CalibrationChange", "calibration_change", "two_samples"]
 
 _LEAST_ROWS_A_CELL = 20
+_NO_SPREAD = 1e-9  # of sums of residuals: they are equal, but for rounding
 _MOST_ROWS_DRAWN = 10**8  # counts of cells with more are drawn as normal: NumPy's draws end at 10^9
 
 
@@ -35,11 +36,11 @@ class CalibrationChange(ResultTable):
     n_before, n_after : int
         Numbers of rows.
     statistic : float
-        Range of the cumulative differences of the event counts, over its standard deviation.
+        Range of the cumulative differences of the residuals (label minus score), over its standard deviation.
     pvalue : float
         P-value of "the calibration curve is the same", whatever the scores did.
     shift : IntervalEstimate
-        Mean difference of the event frequencies at equal scores.
+        Mean difference of the event frequencies at equal scores, from the residuals.
     bias_before, bias_after, bias_difference : IntervalEstimate
         Mean score minus event frequency.
     error_before, error_after, error_difference : IntervalEstimate
@@ -88,7 +89,7 @@ def calibration_change(
     *,
     norm=2,
     binning=None,
-    method="debiased",
+    method="auto",
     confidence_level=0.9,
     n_resamples=999,
     multiclass="auto",
@@ -116,7 +117,7 @@ def calibration_change(
     binning : BaseBinning, int or None, default=None
         Bins of the error, made for each sample by itself; an int is a number of equal-mass bins, None
         ``EqualMass(15)``.
-    method : {"debiased", "plugin", "unbiased", "label_binned"}, default="debiased"
+    method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         Method of the error.
     confidence_level : float, default=0.9
         Coverage of each interval.
@@ -126,7 +127,7 @@ def calibration_change(
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
@@ -152,10 +153,13 @@ def calibration_change(
 
     Notes
     -----
-    The rows of both samples go into cells of neighbouring scores, of 20 rows and more. Within a cell labels are
-    exchangeable if the curve is the same: the number of events of the second sample is hypergeometric. The statistic is
-    the range of the cumulative sums of its deviations, in the order of the scores. Bins of `BinStatistics` are taken as
-    cells: where they are wide, a change of the scores within a bin counts as a change of the curve.
+    The rows of both samples go into cells of neighbouring scores, of 20 rows and more. Within a cell the residuals y -
+    s are exchangeable if the curve is the same, wherever the scores of the two samples lie. The statistic is the range
+    of the cumulative sums of the second sample's excess, in the order of the scores. A permutation is drawn as the
+    number of the second sample's events, which is hypergeometric, and a normal deviate for the rest of the residuals.
+    Bins of `BinStatistics` are taken as cells, and their sums are drawn as normal, with the residual variance of each
+    bin and sample: where bins are wide and the scores miscalibrated, a change of the scores may count as one of the
+    curve.
 
     The intervals of differences join those of both parts by "square and add" [1]_. That of the shift is normal.
 
@@ -218,7 +222,7 @@ def two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given
     if isinstance(y_before, BinStatistics):
         after = y_proba_before if y_after is None else y_after
         return _check_statistics(y_before, after, binning, y_proba_after)
-    if given["labels"] is None and given["pos_label"] is None:
+    if given["labels"] is None:
         given = given | {"labels": _shared_labels(y_before, y_after)}
     strategy = check_binning(binning, EqualMass(15))
     before = _Sample.from_rows(y_before, y_proba_before, "before", given, strategy)
@@ -253,12 +257,14 @@ class _Sample(NamedTuple):
 
     def bias(self, confidence_level):
         if self.task is None:
-            (scores, weight), events = cells_of_statistics(self.statistics), self.statistics.weighted_label.sum()
+            (scores, weight), events = Cells.of_bins(self.statistics).two_points(), self.statistics.weighted_label.sum()
             mean_score = self.statistics.weighted_score.sum() / self.n
+            variance = self.statistics.total_residual_variance
         else:
             scores, weight, events = self.task.scores, None, np.count_nonzero(self.task.labels)
             mean_score = scores.mean(dtype=np.float64)
-        test = bias_test(scores, events, confidence_level, weight)
+            variance = np.subtract(self.task.labels, scores, dtype=np.float64).var()
+        test = bias_test(scores, events, confidence_level, weight, variance)
         return IntervalEstimate(float(mean_score - events / self.n), test.low, test.high)
 
     def error(self, options):
@@ -273,12 +279,12 @@ class _Sample(NamedTuple):
 
 
 def _shared_labels(*labels):
-    """Return [0, 1] or [-1, 1] where both samples together hold these labels: one of them may hold one class."""
+    """Return the two labels that both samples together hold: one of them may hold one class."""
     try:
-        found = set(np.concatenate([np.unique(np.asarray(y)) for y in labels]).tolist())
+        found = np.unique(np.concatenate([np.unique(np.asarray(y)) for y in labels]))
     except (TypeError, ValueError):
         return None  # refused later, by the argument
-    return next(([*pair] for pair in ((0, 1), (-1, 1)) if found == set(pair)), None)
+    return found.tolist() if len(found) == 2 else None
 
 
 def _check_statistics(before, after, binning, y_proba_after):
@@ -298,37 +304,23 @@ def _check_statistics(before, after, binning, y_proba_after):
 
 
 class _Cells(NamedTuple):
-    """Rows and events of both samples in cells of neighbouring scores, those with rows of both."""
+    """Residuals y - s of both samples in cells of neighbouring scores, those with rows of both.
+
+    `excess` is the sum of the second sample's residuals beyond its share, `variance` what it has if the curve is the
+    same. The draws are `slope` times the number of events, which is hypergeometric, and a normal remainder.
+    """
 
     n_before: np.ndarray
     n_after: np.ndarray
-    events_before: np.ndarray
-    events_after: np.ndarray
-
-    @classmethod
-    def with_both(cls, *counts):
-        counts = [np.asarray(np.rint(count), dtype=np.int64) for count in counts]
-        both = (counts[0] > 0) & (counts[1] > 0)
-        return cls(*(count[both] for count in counts))
+    excess: np.ndarray
+    variance: np.ndarray
+    events: np.ndarray
+    slope: np.ndarray
+    remainder: np.ndarray
 
     @property
     def n(self):
         return self.n_before + self.n_after
-
-    @property
-    def events(self):
-        return self.events_before + self.events_after
-
-    @property
-    def excess(self):
-        """Events of the second sample beyond its share."""
-        return self.events_after - self.n_after * self.events / self.n
-
-    @property
-    def variance(self):
-        """Variance of the excess where labels are exchangeable within the cell (hypergeometric)."""
-        spread = self.n_after / self.n * (self.n_before / self.n) * self.events * (self.n - self.events)
-        return spread / np.maximum(self.n - 1, 1)
 
 
 def _cells_of_rows(before, after):
@@ -336,27 +328,57 @@ def _cells_of_rows(before, after):
     labels = np.concatenate((before.task.labels, after.task.labels))
     n_cells = max(1, int(len(scores) / max(_LEAST_ROWS_A_CELL, sqrt(len(scores)))))
     cells, n_cells = mid_rank_cells(scores, n_cells)
-    is_after = np.arange(len(scores)) >= before.n
-    counts = np.bincount(cells + n_cells * (is_after + 2 * labels), minlength=4 * n_cells).reshape(2, 2, n_cells)
-    return _Cells.with_both(*counts.sum(axis=0), *counts[1])
+
+    def total(rows, values=None):
+        return np.bincount(cells[rows], None if values is None else values[rows], n_cells)
+
+    everyone, second = slice(None), slice(before.n, None)
+    residual = labels - scores
+    n, n_after, events = total(everyone), total(second), total(labels)
+    residual -= (total(everyone, residual) / n)[cells]
+    spread, covariance = total(everyone, residual**2), total(labels, residual)
+    of_labels = events * (n - events) / n
+    slope = np.divide(covariance, of_labels, out=np.zeros(n_cells), where=of_labels > 0)
+    share = (n - n_after) / n * (n_after / np.maximum(n - 1, 1))  # drawn without replacement
+    remainder = share * np.maximum(spread - slope * covariance, 0)
+    found = _Cells(n - n_after, n_after, total(second, residual), share * spread, events, slope, remainder)
+    return _with_both(found)
 
 
 def _cells_of_statistics(before, after):
-    before, after = before.statistics, after.statistics
-    return _Cells.with_both(before.count, after.count, before.weighted_label, after.weighted_label)
+    """Return the bins, whose draws are normal with the residual variance of the bin."""
+    parts = before.statistics, after.statistics
+    n = np.stack([part.count for part in parts])
+    sums = np.stack([part.weighted_label - part.weighted_score for part in parts])
+    rows = np.maximum(n, 1)
+    squares = np.maximum(np.stack([part.residual_square for part in parts]) - sums**2 / rows, 0)
+    # Of the residuals' squares each sample has the share that its scores say: a few events say little.
+    spread = np.maximum(np.stack([part.weighted_score - part.weighted_score_squared for part in parts]), 0)
+    spread = np.where(spread.sum(axis=0) > 0, spread, rows)
+    squares = squares.sum(axis=0) * spread / spread.sum(axis=0)
+    weight = n[0] * (n[1] / rows.sum(axis=0))
+    variance = weight**2 * np.sum(squares / rows**2, axis=0)
+    excess, zero = weight * np.diff(sums / rows, axis=0)[0], np.zeros(len(weight))
+    return _with_both(_Cells(*n, excess, variance, zero.astype(np.int64), zero, variance))
+
+
+def _with_both(cells):
+    both = (cells.n_before > 0) & (cells.n_after > 0)
+    return _Cells(*(values[both] for values in cells))
 
 
 def _compare(cells, n_resamples, rng):
-    """Return the statistic and its p-value, by labels permuted within the cells."""
+    """Return the statistic and its p-value, by residuals permuted within the cells."""
     scale = sqrt(cells.variance.sum())
-    if scale == 0:
+    if scale < _NO_SPREAD:
         return 0.0, 1.0
-    share = cells.n_after * cells.events / cells.n
-    if cells.n.size and cells.n.max() > _MOST_ROWS_DRAWN:
-        drawn = rng.normal(0.0, np.sqrt(cells.variance), (n_resamples, len(share)))
-    else:
-        size = (n_resamples, len(share))
-        drawn = rng.hypergeometric(cells.events, cells.n - cells.events, cells.n_after, size) - share
+    size = n_resamples, len(cells.n)
+    drawn = rng.normal(0.0, np.sqrt(cells.remainder), size)
+    if cells.n.max() > _MOST_ROWS_DRAWN:
+        drawn = rng.normal(0.0, np.sqrt(cells.variance), size)
+    elif cells.events.any():
+        share = cells.n_after * cells.events / cells.n
+        drawn += cells.slope * (rng.hypergeometric(cells.events, cells.n - cells.events, cells.n_after, size) - share)
     statistics = _range_of_sums(np.vstack((cells.excess, drawn))) / scale
     exceeding = np.count_nonzero(statistics[1:] >= statistics[0] - 1e-9)
     return float(statistics[0]), float((1 + exceeding) / (n_resamples + 1))
@@ -368,7 +390,7 @@ def _range_of_sums(steps):
 
 
 def _shift(cells, confidence_level):
-    """Return the mean difference of the frequencies with weights n0 n1 / (n0 + n1), and its normal limits."""
+    """Return the mean difference of the residuals with weights n0 n1 / (n0 + n1), and its normal limits."""
     weight = np.sum(cells.n_before * (cells.n_after / cells.n))
     if weight == 0:
         raise ValueError("The samples have no scores in common: no cell of neighbouring scores has rows of both.")

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from skcalib._bins.statistics import BinStatistics
-from skcalib._bins.tables import ResultTable
+from skcalib._cells.statistics import BinStatistics
+from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_label_vector, encode_labels, zero_one
 from skcalib._input.scalars import check_confidence_level, check_number, invalid
 from skcalib._input.scores import check_scores

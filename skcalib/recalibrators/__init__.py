@@ -2,6 +2,7 @@
 
 from skcalib.recalibrators._base import BaseRecalibrator, BinaryRecalibrator, LogitRecalibrator
 from skcalib.recalibrators._beta import BetaCalibration
+from skcalib.recalibrators._cautious import CautiousRecalibrator
 from skcalib.recalibrators._classwise import ClasswiseTemperatureScaling
 from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
 from skcalib.recalibrators._groupwise import GroupwiseRecalibrator
@@ -23,6 +24,7 @@ __all__ = [
     "BaseRecalibrator",
     "BetaCalibration",
     "BinaryRecalibrator",
+    "CautiousRecalibrator",
     "ClasswiseTemperatureScaling",
     "DirichletCalibration",
     "EnsembleTemperatureScaling",

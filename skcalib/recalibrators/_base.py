@@ -7,10 +7,10 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from skcalib._bins.reductions import spread_top_label, top_label
-from skcalib._defaults import DefaultObjects
+import skcalib.recalibrators._maps as nodes
+from skcalib._cells.reductions import spread_top_label, top_label
+from skcalib._defaults import DefaultObjects, check_fitted
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.scores import MAX_MAGNITUDE, check_estimator_scores
 from skcalib._input.sklearn_private import Interval, StrOptions
@@ -21,11 +21,14 @@ from skcalib._rows.links import (
     log_odds,
     log_odds_against_rest,
     log_probability,
+    possible,
     row_softmax,
+    without_impossible,
 )
-from skcalib._solvers.inverse_temperature import fit_inverse_temperature
-from skcalib.recalibrators._clipping import fit_inside, inside
-from skcalib.recalibrators._head_start import HeadStart
+from skcalib.recalibrators._clipping import inside, inside_node, set_clipping
+from skcalib.recalibrators._map_forms import inside as inside_clip
+from skcalib.recalibrators._map_forms import two_logits
+from skcalib.recalibrators._provenance import provenance
 
 # What the strength of a ridge may be: as large as logits and weights.
 RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
@@ -40,7 +43,27 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
         self.classes_, codes = encode_labels(
             y, scores.shape[1], self.classes, name="y", classes_name="classes", column_numbers=True
         )
+        self._remember_parameters()
         return codes
+
+    # For states that are read: the check of each fitted attribute. Those of `_part_attributes` are held by each binary
+    # problem where there are more than two classes. `_derived` are functions that make what is not written.
+    _attributes, _part_attributes, _derived = {}, {}, {}
+
+    def _check_attributes(self):
+        """Raise a ValueError if attributes (of a binary problem, if there are several) do not fit together."""
+
+    @property
+    def _score_width(self):
+        """Number of the columns given to `fit` that are scores."""
+        return self.n_features_in_
+
+    def _map_of(self, scores):
+        """Return the calibration map as nodes, from scores to probabilities: of the positive class alone of two.
+
+        A method writes ``_map``. Some of its bases bring the scores to its scale here, and join classes after it.
+        """
+        return self._map(scores)
 
     def transform(self, X):
         """Return the same as `predict_proba`, so that recalibrators chain.
@@ -70,7 +93,7 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
         labels : ndarray of shape (n,)
             The first of the classes with the largest probability.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def get_feature_names_out(self, input_features=None):
@@ -86,7 +109,7 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
         names : ndarray of str objects, shape (n_classes,)
             ``recalibrator_class`` in lower case.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         return np.array([f"{type(self).__name__.lower()}_{label}" for label in self.classes_], dtype=object)
 
 
@@ -129,8 +152,6 @@ class BaseRecalibrator(ProbabilityTransformer):
     _works_on_log_odds = False
     # Whether `predict` gives the class of the largest score, also where probabilities round or are spread otherwise.
     _keeps_decisions = False
-    # What is known before a fit; set for the time of a fit.
-    _head_start = HeadStart()
 
     def fit(self, X, y, sample_weight=None):
         """Fit the calibration map.
@@ -157,14 +178,14 @@ class BaseRecalibrator(ProbabilityTransformer):
         self._validate_params()
         scores = check_estimator_scores(self, X, input=self.input, reset=True)
         codes = self._encoded(y, scores)
+        scores, impossible = possible(scores) if self.input == "logit" else (scores, None)
+        if impossible is not None and impossible[np.arange(len(codes)), codes].any():
+            row = np.flatnonzero(impossible[np.arange(len(codes)), codes])[0]
+            raise ValueError(f"y has a class in row {row} whose logit is -inf there, which says that it is impossible.")
         weight = check_sample_weight(sample_weight, len(scores))
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
-        if len(self.classes_) > 2 or self.classes is not None or weight is not None:  # else both have rows
-            self._check_classes_present(codes)
-        if self._works_on_log_odds:
-            fit_inside(self, scores, codes, weight)
-        else:
-            self._fit_scores(scores, codes, weight)
+        self._fit_encoded(scores, codes, weight)
+        self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
     def predict_proba(self, X):
@@ -185,8 +206,22 @@ class BaseRecalibrator(ProbabilityTransformer):
         ValueError
             For scores that are not valid, or of another width than those of `fit`.
         """
-        check_is_fitted(self)
-        scores = check_estimator_scores(self, X, input=self.input, reset=False)
+        check_fitted(self)
+        scores, impossible = self._possible_scores(X)
+        return without_impossible(self._predict_encoded(scores), impossible)
+
+    def _fit_encoded(self, scores, codes, sample_weight, floor=None):
+        """Fit to validated rows, above a floor that is known or learned."""
+        if len(self.classes_) > 2 or self.classes is not None or sample_weight is not None:  # else both have rows
+            self._check_classes_present(codes)
+        if self._works_on_log_odds:
+            set_clipping(self, scores, codes, sample_weight, floor)
+            scores = inside(self, scores)
+        self._fit_scores(scores, codes, sample_weight)
+        return self
+
+    def _predict_encoded(self, scores):
+        """Return the probabilities of validated scores."""
         return self._predict_scores(inside(self, scores) if self._works_on_log_odds else scores)
 
     def predict(self, X):
@@ -203,10 +238,15 @@ class BaseRecalibrator(ProbabilityTransformer):
             The first of the classes with the largest probability. Methods that keep decisions (temperatures, and
             ``multiclass="top_label"``) return the class of the largest score.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if self._keeps_decisions:
             return self.classes_[decisions(check_estimator_scores(self, X, input=self.input, reset=False), self.input)]
         return super().predict(X)
+
+    def _possible_scores(self, X):
+        """Return the validated scores, those of impossible classes as if of probability 0, and where these are."""
+        scores = check_estimator_scores(self, X, input=self.input, reset=False)
+        return possible(scores) if self.input == "logit" else (scores, None)
 
     def _check_classes_present(self, codes):
         present, needed = np.bincount(codes, minlength=len(self.classes_)) > 0, self._needs_classes
@@ -231,6 +271,10 @@ class BinaryRecalibrator(BaseRecalibrator):
     ``_fit_binary(scores, labels, sample_weight)`` is given scores (n,) on the scale named by `_scale`, boolean labels
     (n,) and positive weights or None, and sets the fitted attributes; ``_predict_binary(scores)`` returns the
     probability of the event. Many classes are fitted one against the rest, or by the predicted class alone.
+
+    In place of ``_predict_binary`` it may define ``_map(score)``: the probability as an expression of the nodes in
+    `skcalib.recalibrators._maps`. `predict_proba` then evaluates it, and SQL, ONNX and JavaScript are written from it.
+    A method that has both is quicker by the first, and is tested to agree.
 
     Attributes
     ----------
@@ -354,11 +398,31 @@ class BinaryRecalibrator(BaseRecalibrator):
         for name in [name for name in vars(self.estimators_[0]) if name.endswith("_")]:
             setattr(self, name, [getattr(part, name) for part in self.estimators_])
 
+    def _map_of(self, scores):
+        scores, on_log_odds = inside_node(self, scores), self._scale == "log_odds"
+        if len(self.classes_) == 2:
+            return self._map(self._score_node(scores))
+        probabilities = nodes.Softmax(scores, clip=False) if self.input == "logit" else scores
+        on_scale = nodes.LogOddsAgainstRest(probabilities) if on_log_odds else probabilities
+        if self.multiclass == "top_label":
+            confidence = self.estimators_[0]._map(nodes.RowMax(on_scale))
+            return nodes.Spread(inside_clip(probabilities) if on_log_odds else probabilities, confidence)
+        parts = nodes.Columns(tuple(part._map(nodes.OneColumn(on_scale, k)) for k, part in enumerate(self.estimators_)))
+        return nodes.Normalized(parts) if self.normalize else parts
+
+    def _score_node(self, scores):
+        """Return the score of the positive class of two: of two probabilities the second, which alone is looked at."""
+        if self.input == "probability":
+            score = scores if scores.width == 1 else nodes.OneColumn(scores, 1)
+            return nodes.LogOdds(score) if self._scale == "log_odds" else score
+        score = scores if scores.width == 1 else nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
+        return nodes.Expit(score, clip=False) if self._scale == "probability" else score
+
     def _fit_binary(self, scores, labels, sample_weight):
         raise NotImplementedError
 
     def _predict_binary(self, scores):
-        raise NotImplementedError
+        return nodes.Rows(scores[:, None])(self._map(nodes.Scores(1)))[:, 0]
 
 
 class LogitRecalibrator(BaseRecalibrator):
@@ -400,13 +464,15 @@ class LogitRecalibrator(BaseRecalibrator):
             return np.column_stack((np.zeros(len(scores)), log_odds_))
         return scores if self.input == "logit" else log_probability(scores)
 
-    def _fit_inverse_temperature(self, logits, codes, sample_weight):
-        """Return the inverse temperature of least log-loss, where neither a floor nor a stack has shown it."""
-        start = self._head_start
-        if start.inverse_temperature is not None:
-            return start.inverse_temperature
-        near = None if start.near is None else start.near.inverse_temperature_
-        return fit_inverse_temperature(logits, codes, sample_weight, near=near)
+    def _map_of(self, scores):
+        scores = inside_node(self, scores)
+        if scores.width == 1:
+            return self._map(self._logits_of(scores if self.input == "logit" else nodes.LogOdds(scores)))
+        return self._map(scores if self.input == "logit" else nodes.Log(scores))
+
+    def _logits_of(self, log_odds):
+        """Return the two logits that log-odds stand for, for methods that ignore what is added to both."""
+        return two_logits(log_odds)
 
     def _fit_logits(self, logits, codes, sample_weight):
         raise NotImplementedError

@@ -6,6 +6,8 @@ from scipy.special import expit
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib.recalibrators._attributes import number
+from skcalib.recalibrators._maps import Affine, Expit, LogSides
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
 from skcalib.recalibrators._scaling import location_scale
 
@@ -43,7 +45,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
@@ -51,6 +53,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         The ridge that held the classes together, 0 where nothing did: for two classes, and with top labels.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -89,6 +93,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         "parameters": [StrOptions({"abm", "am", "ab"})],
         "smooth_targets": ["boolean"],
     }
+
+    _part_attributes = {"a_": number, "b_": number, "c_": number}
 
     def __init__(
         self,
@@ -147,6 +153,9 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     def _predict_binary(self, log_odds):
         log_score, minus_log_rest = _log_features(log_odds)  # not a matrix product: that rounds by the number of rows
         return clip_probability(expit(self.a_ * log_score + self.b_ * minus_log_rest + self.c_))
+
+    def _map(self, log_odds):
+        return Expit(Affine(LogSides(log_odds), np.array([[self.a_, self.b_]]), np.array([self.c_])))
 
 
 def _log_features(log_odds):

@@ -4,19 +4,25 @@ from numbers import Real
 
 import numpy as np
 
+from skcalib._defaults import ParameterHints
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, check_binning
 from skcalib.binning._lookup import BinLookup
+from skcalib.recalibrators._attributes import check_bins
 from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._map_forms import steps
 
 
-class BinnedRecalibrator(BinaryRecalibrator):
+class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
     """Base of the methods that predict one value per bin."""
 
     _default_objects = {"binning": lambda: EqualMass(10)}
     _hints = {
-        "n_bins": "binning=EqualMass(10) or another strategy of skcalib.binning; binning=10 means the same",
+        "n_bins": (
+            "binning=EqualMass(10) or another strategy of skcalib.binning; binning=10 means the same, and "
+            "binning__n_bins=10 in set_params and searches"
+        ),
         "strategy": 'binning=EqualMass(10) for "quantile", binning=EqualWidth(10) for "uniform"',
     }
     _needs_classes = "any"
@@ -35,6 +41,12 @@ class BinnedRecalibrator(BinaryRecalibrator):
         for rows in row_blocks(len(scores)):
             probability[rows] = self.bin_values_[lookup(scores[rows])]
         return probability
+
+    def _check_attributes(self):
+        check_bins(self)
+
+    def _map(self, score):
+        return steps(score, self.bin_edges_[1:-1], self.bin_values_)
 
 
 def take_rows(rows, scores, labels, sample_weight):

@@ -2,15 +2,20 @@
 
 import copy
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib.guarantees import independent_bins_certificate
+from skcalib.guarantees._checks import union_level
 
 _DEFAULT_LEVEL = 0.9
 # Parameters that may change after the fit: the state of a generator moves on, and a level can be asked for.
 _NOT_PROMISED = ("random_state", "confidence_level")
+_DESCRIBES_SCORES = {"input", "classes"}  # parameters that no search chooses
 
 
 class CertifiedMixin:
@@ -18,6 +23,10 @@ class CertifiedMixin:
 
     A class defines ``_issue_certificate(problems, **promise)`` for its fitted binary problems.
     """
+
+    _no_certificate, _tuned = None, ""  # why an estimator around this one rules it out; what `set_params` has set
+
+    _derived = {"_fitted_params_": lambda self: copy.deepcopy(self._promised_params())}
 
     def certificate(self, confidence_level=None, kind="conditional", n_candidates=1, *, interval="theorem"):
         """Return what may be promised about the fitted probabilities, for any distribution of the rows.
@@ -28,8 +37,9 @@ class CertifiedMixin:
             Probability of the promise; None means the constructor's `confidence_level` where there is one, else 0.9.
         kind : {"conditional", "marginal"}, default="conditional"
             A promise for all predicted probabilities at once, or for that of one random future row.
-        n_candidates : int, default=1
-            Number of candidates, fixed beforehand, among which this one was chosen on the same rows.
+        n_candidates : int or fitted search, default=1
+            Number of candidates, fixed beforehand, among which this one was chosen on the same rows; of a fitted search
+            of scikit-learn that of its candidates.
         interval : {"theorem", "clopper_pearson"}, default="theorem"
             What is known before any label is seen, or the sharper bound from the labels at hand.
 
@@ -50,6 +60,8 @@ class CertifiedMixin:
         splitting.
         """
         check_is_fitted(self)
+        if self._no_certificate:
+            raise ValueError(f"No certificate: {self._no_certificate}")
         now, fitted = self._promised_params(), self._fitted_params_
         changed = [name for name in now if name not in fitted or not np.array_equal(now[name], fitted[name])]
         if changed:
@@ -61,15 +73,47 @@ class CertifiedMixin:
                 "probability. Fit with normalize=False."
             )
         level = getattr(self, "confidence_level", _DEFAULT_LEVEL) if confidence_level is None else confidence_level
+        if hasattr(n_candidates, "cv_results_"):
+            n_candidates = len(n_candidates.cv_results_["params"])
         certificate = self._issue_certificate(
             problems, confidence_level=level, kind=kind, n_candidates=n_candidates, interval=interval
         )
+        if self._tuned and n_candidates == 1:
+            sentence = (
+                f"No search has chosen {self._tuned} by means of these rows. It was set by set_params, as "
+                "a search does: if it was one, pass n_candidates=search. The promise does not allow for its choice yet."
+            )
+            certificate = replace(certificate, assumptions=(*certificate.assumptions[:-1], sentence))
         if len(self.classes_) > 2 and self.multiclass == "top_label":
             sentence = "The promise is about the probability of the predicted class, which the model alone decides."
             certificate = replace(certificate, assumptions=(*certificate.assumptions, sentence))
         return certificate
 
+    def set_params(self, **params):
+        """Set parameters; a certificate says which, because a search may have chosen them.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name, nested ones of a default object included.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter.
+        """
+        names = {*self._tuned.split(", "), *params}.difference(_DESCRIBES_SCORES, _NOT_PROMISED, [""])
+        if names:
+            self._tuned = ", ".join(sorted(names))
+        return super().set_params(**params)
+
     def _fit_scores(self, scores, codes, sample_weight):
+        vars(self).pop("_no_certificate", None)
         super()._fit_scores(scores, codes, sample_weight)
         self._fitted_params_ = copy.deepcopy(self._promised_params())
 
@@ -92,3 +136,56 @@ def certify_independent_bins(problems, edges, *, interval, **promise):
         interval="hoeffding" if interval == "theorem" else interval,
         **promise,
     )
+
+
+def certify_groups(recalibrators, level, kind, **promise):
+    """Return the certificate of recalibrators of groups that were fixed beforehand.
+
+    The promise about all predicted probabilities is the union bound over groups. A random future row is in one group
+    only: each group's own promise is enough there.
+    """
+    each = union_level(level, len(recalibrators)) if kind == "conditional" else level
+    parts = [recalibrator.certificate(each, kind, **promise) for recalibrator in recalibrators]
+    together = (
+        "The groups were fixed before these rows were seen, and a future row belongs to one of them.",
+        f"The promise holds for all {len(parts)} groups together.",
+    )
+
+    def of_all(name):
+        values = ([getattr(part, name)] if part.n_problems == 1 else getattr(part, name) for part in parts)
+        return tuple(chain.from_iterable(values))
+
+    return replace(
+        max(parts, key=lambda part: part.epsilon),
+        confidence_level=level,
+        n_samples=sum(part.n_samples for part in parts),
+        assumptions=(*parts[0].assumptions, *together),
+        n_bins=of_all("n_bins"),
+        low=of_all("low"),
+        high=of_all("high"),
+    )
+
+
+def forbid_certificates(recalibrator, reason):
+    """Let the certified recalibrators in a fitted one refuse their certificates."""
+    if isinstance(recalibrator, CertifiedMixin):
+        recalibrator._no_certificate = reason
+    parts = list(recalibrator.named_steps.values()) if isinstance(recalibrator, Pipeline) else []
+    for name in ("recalibrator_", "pooled_recalibrator_", "recalibrators_"):
+        part = getattr(recalibrator, name, [])
+        parts += part.values() if isinstance(part, dict) else part if isinstance(part, list) else [part]
+    for part in parts:
+        forbid_certificates(part, reason)
+
+
+def forbid_certificates_of_pairs(pairs, estimator):
+    """Do so for the pairs of a classifier and its recalibrator, unless one classifier gave all scores."""
+    if len(pairs) > 1:
+        reason = f"forecasts are the mean over {len(pairs)} classifiers, each with its recalibrator."
+    else:
+        reason = "it was fitted to out-of-fold scores of several classifiers, and recalibrates those of another one."
+    if len(pairs) > 1 or not isinstance(estimator, FrozenEstimator):
+        for pair in pairs:
+            forbid_certificates(
+                pair.recalibrator, f"{reason} A promise needs one FrozenEstimator and rows that it was not fitted on."
+            )

@@ -8,30 +8,24 @@ from scipy.special import log_softmax
 from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.recalibrators._floor import floored, learned_floor
+from skcalib.recalibrators._maps import Clip, Expit, Log, LogNormalized, LogOdds, Scaled, Softmax
 
 # What the parameter `clip` may be, of the methods that declare `_works_on_log_odds`.
 CLIP_CONSTRAINT = {"clip": [Interval(Real, 0, 0.5, closed="neither"), StrOptions({"auto"}), None]}
 
 
-def fit_inside(recalibrator, scores, codes, sample_weight):
-    """Fit a recalibrator to scores that its `clip` keeps away from 0 and 1, and set its `clip_` and `floor_`.
+def set_clipping(recalibrator, scores, codes, sample_weight, floor=None):
+    """Set `clip_` and `floor_` of a recalibrator: its `clip`, or the floor that is given or learned from the rows.
 
     If a model predicts exactly 0 or 1 and is wrong (the votes of a forest, naive Bayes), the log-odds are 36 in the
     wrong direction. No slope serves that row and all the others: the floor makes the log-odds smaller.
     """
-    recalibrator.floor_, start = 0.0, recalibrator._head_start
+    recalibrator.floor_ = 0.0
     if recalibrator.clip != "auto":
         recalibrator.clip_ = PROBABILITY_CLIP if recalibrator.clip is None else float(recalibrator.clip)
-    else:
-        if start.floor is None:
-            floor, inverse_temperature = learned_floor(scores, codes, sample_weight, recalibrator.input)
-            start = start._replace(floor=floor, inverse_temperature=inverse_temperature)
-        recalibrator.floor_ = recalibrator.clip_ = start.floor
-    recalibrator._head_start = start
-    try:
-        recalibrator._fit_scores(inside(recalibrator, scores), codes, sample_weight)
-    finally:
-        del recalibrator._head_start
+        return
+    learned = learned_floor(scores, codes, sample_weight, recalibrator.input) if floor is None else floor
+    recalibrator.floor_ = recalibrator.clip_ = learned
 
 
 def inside(recalibrator, scores):
@@ -41,6 +35,22 @@ def inside(recalibrator, scores):
     if recalibrator.clip_ in (0, PROBABILITY_CLIP):  # log-odds do that themselves
         return scores
     return _clipped(scores, recalibrator.clip_, recalibrator.input)
+
+
+def inside_node(recalibrator, scores):
+    """Return the same as a node of the calibration map."""
+    width, is_logit, floor = scores.width, recalibrator.input == "logit", getattr(recalibrator, "floor_", 0)
+    if floor > 0:
+        probabilities = (Expit if width == 1 else Softmax)(scores, clip=False) if is_logit else scores
+        lifted = Scaled(probabilities, 1 - len(recalibrator.classes_) * floor, floor)
+        return (LogOdds if width == 1 else Log)(lifted) if is_logit else lifted
+    clip = getattr(recalibrator, "clip_", PROBABILITY_CLIP)
+    if clip in (0, PROBABILITY_CLIP):
+        return scores
+    low, high = float(np.log(clip)), float(np.log1p(-clip))
+    if not is_logit:
+        return Clip(scores, clip, 1 - clip)
+    return Clip(scores, low - high, high - low) if width == 1 else Clip(LogNormalized(scores), low, high)
 
 
 def _clipped(scores, constant, input):

@@ -5,6 +5,10 @@ from scipy.special import softmax
 
 from skcalib._rows.links import log_probability
 from skcalib._solvers.mixture import fit_mixture_weights
+from skcalib.recalibrators._attributes import weights
+from skcalib.recalibrators._map_forms import inside, normalized
+from skcalib.recalibrators._map_forms import softmax as softmax_node
+from skcalib.recalibrators._maps import Mixture, Scaled
 from skcalib.recalibrators._temperature import TemperatureScaling
 
 
@@ -23,12 +27,14 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -64,6 +70,8 @@ class EnsembleTemperatureScaling(TemperatureScaling):
 
     loss = "log"
 
+    _attributes = {**TemperatureScaling._attributes, "weights_": weights}
+
     def __init__(self, *, input="probability", classes=None, clip="auto"):
         self.input = input
         self.classes = classes
@@ -77,6 +85,11 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     def _predict_logits(self, logits):
         parts = self._parts(logits.astype(np.float64))
         return log_probability(sum(weight * part for weight, part in zip(self.weights_, parts, strict=True)))
+
+    def _map(self, logits):
+        tempered, given, uniform = self.weights_.tolist()
+        parts = softmax_node(Scaled(logits, self.inverse_temperature_), clip=False), softmax_node(logits, clip=False)
+        return inside(normalized(inside(Mixture((tempered, given), parts, uniform / len(self.classes_)))))
 
     def _parts(self, logits):
         """Return the tempered, the given and the uniform forecast."""

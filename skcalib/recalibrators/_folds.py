@@ -58,7 +58,7 @@ def cross_validation_folds(cv, scores, codes, sample_weight=None, input=None):
     if cv is None or isinstance(cv, Integral):
         return _dealt_folds(cv or 5, scores, codes, sample_weight, input)
     splits = [[row_indices(rows, len(codes)) for rows in split] for split in check_cv(cv).split(scores, codes)]
-    folds = [Fold(train, _taken(sample_weight, train), test, _taken(sample_weight, test)) for train, test in splits]
+    folds = [Fold(train, taken(sample_weight, train), test, taken(sample_weight, test)) for train, test in splits]
     times = np.bincount(np.concatenate([fold.test for fold in folds]), minlength=len(codes))
     if (times != 1).any():
         row = int(np.argmax(times != 1))
@@ -112,5 +112,5 @@ def _cells(scores, input):
     return np.floor(np.clip(values, -limit, limit) / _CELL + _EDGE)
 
 
-def _taken(sample_weight, rows):
+def taken(sample_weight, rows):
     return None if sample_weight is None else sample_weight[rows]

@@ -1,23 +1,37 @@
 """Calibration by group: a map for each predicted class, site, month or question set."""
 
 import warnings
+from collections import Counter
 from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+import skcalib.recalibrators._attributes as checks
+from skcalib._defaults import check_fitted
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight
+from skcalib._rows.links import possible, without_impossible
 from skcalib.recalibrators._base import ProbabilityTransformer, check_recalibrator, decisions
+from skcalib.recalibrators._certified import certify_groups, forbid_certificates
+from skcalib.recalibrators._map_forms import map_of
+from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place, rows_by_code
+from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._temperature import TemperatureScaling
 
 _PREDICTED_CLASS = "predicted_class"
+
+
+_NO_CERTIFICATE = (
+    "the fit serves several groups, or is mixed with that to all rows, and no promise about its own rows holds for "
+    "them. Groups of at least min_group_size rows with shrinkage=0 and merge_small_groups=False have one."
+)
 
 
 class RecalibratorOfColumns(ProbabilityTransformer):
@@ -33,6 +47,11 @@ class RecalibratorOfColumns(ProbabilityTransformer):
     def classes(self):
         """The labels of the columns that the recalibrator was told, or None."""
         return getattr(self.recalibrator, "classes", None)
+
+    @property
+    def _score_width(self):
+        inner = getattr(self, "pooled_recalibrator_", None) or self.recalibrator_
+        return inner.n_features_in_
 
 
 class GroupwiseRecalibrator(RecalibratorOfColumns):
@@ -64,6 +83,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     groups_ : ndarray of shape (n_groups,)
         The groups seen, sorted; all classes where the predicted class is the group.
     group_sizes_ : ndarray of shape (n_groups,)
@@ -128,6 +149,15 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         "shrinkage": [Interval(Real, 0, None, closed="left")],
         "merge_small_groups": ["boolean"],
     }
+    _attributes = {
+        "groups_": checks.labels,
+        "group_sizes_": checks.amounts,
+        "pooled_recalibrator_": checks.fitted,
+        "recalibrators_": checks.several(dict),
+        "_given_groups": checks.flag,
+        "_own_share": checks.shares,
+    }
+    _derived = {"_names": lambda self: self.groups_.tolist()}
 
     def __init__(
         self, recalibrator=None, groups=_PREDICTED_CLASS, min_group_size=50, shrinkage=0.0, *, merge_small_groups=False
@@ -177,7 +207,14 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         self.pooled_recalibrator_ = _fit(recalibrator, scores, y, weight)
         self.group_sizes_ = np.bincount(group, weight, minlength=len(self.groups_)).astype(np.float64)
         part = self._parts(group, self._residuals(scores, codes), weight)
-        self._fit_parts(recalibrator, scores, y, weight, group, part)
+        rows = dict(rows_by_code(part[group]))
+
+        def fit_part(number):
+            own = None if weight is None else weight[rows[number]]
+            return _fit(recalibrator, scores[rows[number]], y[rows[number]], own)
+
+        self._fit_parts(part, fit_part, lambda number: len(np.unique(y[rows[number]])) < len(self.classes_))
+        self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
     def fit_transform(self, X, y, sample_weight=None, groups=None):
@@ -221,16 +258,17 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         ValueError
             For groups that are missing, and for scores that are not valid or of another width than those of `fit`.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         scores, values = self._scores_and_values(X, groups, reset=False)
         group = decisions(scores, self.input) if values is None else self._known_groups(values, len(scores))
+        scores, impossible = possible(scores) if self.input == "logit" else (scores, None)
         probabilities = self.pooled_recalibrator_.predict_proba(scores)
-        for code, rows in _rows_by_code(group):
+        for code, rows in rows_by_code(group):
             recalibrator = self.pooled_recalibrator_ if code < 0 else self.recalibrators_[self._names[code]]
             if recalibrator is not self.pooled_recalibrator_:
                 own, share = recalibrator.predict_proba(scores[rows]), self._own_share[code]
                 probabilities[rows] = share * own + (1 - share) * probabilities[rows]
-        return probabilities
+        return without_impossible(probabilities, impossible)
 
     def transform(self, X, groups=None):
         """Return the same as `predict_proba`, so that recalibrators chain.
@@ -264,10 +302,93 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         labels : ndarray of shape (n,)
             The first of the classes with the largest probability.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if getattr(self.pooled_recalibrator_, "_keeps_decisions", False):
             return self.classes_[decisions(self._scores_and_values(X, groups, reset=False)[0], self.input)]
         return self.classes_[self.predict_proba(X, groups).argmax(axis=1)]
+
+    def certificate(self, confidence_level=None, kind="conditional", n_candidates=1, *, interval="theorem"):
+        """Return what may be promised about all groups together, where the groups were fixed beforehand.
+
+        Parameters
+        ----------
+        confidence_level : float, default=None
+            Probability of the promise; None means that of the recalibrator where it has one, else 0.9.
+        kind : {"conditional", "marginal"}, default="conditional"
+            A promise for all predicted probabilities of all groups at once (by the union bound), or for that of one
+            random future row.
+        n_candidates : int or fitted search, default=1
+            Number of candidates, fixed beforehand, among which this one was chosen on the same rows.
+        interval : {"theorem", "clopper_pearson"}, default="theorem"
+            What is known before any label is seen, or the sharper bound from the labels at hand.
+
+        Returns
+        -------
+        certificate : CalibrationCertificate
+            Its `low`, `high` and `n_bins` are tuples, in the order of `groups_`.
+
+        Raises
+        ------
+        ValueError
+            Where a group has no fit of its own, or fits are mixed, and where the recalibrator has no certificate.
+
+        References
+        ----------
+        Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample
+        splitting. The union over groups is theirs to come.
+        """
+        check_fitted(self)
+        refused = list(self._without_certificate())
+        if refused:
+            shown = ", ".join(map(repr, refused[:6])) + ", ..." * (len(refused) > 6)
+            raise ValueError(f"No certificate: of the groups {shown} {_NO_CERTIFICATE}")
+        recalibrators = list(self.recalibrators_.values())
+        if not hasattr(recalibrators[0], "certificate"):
+            raise ValueError(f"No certificate: {type(recalibrators[0]).__name__} has none; UniformMassBinning has.")
+        level = getattr(recalibrators[0], "confidence_level", 0.9) if confidence_level is None else confidence_level
+        return certify_groups(recalibrators, level, kind, n_candidates=n_candidates, interval=interval)
+
+    def _without_certificate(self):
+        """Return the recalibrators of groups that have none of their own, or a mixture: promises are not for these."""
+        users = Counter(map(id, self.recalibrators_.values()))
+        return {
+            group: recalibrator
+            for (group, recalibrator), share in zip(self.recalibrators_.items(), self._own_share, strict=True)
+            if recalibrator is self.pooled_recalibrator_ or users[id(recalibrator)] > 1 or share < 1
+        }
+
+    def _map(self, scores):
+        pooled = map_of(self.pooled_recalibrator_, scores)
+        written = {id(self.pooled_recalibrator_): pooled}  # groups may share a recalibrator
+        cases = []
+        for group, share in zip(self.groups_.tolist(), self._own_share.tolist(), strict=True):
+            recalibrator = self.recalibrators_[group]
+            if id(recalibrator) not in written:
+                written[id(recalibrator)] = map_of(recalibrator, scores)
+            own = written[id(recalibrator)]
+            mixed = own is not pooled and share < 1
+            cases.append(Mixture((share, 1 - share), (own, pooled)) if mixed else own)
+        if self._given_groups or (isinstance(self.groups, str) and self.groups != _PREDICTED_CLASS):
+            numbers = {group: number for number, group in enumerate(self.groups_.tolist())}
+            key = GroupOf(None if self._given_groups else self.groups, numbers, len(cases))
+            return Choice(key, (*cases, pooled))
+        if self.groups != _PREDICTED_CLASS:
+            raise ValueError(
+                f"GroupwiseRecalibrator(groups={self.groups!r}) cannot be written outside Python: give the column of "
+                "the groups by its name."
+            )
+        tie = np.array([0.0 if self.input == "logit" else 0.5])
+        return Choice(Largest(scores) if scores.width > 1 else Place(scores, tie), tuple(cases))
+
+    def _check_attributes(self):
+        checks.check_lengths(self, len(self.groups_), "group_sizes_", "_own_share")
+        if list(self.recalibrators_) != self.groups_.tolist():
+            raise ValueError(f"recalibrators_ must have the groups {self.groups_.tolist()} as keys")
+        checks.check_same_classes(self, self.pooled_recalibrator_, *self.recalibrators_.values())
+        takes_column = not self._given_groups and self.groups not in (None, _PREDICTED_CLASS)
+        width = self.pooled_recalibrator_.n_features_in_ + takes_column
+        if self.n_features_in_ != width:
+            raise ValueError(f"n_features_in_ must be {width}, found {self.n_features_in_}")
 
     def _check_one_source(self, groups):
         if isinstance(self.groups, bool | np.bool_):
@@ -337,24 +458,26 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         part[small] = large.sum() + _merged(sizes[small], self.min_group_size)
         return part
 
-    def _fit_parts(self, recalibrator, scores, y, weight, group, part):
+    def _fit_parts(self, part, fit_part, lacks_class):
+        """Fit each part of the rows; both functions take its number."""
         self._names = self.groups_.tolist()
         self.recalibrators_ = dict.fromkeys(self._names, self.pooled_recalibrator_)
         self._own_share = np.zeros(len(self._names))
-        for number, rows in _rows_by_code(part[group]):
+        for number in np.unique(part[part >= 0]).tolist():
             members = np.flatnonzero(part == number)
             names = [self._names[code] for code in members]
-            fitted = number >= 0 and self._fit_part(recalibrator, scores, y, weight, rows, names)
+            fitted = self._fit_part(lambda number=number: fit_part(number), lacks_class(number), names)
             if fitted:
                 self.recalibrators_.update(dict.fromkeys(names, fitted))
                 size = self.group_sizes_[members].sum()
                 self._own_share[members] = size / (size + self.shrinkage)
+        for without in (self.pooled_recalibrator_, *self._without_certificate().values()):
+            forbid_certificates(without, _NO_CERTIFICATE)
 
-    def _fit_part(self, recalibrator, scores, y, weight, rows, names):
-        """Return a recalibrator fitted to some rows; None where they lack a class that it cannot do without."""
-        lacks_class = len(np.unique(y[rows])) < len(self.classes_)
+    def _fit_part(self, fit, lacks_class, names):
+        """Return what `fit()` returns; None where the rows lack a class that it cannot do without."""
         try:
-            fitted = _fit(recalibrator, scores[rows], y[rows], None if weight is None else weight[rows])
+            fitted = fit()
         except ValueError as error:
             if lacks_class:
                 return None
@@ -371,13 +494,6 @@ def class_parameters(recalibrator, classes):
     """Return `classes` under each name by which the recalibrator or one inside it takes them."""
     names = recalibrator.get_params()
     return {name: classes for name in names if name == "classes" or name.endswith("__classes")}
-
-
-def _rows_by_code(codes):
-    """Yield each code that occurs with the rows that have it."""
-    order = np.argsort(codes, kind="stable")
-    distinct, starts = np.unique(codes[order], return_index=True)
-    yield from zip(distinct.tolist(), np.split(order, starts[1:]), strict=True)
 
 
 def _merged(sizes, least):

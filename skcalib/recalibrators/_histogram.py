@@ -5,10 +5,11 @@ from numbers import Real
 import numpy as np
 from scipy.special import expit
 
-from skcalib._bins.reductions import BinaryTask
-from skcalib._bins.statistics import bin_statistics
+from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.statistics import bin_statistics
 from skcalib._input.sklearn_private import Interval
 from skcalib.binning import EqualWidth, FixedEdges
+from skcalib.recalibrators._attributes import BINS, amounts, flag
 from skcalib.recalibrators._binned import BinnedRecalibrator, take_rows
 from skcalib.recalibrators._certified import CertifiedMixin, certify_independent_bins
 from skcalib.recalibrators._splitting import split_rows
@@ -41,6 +42,8 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     bin_edges_ : ndarray of shape (n_bins + 1,)
         Edges, on the scale of the scores. For K > 2 classes these four are lists with one entry per class.
     bin_values_ : ndarray of shape (n_bins,)
@@ -78,6 +81,8 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         "sample_split": [Interval(Real, 0, 1, closed="neither"), None],
         "smoothing": [Interval(Real, 0, None, closed="left")],
     }
+
+    _part_attributes = {**BINS, "bin_positives_": amounts, "_weighted_": flag}
 
     def __init__(
         self,
@@ -134,7 +139,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
             )
         if self.sample_split is not None:
             return certify_independent_bins(problems, "split", **promise)
-        if not isinstance(strategy, EqualWidth | FixedEdges):
+        if type(strategy) not in (EqualWidth, FixedEdges):  # a class of one's own may look at the rows
             raise ValueError(
                 f"No certificate: the edges of {strategy} depend on the rows that give the values"
                 f"{', even on their labels' if strategy.needs_labels else ''}. Use sample_split=0.5, fixed edges, or "

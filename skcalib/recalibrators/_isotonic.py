@@ -5,7 +5,9 @@ from scipy.optimize import isotonic_regression
 
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.binning._lookup import BinLookup
+from skcalib.recalibrators._attributes import knots, shares
 from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._map_forms import polynomials
 
 
 class IsotonicCalibration(BinaryRecalibrator):
@@ -29,6 +31,8 @@ class IsotonicCalibration(BinaryRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     score_knots_, probability_knots_ : ndarray of shape (n_knots,)
         The map: linear between the knots, constant beyond them. For K > 2 classes lists with one entry per class.
 
@@ -55,6 +59,7 @@ class IsotonicCalibration(BinaryRecalibrator):
     """
 
     _parameter_constraints = {**BinaryRecalibrator._parameter_constraints, "centered": ["boolean"]}
+    _part_attributes = {"score_knots_": knots, "probability_knots_": shares}
     _needs_classes = "any"
     _scale = "given"
 
@@ -79,6 +84,15 @@ class IsotonicCalibration(BinaryRecalibrator):
 
     def _predict_binary(self, scores):
         return _interpolated(scores, self.score_knots_, self.probability_knots_)
+
+    def _map(self, score):
+        # The line through each two neighbouring knots, from its right end; constant beyond the outer ones.
+        knots, values = self.score_knots_.astype(np.float64), self.probability_knots_
+        with np.errstate(over="ignore"):
+            slopes = np.diff(values) / np.diff(knots)
+        slopes[~np.isfinite(slopes)] = 0  # knots as near as the smallest floats: hardly a score lies between them
+        lines = np.column_stack((values[1:], slopes))
+        return polynomials(score, knots, [knots[0], *knots[1:], knots[-1]], [values[:1], *lines, values[-1:]])
 
 
 def _interpolated(scores, knots, values):

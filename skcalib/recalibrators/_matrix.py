@@ -5,12 +5,15 @@ from scipy.special import logsumexp
 
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import row_blocks
+from skcalib._solvers.inverse_temperature import fit_inverse_temperature
 from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap
 from skcalib.recalibrators._alpha_path import AffineProblem, affine_features, fit_path
+from skcalib.recalibrators._attributes import matrix, number, numbers, positive
 from skcalib.recalibrators._base import RIDGE, LogitRecalibrator
-from skcalib.recalibrators._clipping import CLIP_CONSTRAINT, inside
+from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
+from skcalib.recalibrators._map_forms import log_normalized, softmax
+from skcalib.recalibrators._maps import Affine, Centred, Scaled
 
-_NEAR = 1.5  # ratio of inverse temperatures up to which one fit is a start for another
 _LARGEST_FEATURE = 1e150  # whose square is a number
 
 
@@ -28,6 +31,12 @@ class AffineScaling(LogitRecalibrator):
         "alpha_intercept": [RIDGE, None],
     }
 
+    _attributes = {
+        "alpha_": number,
+        "inverse_temperature_": positive,
+        "intercept_": numbers,
+        "coef_": matrix,
+    }
     _works_on_log_odds = True
     _auto_alphas = (1.0, 0.3, 0.1, 0.02)
 
@@ -43,7 +52,7 @@ class AffineScaling(LogitRecalibrator):
 
     def _fit_logits(self, logits, codes, sample_weight):
         n_classes = logits.shape[1]
-        self.inverse_temperature_ = float(self._fit_inverse_temperature(logits, codes, sample_weight))
+        self.inverse_temperature_ = float(fit_inverse_temperature(logits, codes, sample_weight))
         problem = self._problem(logits, codes, sample_weight)
         if self.inverse_temperature_ * np.abs(problem.reference).max() > _LARGEST_FEATURE:
             raise ValueError(
@@ -52,7 +61,7 @@ class AffineScaling(LogitRecalibrator):
             )
         penalties = [self._penalty(n_classes, alpha) for alpha in self._alphas]
         if len(penalties) == 1:
-            best, parameters = 0, problem.fit(penalties[0], *self._start(), self._head_start.tolerance)
+            best, parameters = 0, problem.fit(penalties[0])
         else:
             best, parameters = fit_path(problem, penalties)
         self.alpha_ = float(self._alphas[best])
@@ -63,29 +72,14 @@ class AffineScaling(LogitRecalibrator):
         reference = np.concatenate([self._reference(logits[rows]) for rows in row_blocks(*logits.shape)])
         return AffineProblem(self._affine_map, logits, reference, self.inverse_temperature_, codes, sample_weight)
 
-    def _start(self):
-        """Return the parameters and the preconditioner of a fit to nearly the same rows, if a stack knows one."""
-        near, preconditioner = self._head_start.near, self._head_start.preconditioner
-        if near is None or not 1 / _NEAR < near.inverse_temperature_ / self.inverse_temperature_ < _NEAR:
-            return None, None  # the ridge's centre is far from that one's: where a fold is separable, say
-        return near._parameters(self.inverse_temperature_), preconditioner
-
     def _parameters(self, inverse_temperature):
         return self._affine_map.packed(self.coef_ / inverse_temperature, self.intercept_)
 
-    def _inverse_curvature(self, near, scores, codes, sample_weight):
-        """Return about that of the log-loss a row with this one's ridge, at a fitted map.
-
-        None where it is too large, and without a ridge: the Hessian may be singular then.
-        """
-        penalty = self._penalty(len(near.intercept_), self.alpha)
-        if penalty.min() == 0:
-            return None
-        problem = near._problem(near._logits(inside(near, scores)), codes, sample_weight)
-        return problem.inverse_curvature(near._parameters(near.inverse_temperature_), penalty)
-
     def _predict_logits(self, logits):
         return self._affine_map.apply(self._parameters(1.0), affine_features(logits, self._reference(logits))).T
+
+    def _map(self, logits):
+        return softmax(Affine(Centred(logits), self.coef_, self.intercept_))
 
     def _reference(self, logits):
         """Return what is taken off each row of logits, so that a constant added to the row changes nothing."""
@@ -107,7 +101,7 @@ class VectorScaling(AffineScaling):
 
     Parameters
     ----------
-    alpha : float or "auto", default=1.0
+    alpha : float or "auto", default="auto"
         Strength of the ridge, at least 0. "auto" goes from 1 over .3 and .1 to .02 while a weaker ridge predicts rows
         that are left out better. On the log-loss summed over the rows it is
         ``alpha * n_classes * ((coef / inverse_temperature - 1)**2 + intercept**2)``, summed over the classes: more
@@ -126,7 +120,7 @@ class VectorScaling(AffineScaling):
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
@@ -134,6 +128,8 @@ class VectorScaling(AffineScaling):
         The strength of the ridge that was used.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -169,10 +165,12 @@ class VectorScaling(AffineScaling):
     """
 
     _affine_map = DiagonalMap
-
+    _attributes = {**AffineScaling._attributes, "coef_": numbers}
     _parameter_constraints = {**AffineScaling._parameter_constraints, "center": ["boolean"]}
 
-    def __init__(self, alpha=1.0, *, center=True, alpha_intercept=None, input="probability", classes=None, clip="auto"):
+    def __init__(
+        self, alpha="auto", *, center=True, alpha_intercept=None, input="probability", classes=None, clip="auto"
+    ):
         self.alpha = alpha
         self.center = center
         self.alpha_intercept = alpha_intercept
@@ -186,6 +184,18 @@ class VectorScaling(AffineScaling):
     def _reference(self, logits):
         return super()._reference(logits) if self.center else np.zeros(len(logits))
 
+    def _map(self, logits):
+        return softmax(Scaled(Centred(logits) if self.center else logits, self.coef_, self.intercept_))
+
+    def _logits_of(self, log_odds):
+        if self.center or self.n_features_in_ == 1:
+            return super()._logits_of(log_odds)
+        if self.input == "logit":
+            raise ValueError(
+                "VectorScaling(center=False) of two columns of logits is no function of one score: give both columns."
+            )
+        return log_normalized(super()._logits_of(log_odds))
+
 
 class MatrixScaling(AffineScaling):
     """Matrix scaling: ``softmax(coef @ logits + intercept)`` with a structured ridge toward temperature scaling.
@@ -195,7 +205,7 @@ class MatrixScaling(AffineScaling):
 
     Parameters
     ----------
-    alpha : float or "auto", default=1.0
+    alpha : float or "auto", default="auto"
         Strength of the ridge, at least 0, for the parts that have none of their own. "auto" goes from 1 over .3 and .1
         to .02 while a weaker ridge predicts rows that are left out better: see Notes. With V the matrix
         ``coef / inverse_temperature`` the ridge on the log-loss summed over the rows is the sum of::
@@ -215,7 +225,7 @@ class MatrixScaling(AffineScaling):
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
@@ -223,6 +233,8 @@ class MatrixScaling(AffineScaling):
         The strength of the ridge that was used.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -243,7 +255,8 @@ class MatrixScaling(AffineScaling):
     -----
     ``alpha="auto"`` takes a weaker ridge only if the log-loss summed over left-out rows falls by more than 1 nat, and
     stops when it rises. With up to 16 classes each row is left out by one Newton step from the fit to all rows; with
-    more classes one fold of five is left out. It costs two to eight fits.
+    more classes one fold of five is left out. It costs two to eight fits. With
+    fewer than 30 rows a class it is 1.
 
     References
     ----------
@@ -271,7 +284,7 @@ class MatrixScaling(AffineScaling):
 
     def __init__(
         self,
-        alpha=1.0,
+        alpha="auto",
         *,
         alpha_diagonal=None,
         alpha_off_diagonal=None,
@@ -289,10 +302,10 @@ class MatrixScaling(AffineScaling):
         self.clip = clip
 
     def _penalty(self, n_classes, alpha):
-        matrix = np.full((n_classes, n_classes), n_classes * (n_classes - 1) * self._alpha("off_diagonal", alpha))
-        np.fill_diagonal(matrix, n_classes * self._alpha("diagonal", alpha))
+        ridge = np.full((n_classes, n_classes), n_classes * (n_classes - 1) * self._alpha("off_diagonal", alpha))
+        np.fill_diagonal(ridge, n_classes * self._alpha("diagonal", alpha))
         intercept = np.full(n_classes, n_classes * self._alpha("intercept", alpha))
-        return self._affine_map.packed(matrix, intercept)
+        return self._affine_map.packed(ridge, intercept)
 
 
 class DirichletCalibration(MatrixScaling):
@@ -304,9 +317,9 @@ class DirichletCalibration(MatrixScaling):
 
     Parameters
     ----------
-    alpha : float or "auto", default=1.0
-        Strength of the ridge, at least 0, for the parts that have none of their own: see `MatrixScaling`. "auto", which
-        is recommended, goes from 1 over .1 to .03.
+    alpha : float or "auto", default="auto"
+        Strength of the ridge, at least 0, for the parts that have none of their own: see `MatrixScaling`. "auto" goes
+        from 1 over .1 to .03.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
         Ridges of the parts; None means `alpha`.
     input : {"probability", "logit"}, default="probability"
@@ -316,7 +329,7 @@ class DirichletCalibration(MatrixScaling):
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
@@ -324,6 +337,8 @@ class DirichletCalibration(MatrixScaling):
         The strength of the ridge that was used.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -360,3 +375,6 @@ class DirichletCalibration(MatrixScaling):
 
     def _reference(self, logits):
         return logsumexp(logits.astype(np.float64), axis=1)
+
+    def _map(self, logits):
+        return softmax(Affine(log_normalized(logits), self.coef_, self.intercept_))

@@ -8,20 +8,16 @@ from contextlib import contextmanager
 import numpy as np
 from sklearn.base import clone
 
-from skcalib.recalibrators._head_start import HeadStart
-from skcalib.recalibrators._matrix import AffineScaling
-from skcalib.recalibrators._temperature import TemperatureScaling
+from skcalib.recalibrators._base import BaseRecalibrator
 
-# Weights are found from fits to folds: twice the loss that these leave, in nats a row.
-_FOLD_TOLERANCE = 1e-10
 _LONGEST_SILENCE = 9.0  # seconds, of a verbose fit
+# Parameters that a member may choose from all rows, as its attribute with an underscore. The folds keep the choice:
+# it takes most of the time of a fit, and hardly differs between all rows and four fifths of them.
+_CHOSEN = ("alpha", "class_pooling", "roughness_penalty")
 
 
 class MemberFits:
     """Fits members to the same rows, or to parts of them.
-
-    Members that share a floor share their temperature, too. A member that takes a start has that of the fit to all
-    rows; there it is the fit of an earlier member that differs in its ridge alone.
 
     Parameters
     ----------
@@ -31,12 +27,10 @@ class MemberFits:
         Sorted labels.
     scores, codes, sample_weight : ndarrays of shape (n, C) and (n,), and one of shape (n,) or None
         The rows.
+    floor : float or None
+        The learned floor that all members share; None if each learns its own.
     uncalibrated : recalibrator
         What stands for a member that would see one class only.
-    floor : float or None
-        The learned floor that all members share.
-    inverse_temperature : float or None
-        Of all rows, above that floor.
     verbose : bool
         Whether a line is printed for each fit.
 
@@ -48,62 +42,36 @@ class MemberFits:
         What those fits took.
     """
 
-    def __init__(
-        self, members, classes, scores, codes, sample_weight, *, uncalibrated, floor, inverse_temperature, verbose
-    ):
-        self.members, self.classes, self.uncalibrated, self.verbose = members, classes, uncalibrated, verbose
+    def __init__(self, members, classes, scores, codes, sample_weight, *, floor, uncalibrated, verbose):
+        self.members, self.classes, self.floor = members, classes, floor
+        self.uncalibrated, self.verbose = uncalibrated, verbose
         self.scores, self.codes, self.sample_weight = scores, codes, sample_weight
-        self.shared = HeadStart(floor, inverse_temperature)
-        self.fitted, self.preconditioners, self.seconds = [], [], np.zeros(len(members))
+        self.fitted, self.seconds = [], np.zeros(len(members))
         for index, member in enumerate(members):
             with self._timed("all rows", index, self.seconds):
-                near = self._ridge_apart(member)
-                preconditioner = None if near is None else self._preconditioner(member, near)
-                start = self.shared._replace(near=near, preconditioner=preconditioner)
-                self.fitted.append(self._fit(member, start, scores, codes, sample_weight))
-                self.shared = self._told(self.shared, self.fitted[-1])
-                if preconditioner is None and _takes_a_start(member):
-                    preconditioner = self._preconditioner(member, self.fitted[-1])
-                self.preconditioners.append(preconditioner)
+                if _is_plain(member):
+                    member._validate_params()
+                self.fitted.append(self._fit(clone(member), scores, codes, sample_weight))
 
     def to_fold(self, fold, name):
         """Return the members' probabilities of a fold's test rows, fitted to its training rows, and the seconds."""
-        scores, codes, weight = self.scores[fold.train], self.codes[fold.train], fold.train_weight
+        scores, codes = self.scores[fold.train], self.codes[fold.train]
         predicted, seconds = [], np.zeros(len(self.members))
         one_class = codes.min() == codes.max()
-        shared = self.shared._replace(inverse_temperature=None, tolerance=_FOLD_TOLERANCE)
-        for index, (member, near) in enumerate(zip(self.members, self.fitted, strict=True)):
+        for index, (member, on_all) in enumerate(zip(self.members, self.fitted, strict=True)):
             with self._timed(name, index, seconds):
-                if one_class:
-                    fitted = self._fit(self.uncalibrated, None, scores, codes, weight)
-                else:
-                    known = near if isinstance(near, (TemperatureScaling, AffineScaling)) else None
-                    start = shared._replace(near=known, preconditioner=self.preconditioners[index])
-                    fitted = self._fit(member, start, scores, codes, weight)
-                    shared = self._told(shared, fitted)
-                predicted.append(fitted.predict_proba(self.scores[fold.test]))
+                unfitted = clone(self.uncalibrated) if one_class else _with_choices(member, on_all)
+                fitted = self._fit(unfitted, scores, codes, fold.train_weight)
+                predict = fitted._predict_encoded if _is_plain(fitted) else fitted.predict_proba
+                predicted.append(predict(self.scores[fold.test]))
         return predicted, seconds
 
-    def _fit(self, member, start, scores, codes, sample_weight):
-        fitted = clone(member)
-        if start is not None and getattr(fitted, "_works_on_log_odds", False):
-            fitted._head_start = start
-        return fitted.fit(scores, self.classes[codes], sample_weight=sample_weight)
-
-    def _told(self, shared, fitted):
-        """Return what the members share, and the temperature that one of them has found."""
-        if shared.floor is None or type(fitted) is not TemperatureScaling or fitted.loss != "log":
-            return shared
-        return shared._replace(inverse_temperature=fitted.inverse_temperature_)
-
-    def _ridge_apart(self, member):
-        """Return a fitted member of the same kind that differs in its ridge alone, if there is one."""
-        if not _takes_a_start(member):
-            return None
-        return next((one for one in self.fitted if _takes_a_start(one) and _map_of(one) == _map_of(member)), None)
-
-    def _preconditioner(self, member, near):
-        return member._inverse_curvature(near, self.scores, self.codes, self.sample_weight)
+    def _fit(self, member, scores, codes, sample_weight):
+        """Fit a member; one of this library to the rows as they are, which the stack has validated."""
+        if not _is_plain(member):
+            return member.fit(scores, self.classes[codes], sample_weight=sample_weight)
+        member.classes_, member.n_features_in_ = self.classes, scores.shape[1]
+        return member._fit_encoded(scores, codes, sample_weight, self.floor)
 
     @contextmanager
     def _timed(self, name, index, seconds):
@@ -137,11 +105,15 @@ class MemberFits:
         tell()
 
 
-def _takes_a_start(member):
-    return isinstance(member, AffineScaling) and member.alpha != "auto"
+def _is_plain(member):
+    return isinstance(member, BaseRecalibrator) and type(member).fit is BaseRecalibrator.fit
 
 
-def _map_of(member):
-    """Return what a member fits, whatever the ridge."""
-    parameters = member.get_params(deep=False)
-    return type(member), *((key, str(value)) for key, value in parameters.items() if not key.startswith("alpha"))
+def _with_choices(member, fitted):
+    """Return a clone of a member that keeps what it has chosen in a fit to all rows."""
+    unfitted = clone(member)
+    for name in _CHOSEN:
+        chosen = getattr(fitted, f"{name}_", None)
+        if getattr(member, name, 0) in ("auto", None) and isinstance(chosen, float):
+            setattr(unfitted, name, chosen)
+    return unfitted

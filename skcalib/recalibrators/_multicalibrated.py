@@ -6,17 +6,22 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+from skcalib._defaults import check_fitted
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._progress import Progress
 from skcalib._rows.links import clip_probability, expit, log_odds, log_probability, row_softmax
+from skcalib.recalibrators._attributes import check_same_classes, count, fitted, numbers
+from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._feature_columns import FeatureColumns, cells, cuts_between_cells
 from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._groupwise import RecalibratorOfColumns, class_parameters
+from skcalib.recalibrators._map_forms import map_of
+from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._spline import SplineCalibration
 
 _TREES_PER_ROUND = 10
@@ -60,6 +65,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     recalibrator_ : recalibrator
         The global map, fitted to all rows.
     n_rounds_ : int
@@ -131,6 +138,14 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+    _attributes = {
+        "gains_": numbers,
+        "gain_errors_": numbers,
+        "n_rounds_": count,
+        "recalibrator_": fitted,
+        "_seed": count,
+    }
+    _derived = {"_columns": lambda self: FeatureColumns(), "_rounds": lambda self: []}  # of no use without rounds
 
     def __init__(
         self,
@@ -189,6 +204,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             self.gains_, self.gain_errors_ = self._cross_validated_gains(rows)
             self.n_rounds_ = _chosen_rounds(self.gains_, self.gain_errors_)
             self._fit_rounds(rows)
+        forbid_certificates(self, "rounds of corrections were made, or judged, on the same rows.")
+        self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
     def predict_proba(self, X):
@@ -209,7 +226,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         ValueError
             For scores that are not valid, or columns other than those of `fit`.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         scores, table = self._scores_and_table(X, reset=False)
         if self.n_rounds_ == 0:
             return self.recalibrator_.predict_proba(scores)
@@ -222,6 +239,21 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             return row_softmax(logits)
         probability = clip_probability(expit(logits[:, 0]))
         return np.column_stack((1 - probability, probability))
+
+    def _map(self, scores):
+        if self.n_rounds_ > 0:
+            raise ValueError(
+                f"MulticalibratedRecalibrator cannot be written outside Python: it made {self.n_rounds_} rounds of "
+                "corrections by trees. Only one without rounds can."
+            )
+        return map_of(self.recalibrator_, scores)
+
+    def _check_attributes(self):
+        check_same_classes(self, self.recalibrator_)
+        width = self.recalibrator_.n_features_in_
+        width += 1 if isinstance(self.features, str | int) else len(self.features)
+        if self.n_rounds_ != 0 or self.n_features_in_ != width:
+            raise ValueError(f"n_rounds_ must be 0 and n_features_in_ {width}")
 
     def _scores_and_table(self, X, *, reset):
         """Return the validated scores (n, C) and the table of the features."""

@@ -11,7 +11,8 @@ from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import log_odds_against_rest
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
-from skcalib.recalibrators._alpha_path import best_on_path
+from skcalib.recalibrators._alpha_path import best_on_path, tried
+from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 
@@ -68,7 +69,9 @@ class ClassProblems(NamedTuple):
 
     def fit_path(self, pooled):
         """Return the class pooling that predicts best, and the coefficients of each class's map with it."""
-        path, poolings = [], _AUTO_POOLINGS if len(self.log_odds) <= _MOST_CLASSES else _AUTO_POOLINGS[:1]
+        n_classes, n_rows = self.log_odds.shape
+        poolings = _AUTO_POOLINGS if n_classes <= _MOST_CLASSES else _AUTO_POOLINGS[:1]
+        poolings, path = tried(poolings, range(n_rows), self.sample_weight, n_classes), []
 
         def losses():
             for class_pooling in poolings:
@@ -145,6 +148,7 @@ class PartiallyPooledRecalibrator(BinaryRecalibrator):
     }
     _scale = "log_odds"
     _works_on_log_odds = True
+    _attributes = {"class_pooling_": number}
 
     @property
     def _pools_classes(self):

@@ -4,12 +4,16 @@ from numbers import Real
 
 import numpy as np
 
+from skcalib._input.scalars import as_numbers, invalid
 from skcalib._input.scores import check_scores
 from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._rows.links import clip_probability
 from skcalib._solvers.mixture import fit_mixture_weights
+from skcalib.recalibrators._attributes import weights
 from skcalib.recalibrators._base import LogitRecalibrator
+from skcalib.recalibrators._map_forms import softmax
+from skcalib.recalibrators._maps import Scaled
 
 _ROUNDING = 1e-6
 
@@ -39,6 +43,8 @@ class PriorShift(LogitRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     train_prior_, target_prior_ : ndarray of shape (n_classes,)
         The frequencies used.
 
@@ -67,6 +73,8 @@ class PriorShift(LogitRecalibrator):
         "target_prior": ["array-like", dict, Interval(Real, 0, 1, closed="both"), StrOptions({"balanced"}), None],
     }
 
+    _attributes = {"train_prior_": weights, "target_prior_": weights}
+
     def __init__(self, train_prior=None, target_prior=None, *, input="probability", classes=None):
         self.train_prior = train_prior
         self.target_prior = target_prior
@@ -92,7 +100,14 @@ class PriorShift(LogitRecalibrator):
 
     def _predict_logits(self, logits):
         # Saerens et al., Eq. 2.4: p(k | x) times target / train
-        return logits + np.log(np.maximum(self.target_prior_, np.finfo(np.float64).tiny)) - np.log(self.train_prior_)
+        return logits + self._log_ratios
+
+    def _map(self, logits):
+        return softmax(Scaled(logits, 1.0, self._log_ratios))
+
+    @property
+    def _log_ratios(self):
+        return np.log(np.maximum(self.target_prior_, np.finfo(np.float64).tiny)) - np.log(self.train_prior_)
 
 
 def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None):
@@ -159,15 +174,14 @@ def _prior(prior, classes, counts, name):
     if prior is None:
         return counts / counts.sum()
     if isinstance(prior, str):
+        if prior != "balanced":
+            raise invalid(name, "frequencies, a dict of them or 'balanced'", prior)
         return np.full(len(classes), 1 / len(classes))
     if isinstance(prior, dict):
         if set(prior) != set(classes.tolist()):
             raise ValueError(f"{name} must have the labels {classes.tolist()} as keys, found {list(prior)}.")
         prior = [prior[label] for label in classes.tolist()]
-    try:
-        values = np.asarray(prior, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers, found {prior!r}.") from None
+    values = as_numbers(prior, name)
     if values.ndim == 0 and len(classes) == 2:
         values = np.array([1 - values, values])
     if values.shape != classes.shape:

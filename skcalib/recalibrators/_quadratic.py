@@ -5,7 +5,10 @@ from scipy.special import expit
 
 from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib.recalibrators._attributes import number, range_of_numbers
 from skcalib.recalibrators._base import RIDGE
+from skcalib.recalibrators._map_forms import polynomials
+from skcalib.recalibrators._maps import Expit
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap
 
 # The square is scaled by a typical log-odds, and this is its lower limit.
@@ -46,7 +49,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
@@ -54,6 +57,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         The ridge that held the classes together, 0 where nothing did: for two classes, and with top labels.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -76,7 +81,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     ``class_pooling="auto"`` takes a weaker ridge only if the log-loss of the K-class forecasts, summed over left-out
     rows, falls by more than 1 nat, and stops when it rises. Each row is left out by one Newton step of each class's
-    fit. It costs two to five fits. With more than 50 classes it is 1.
+    fit. It costs two to five fits. With more than 50 classes, or fewer than 30 rows a class,
+    it is 1.
 
     References
     ----------
@@ -100,6 +106,13 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         **PartiallyPooledRecalibrator._parameter_constraints,
         "alpha": [RIDGE],
         "monotone": ["boolean"],
+    }
+
+    _part_attributes = {
+        "intercept_": number,
+        "slope_": number,
+        "curvature_": number,
+        "log_odds_range_": range_of_numbers,
     }
 
     def __init__(
@@ -179,6 +192,15 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         parabola = self.intercept_ + self.slope_ * inside + self.curvature_ * inside**2
         tangent = (self.slope_ + 2 * self.curvature_ * inside) * (log_odds - inside)
         return clip_probability(expit(parabola + tangent))
+
+    def _map(self, log_odds):
+        # A parabola between the ends of the fitted range, and its tangents beyond them.
+        low, high = self.log_odds_range_
+        parabola = np.polynomial.Polynomial([self.intercept_, self.slope_, self.curvature_])
+        tangents = [(parabola(end), parabola.deriv()(end)) for end in (low, high)]
+        if low == high:
+            return Expit(polynomials(log_odds, [], [low], tangents[:1]))
+        return Expit(polynomials(log_odds, [low, high], [low, 0, high], [tangents[0], parabola.coef, tangents[1]]))
 
 
 def _features(log_odds, low, width):

@@ -8,6 +8,8 @@ from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib._solvers.squared_sigmoid import fit_squared_sigmoid
+from skcalib.recalibrators._attributes import number
+from skcalib.recalibrators._maps import Expit, Scaled
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
 
 
@@ -21,14 +23,14 @@ class PlattScaling(PartiallyPooledRecalibrator):
     smooth_targets : bool, default=True
         Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0.
         They keep the slope finite for separable classes. The squared loss takes the labels as they are.
-    class_pooling : float or "auto", default=0.0
+    class_pooling : float or "auto", default="auto"
         For K > 2 classes: the ridge, at least 0, that pulls the sigmoid of each class toward a common sigmoid, which is
         fitted to all K one-vs-rest problems at once. The term
         ``class_pooling * n_classes / 2 * ((slope / slope_all - 1)**2 + (intercept - intercept_all)**2)`` is added to
         the log-loss of the class, summed over the rows. 0 fits each class alone, as Platt's method is usually
-        understood, and needs some hundred rows for each class. "auto", which is recommended, goes from 1 over .3 and .1
-        to .03 while rows that are left out are predicted better: see `QuadraticScaling`. Must be 0 with
-        ``loss="squared"``.
+        understood, and needs some hundred rows for each class. "auto" goes from 1 over .3 and .1 to .03 while rows that
+        are left out are predicted better: see `QuadraticScaling`. With ``loss="squared"`` "auto" is 0, and nothing else
+        is allowed.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class (a `decision_function` works).
     classes : array-like, default=None
@@ -40,7 +42,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
@@ -48,6 +50,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
         The ridge that held the classes together, 0 where nothing did: for two classes, and with top labels.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -90,13 +94,14 @@ class PlattScaling(PartiallyPooledRecalibrator):
         "loss": [StrOptions({"log", "squared"})],
         "smooth_targets": ["boolean"],
     }
+    _part_attributes = {"slope_": number, "intercept_": number}
 
     def __init__(
         self,
         *,
         loss="log",
         smooth_targets=True,
-        class_pooling=0.0,
+        class_pooling="auto",
         input="probability",
         classes=None,
         multiclass="ovr",
@@ -115,6 +120,10 @@ class PlattScaling(PartiallyPooledRecalibrator):
     @property
     def _needs_classes(self):
         return "any" if self._smooths_targets else super()._needs_classes
+
+    @property
+    def _pools_classes(self):
+        return super()._pools_classes and (self.loss == "log" or self.class_pooling != "auto")
 
     @property
     def _smooths_targets(self):
@@ -150,6 +159,9 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     def _predict_binary(self, log_odds):
         return clip_probability(expit(self.slope_ * log_odds + self.intercept_))
+
+    def _map(self, log_odds):
+        return Expit(Scaled(log_odds, self.slope_, self.intercept_))
 
 
 def _affine_features(log_odds):

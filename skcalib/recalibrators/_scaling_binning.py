@@ -3,15 +3,18 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from skcalib._bins.statistics import bin_statistics
-from skcalib._bins.tables import record_html, record_text
+from skcalib._cells.statistics import bin_statistics
+from skcalib._defaults import check_fitted
+from skcalib._inference.results import record_html, record_text
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.sklearn_private import HasMethods
 from skcalib.binning import UniqueScores
+from skcalib.recalibrators._attributes import BINS, fitted
 from skcalib.recalibrators._base import check_recalibrator
 from skcalib.recalibrators._binned import BinnedRecalibrator, take_rows
+from skcalib.recalibrators._certified import forbid_certificates
+from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._splitting import split_rows
 
@@ -68,6 +71,8 @@ class ScalingBinning(BinnedRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     recalibrator_ : recalibrator
         The fitted smooth map of the positive class. For K > 2 classes this and the following are lists with one
         entry per class.
@@ -109,6 +114,8 @@ class ScalingBinning(BinnedRecalibrator):
         "sample_split": [tuple, list, None],
     }
 
+    _part_attributes = {**BINS, "recalibrator_": fitted}
+
     def __init__(
         self,
         recalibrator=None,
@@ -130,7 +137,7 @@ class ScalingBinning(BinnedRecalibrator):
         self.multiclass = multiclass
         self.normalize = normalize
 
-    def verify(self, scores, y, max_error, confidence_level=0.9, *, n_resamples=1000, random_state=None):
+    def verify(self, scores, y, max_error, confidence_level=0.9, *, n_resamples=1000, clusters=None, random_state=None):
         """Verify on fresh rows that the calibration error is small enough.
 
         The fit itself comes without a promise, since the scaling family may be wrong. But the error of a binned model
@@ -148,6 +155,8 @@ class ScalingBinning(BinnedRecalibrator):
             Level of the upper bound, in (0.5, 1).
         n_resamples : int, default=1000
             Draws of the labels behind the bound.
+        clusters : array-like of shape (n,), default=None
+            The cluster of each row (a patient, a match), whose rows may depend on each other.
         random_state : int, RandomState or None, default=None
             Seed of the draws.
 
@@ -175,7 +184,7 @@ class ScalingBinning(BinnedRecalibrator):
         """
         from skcalib.metrics import calibration_error_interval  # which a fit does without
 
-        check_is_fitted(self)
+        check_fitted(self)
         if not 0 < max_error <= 1:
             raise ValueError(f"max_error must lie in (0, 1], found {max_error!r}.")
         if not 0.5 < confidence_level < 1:
@@ -183,9 +192,11 @@ class ScalingBinning(BinnedRecalibrator):
         interval = calibration_error_interval(
             **self._verifiable(scores, y),
             binning=UniqueScores(),
+            method="debiased",
             interval="inverted",
             confidence_level=2 * confidence_level - 1,
             n_resamples=n_resamples,
+            clusters=clusters,
             random_state=random_state,
         )
         return Verification(interval.estimate, interval.high, interval.high <= max_error)
@@ -196,7 +207,7 @@ class ScalingBinning(BinnedRecalibrator):
         self.recalibrator_ = check_recalibrator(self._resolved("recalibrator"), "recalibrator").set_params(
             input=self.input, classes=[False, True]
         )
-        self.recalibrator_.fit(*scale_rows)
+        forbid_certificates(self.recalibrator_.fit(*scale_rows), "its forecasts are binned again.")
         # Step 2: uniform-mass bins of its output on T2.
         scaled, *rest = self._scaled(edge_rows[0]), *edge_rows[1:]
         self.bin_edges_ = self._strategy()._edges_of(scaled, *rest)
@@ -210,6 +221,9 @@ class ScalingBinning(BinnedRecalibrator):
 
     def _predict_binary(self, scores):
         return super()._predict_binary(self._scaled(scores))
+
+    def _map(self, score):
+        return super()._map(map_of(self.recalibrator_, score))
 
     def _scaled(self, scores):
         return self.recalibrator_.predict_proba(scores)[:, 1]

@@ -5,7 +5,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import BSpline, CubicSpline
+from scipy.interpolate import BSpline, CubicSpline, PPoly
 from scipy.special import expit
 
 from skcalib._input.sklearn_private import Interval
@@ -16,8 +16,11 @@ from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
 from skcalib._solvers.logistic import fit_logistic
 from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.binning._sweep import EqualMassCuts
+from skcalib.recalibrators._attributes import knots, matrix, number, numbers
 from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
+from skcalib.recalibrators._map_forms import polynomials
+from skcalib.recalibrators._maps import Expit
 from skcalib.recalibrators._quadratic import smoothed_inverse_temperature
 
 # Candidate curvature penalties, the stiffest first: nearly a straight line. Each fit begins where the last one ended.
@@ -56,12 +59,14 @@ class SplineCalibration(BinaryRecalibrator):
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .03, gains more than 1 nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -112,6 +117,12 @@ class SplineCalibration(BinaryRecalibrator):
         "roughness_penalty": [RIDGE, None],
         "monotone": ["boolean"],
     }
+    _part_attributes = {
+        "knots_": knots,
+        "knot_log_odds_": numbers,
+        "roughness_penalty_": number,
+        "spline_coefficients_": matrix,
+    }
     _needs_classes = "any"
     _scale = "log_odds"
     _works_on_log_odds = True
@@ -155,12 +166,27 @@ class SplineCalibration(BinaryRecalibrator):
             rows = (lambda part: basis.features(log_odds[part])), labels, sample_weight
             coef = problem.fit(*rows, self.roughness_penalty_, coef)
         self.knots_, self.knot_log_odds_ = knots, at_knots @ coef
-        self.spline_ = CubicSpline(knots, self.knot_log_odds_, bc_type="natural")
+        self.spline_coefficients_ = CubicSpline(knots, self.knot_log_odds_, bc_type="natural").c
 
     def _predict_binary(self, log_odds):
-        inside = np.clip(log_odds, self.knots_[0], self.knots_[-1])
-        tangent = self.spline_(inside, 1) * (log_odds - inside)
-        return clip_probability(expit(self.spline_(inside) + tangent))
+        inside, spline = np.clip(log_odds, self.knots_[0], self.knots_[-1]), self._spline
+        return clip_probability(expit(spline(inside) + spline(inside, 1) * (log_odds - inside)))
+
+    def _map(self, log_odds):
+        # The cubic pieces, and the tangents at the outer knots.
+        spline, knots = self._spline, self.knots_
+        ends = knots[[0, -1]]
+        tangents = np.column_stack((spline(ends), spline(ends, 1)))
+        coefficients = [tangents[0], *self.spline_coefficients_[::-1].T, tangents[1]]
+        return Expit(polynomials(log_odds, knots, [ends[0], *knots[:-1], ends[1]], coefficients))
+
+    @property
+    def _spline(self):
+        return PPoly.construct_fast(self.spline_coefficients_, self.knots_)
+
+    def _check_attributes(self):
+        if self.spline_coefficients_.shape != (4, len(self.knots_) - 1):
+            raise ValueError("spline_coefficients_ must hold four coefficients between each two knots")
 
 
 class _Problem(NamedTuple):

@@ -8,16 +8,21 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from skcalib._input.sklearn_private import Interval
-from skcalib._rows.links import clip_probability, log_probability, row_softmax
+from skcalib._rows.links import log_probability, row_softmax
 from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
 from skcalib._solvers.mixture import fit_mixture_weights
+from skcalib.recalibrators._attributes import amounts, check_same_classes, numbers, positive, several, weights
 from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator, check_recalibrator
+from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
 from skcalib.recalibrators._floor import learned_floor
-from skcalib.recalibrators._folds import cross_validation_folds
+from skcalib.recalibrators._folds import cross_validation_folds, taken
+from skcalib.recalibrators._gain import estimate, row_gain_interval
+from skcalib.recalibrators._map_forms import map_of
+from skcalib.recalibrators._map_forms import softmax as softmax_node
+from skcalib.recalibrators._maps import Log, Mixture, Scaled, Softmax
 from skcalib.recalibrators._matrix import DirichletCalibration
 from skcalib.recalibrators._member_fits import MemberFits
-from skcalib.recalibrators._quadratic import QuadraticScaling
 from skcalib.recalibrators._spline import SplineCalibration
 from skcalib.recalibrators._temperature import TemperatureScaling
 from skcalib.recalibrators._venn_abers import VennAbers
@@ -40,9 +45,9 @@ class StackedRecalibrator(BaseRecalibrator):
     Parameters
     ----------
     recalibrators : list of recalibrators, default=None
-        Members beside the uncalibrated scores. None means, for two classes, `TemperatureScaling`, `QuadraticScaling`,
-        `SplineCalibration` and `VennAbers`; for K classes `TemperatureScaling`, `VennAbers` and `DirichletCalibration`
-        of the alphas .3 and .03. Members on log-odds share the floor that ``clip="auto"`` learns from all rows.
+        Members beside the uncalibrated scores. None means, for two classes, `TemperatureScaling`, `SplineCalibration`
+        and `VennAbers`; for K classes `TemperatureScaling`, `VennAbers` and `DirichletCalibration` of the alphas .3 and
+        .03. Default members on log-odds share the floor that ``clip="auto"`` learns from all rows.
     cv : int, splitter or iterable of (train, test), default=5
         Folds, which must predict every row once. An int makes stratified random folds that depend on the rows alone,
         not on their order. None means 5.
@@ -68,6 +73,8 @@ class StackedRecalibrator(BaseRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     recalibrators_ : list of fitted recalibrators
         The members, refitted on all rows; the uncalibrated scores come first.
     weights_ : ndarray of shape (n_members,)
@@ -75,6 +82,9 @@ class StackedRecalibrator(BaseRecalibrator):
         quarters of the mixture weights with the greatest cross-validated likelihood.
     cv_log_loss_ : ndarray of shape (n_members,)
         Cross-validated log-loss of each member, in nats per row.
+    gain_ : IntervalEstimate
+        Log-loss that the mixture saves out of fold, in nats per row, with a 90 % interval. Each fold is predicted with
+        the weights that the other folds ask for.
     temperature_ : float
         For K > 2 classes the temperature of the mixture. It is fitted to rows that the members were not fitted to, and
         shrunken toward 1 if they are few. 1 for two classes.
@@ -85,14 +95,13 @@ class StackedRecalibrator(BaseRecalibrator):
     --------
     skcalib.SplineCalibration : A smooth map without a fixed shape.
     skcalib.DirichletCalibration : A linear map of the log-probabilities.
-    skcalib.metrics.recalibration_gain : What recalibrating would gain.
+    skcalib.evaluation.recalibration_gain : What recalibrating would gain.
 
     Notes
     -----
-    Each member is fitted ``cv + 1`` times. The default members for K classes share what they can: the floor, the
-    temperature, and the curvature at the fit to all rows. A stack takes 10 to 25 times as long as `MatrixScaling`. With
-    fewer than about 250 rows the mixture can be a little worse than the uncalibrated scores. With more rows it hardly
-    ever is.
+    Each member is fitted ``cv + 1`` times. In the folds it keeps the strength of a ridge or a penalty that it has
+    chosen from all rows. With fewer than about 250 rows the mixture can be a little worse than the uncalibrated scores.
+    With more rows it hardly ever is.
 
     If a fold's training rows hold one class only, no member can be fitted to them. The rows of this fold are then
     scored with the uncalibrated probabilities.
@@ -125,6 +134,14 @@ class StackedRecalibrator(BaseRecalibrator):
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
+    _attributes = {
+        "recalibrators_": several(list),
+        "weights_": weights,
+        "gain_": estimate,
+        "cv_log_loss_": numbers,
+        "temperature_": positive,
+        "seconds_": amounts,
+    }
     _needs_classes = "two"
 
     def __init__(
@@ -151,21 +168,18 @@ class StackedRecalibrator(BaseRecalibrator):
         self.classes = classes
 
     def _fit_scores(self, scores, codes, sample_weight):
-        floor, inverse_temperature = None, None
-        if self.recalibrators is None:
-            floor, inverse_temperature = learned_floor(scores, codes, sample_weight, self.input)
         fits = MemberFits(
             self._members(),
             self.classes_,
             scores,
             codes,
             sample_weight,
+            floor=learned_floor(scores, codes, sample_weight, self.input) if self.recalibrators is None else None,
             uncalibrated=Uncalibrated(input=self.input, classes=self.classes_),
-            floor=floor,
-            inverse_temperature=inverse_temperature,
             verbose=self.verbose,
         )
         self.recalibrators_ = fits.fitted
+        forbid_certificates(self, "its forecasts are mixed with those of other recalibrators.")
         folds = cross_validation_folds(self.cv, scores, codes, sample_weight, self.input)
         names = [f"fold {k + 1} of {len(folds)}" for k in range(len(folds))]
         by_fold = Parallel(n_jobs=self.n_jobs, prefer="threads")(map(delayed(fits.to_fold), folds, names))
@@ -174,32 +188,62 @@ class StackedRecalibrator(BaseRecalibrator):
         predicted = [np.concatenate(of_member) for of_member in zip(*predicted, strict=True)]
         rows = np.concatenate([fold.test for fold in folds])
         weight = None if sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
-        self._mix(predicted, codes[rows].astype(np.intp), weight)
+        unchanged = predicted[0]
+        if self.uncalibrated_weight == 0:
+            unchanged = fits.uncalibrated.fit(scores, self.classes_[codes]).predict_proba(scores[rows])
+        codes, fold_of_row = codes[rows].astype(np.intp), np.repeat(range(len(folds)), [len(f.test) for f in folds])
+        self.weights_, self.temperature_ = self._mixing(predicted, codes, weight)
+        self.cv_log_loss_ = np.array([np.average(_losses(p, codes), weights=weight) for p in predicted])
+        gains = _losses(unchanged, codes) - self._left_out_losses(predicted, codes, weight, fold_of_row)
+        self.gain_ = row_gain_interval(gains, weight)
 
-    def _mix(self, predicted, codes, sample_weight):
-        """Set the weights, and for K > 2 classes the temperature, from probabilities of rows that were left out."""
-        likelihoods = np.column_stack([clip_probability(p[np.arange(len(codes)), codes]) for p in predicted])
-        self.cv_log_loss_ = -np.average(np.log(likelihoods), axis=0, weights=sample_weight)
-        self.weights_ = self._weights(likelihoods, sample_weight)
-        self.temperature_ = 1.0
+    def _left_out_losses(self, predicted, codes, sample_weight, fold_of_row):
+        """Return the log-loss of each row under the mixture that the rows of the other folds ask for."""
+        losses = np.empty(len(codes))
+        for fold in np.unique(fold_of_row):
+            inside = fold_of_row == fold
+            others = [p[~inside] for p in predicted], codes[~inside], taken(sample_weight, ~inside)
+            mixture = self._mixed((p[inside] for p in predicted), *self._mixing(*others))
+            losses[inside] = _losses(mixture, codes[inside])
+        return losses
+
+    def _mixing(self, predicted, codes, sample_weight):
+        """Return the weights, and for K > 2 classes the temperature, from probabilities of rows that were left out."""
+        weights, temperature = self._weights(predicted, codes, sample_weight), 1.0
         if len(self.classes_) > 2:
-            mixture = sum(weight * p for weight, p in zip(self.weights_, predicted, strict=True) if weight > 0)
-            self.temperature_ = 1 / _last_inverse_temperature(log_probability(mixture), codes, sample_weight)
+            mixture = sum(weight * p for weight, p in zip(weights, predicted, strict=True))
+            temperature = 1 / _last_inverse_temperature(log_probability(mixture), codes, sample_weight)
+        return weights, temperature
 
     def _predict_scores(self, scores):
-        used = [(w, member) for w, member in zip(self.weights_, self.recalibrators_, strict=True) if w > 0]
-        mixture = sum(weight * member.predict_proba(scores) for weight, member in used)
+        used = np.flatnonzero(self.weights_)
+        predicted = (self.recalibrators_[k].predict_proba(scores) for k in used)
+        return self._mixed(predicted, self.weights_[used], self.temperature_)
+
+    def _mixed(self, predicted, weights, temperature):
+        mixture = sum(weight * p for weight, p in zip(weights, predicted, strict=True))
         if len(self.classes_) == 2:
             return mixture
-        return row_softmax(log_probability(mixture) / self.temperature_)
+        return row_softmax(log_probability(mixture) / temperature)
 
-    def _weights(self, likelihoods, sample_weight):
+    def _map(self, scores):
+        used = [(w, one) for w, one in zip(self.weights_.tolist(), self.recalibrators_, strict=True) if w > 0]
+        weights, members = zip(*used, strict=True)
+        mixture = Mixture(weights, tuple(map_of(member, scores) for member in members))
+        return mixture if len(self.classes_) == 2 else Softmax(Scaled(Log(mixture), 1 / self.temperature_))
+
+    def _check_attributes(self):
+        check_same_classes(self, *self.recalibrators_)
+
+    def _weights(self, predicted, codes, sample_weight):
+        likelihoods = np.exp(-np.column_stack([_losses(p, codes) for p in predicted]))
         n_rows = len(likelihoods) if sample_weight is None else sample_weight.sum()
         others = likelihoods.shape[1] - (self.uncalibrated_weight > 0)
         prior = np.full(likelihoods.shape[1], (1 - self.uncalibrated_weight) / others)
         if self.uncalibrated_weight > 0:
             prior[0] = self.uncalibrated_weight
-        tempered = softmax(np.log(prior) - self.likelihood_power * n_rows * self.cv_log_loss_)
+        log_loss = -np.average(np.log(likelihoods), axis=0, weights=sample_weight)
+        tempered = softmax(np.log(prior) - self.likelihood_power * n_rows * log_loss)
         if len(self.classes_) == 2:
             return tempered
         return _TEMPERED_SHARE * tempered + (1 - _TEMPERED_SHARE) * fit_mixture_weights(likelihoods, sample_weight)
@@ -229,17 +273,12 @@ class StackedRecalibrator(BaseRecalibrator):
 
     def _default_members(self):
         if len(self.classes_) == 2:
-            return [TemperatureScaling(), QuadraticScaling(), SplineCalibration(), VennAbers()]
+            return [TemperatureScaling(), SplineCalibration(), VennAbers()]
         return [TemperatureScaling(), VennAbers(), *map(DirichletCalibration, _DIRICHLET_ALPHAS)]
 
     def _monotone_members(self):
         if len(self.classes_) == 2:
-            return [
-                TemperatureScaling(),
-                QuadraticScaling(monotone=True),
-                SplineCalibration(monotone=True),
-                VennAbers(),
-            ]
+            return [TemperatureScaling(), SplineCalibration(monotone=True), VennAbers()]
         return [TemperatureScaling(), EnsembleTemperatureScaling()]
 
 
@@ -266,6 +305,13 @@ class Uncalibrated(LogitRecalibrator):
 
     def _predict_logits(self, logits):
         return logits
+
+    def _map(self, logits):
+        return softmax_node(logits)
+
+
+def _losses(probabilities, codes):
+    return -log_probability(probabilities[np.arange(len(codes)), codes])
 
 
 def _last_inverse_temperature(logits, codes, sample_weight):

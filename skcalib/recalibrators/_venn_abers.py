@@ -4,15 +4,16 @@ from numbers import Integral
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from sklearn.utils.validation import check_is_fitted
 
-from skcalib._bins.reductions import top_label
-from skcalib._input.scores import check_estimator_scores
+from skcalib._cells.reductions import top_label
+from skcalib._defaults import check_fitted
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, assign_bins
 from skcalib.binning._distinct_scores import DistinctScores
+from skcalib.recalibrators._attributes import check_lengths, knots, shares
 from skcalib.recalibrators._base import BinaryRecalibrator
+from skcalib.recalibrators._map_forms import below, steps
 
 _MANY_KNOTS = 1 << 15
 
@@ -42,6 +43,8 @@ class VennAbers(BinaryRecalibrator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
     score_knots_ : ndarray of shape (n_knots,)
         Scores at which the map jumps (with `max_n_knots` upper edges of groups). For K > 2 classes these three are
         lists with one entry per class.
@@ -86,6 +89,7 @@ class VennAbers(BinaryRecalibrator):
         **BinaryRecalibrator._parameter_constraints,
         "max_n_knots": [Interval(Integral, 1, None, closed="left"), None],
     }
+    _part_attributes = {"score_knots_": knots, "lower_probability_": shares, "upper_probability_": shares}
     _needs_classes = "any"
     _scale = "given"
 
@@ -115,8 +119,8 @@ class VennAbers(BinaryRecalibrator):
         ValueError
             For scores that are not valid, or of another width than those of `fit`.
         """
-        check_is_fitted(self)
-        scores = check_estimator_scores(self, X, input=self.input, reset=False)
+        check_fitted(self)
+        scores, _ = self._possible_scores(X)
         if len(self.classes_) == 2:
             return self._interval(self._binary_scores(scores))
         scores = self._class_probabilities(scores)
@@ -141,8 +145,22 @@ class VennAbers(BinaryRecalibrator):
         self.upper_probability_ = upper[np.append(jumps, True)]
 
     def _predict_binary(self, scores):
-        lower, upper = self._interval(scores)
-        return upper / (1 - lower + upper)
+        return _probability(*self._interval(scores))
+
+    def _map(self, score):
+        """Build a step at each knot and one between each two; with groups a score is tied with the knot above it."""
+        lower, upper, knots = self.lower_probability_, self.upper_probability_, self.score_knots_
+        check_lengths(self, len(knots) + 1, "lower_probability_", "upper_probability_")
+        at_knots = _probability(lower[1:], upper[:-1])
+        if self.max_n_knots is not None:
+            return steps(score, knots[:-1], at_knots)  # the last knot is infinite
+        between = _probability(lower, upper)
+        cuts = np.column_stack((below(knots), knots)).ravel()
+        return steps(score, cuts, np.append(np.column_stack((between[:-1], at_knots)).ravel(), between[-1]))
+
+    def _check_attributes(self):
+        if (self.max_n_knots is not None) != bool(len(self.score_knots_) and self.score_knots_[-1] == np.inf):
+            raise ValueError("score_knots_ must end with infinity where max_n_knots is given, and only there")
 
     def _interval(self, scores):
         lower, upper = np.empty(len(scores)), np.empty(len(scores))
@@ -157,6 +175,10 @@ class VennAbers(BinaryRecalibrator):
         # From a knot on; a group of scores is tied with its knot, the group's upper edge.
         reached = self.max_n_knots is not None or np.append(self.score_knots_, np.inf)[first] == scores
         return self.lower_probability_[first + reached], self.upper_probability_[first]
+
+
+def _probability(lower, upper):
+    return upper / (1 - lower + upper)
 
 
 def _upper_edges(scores, sample_weight, n_groups):

@@ -7,9 +7,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from skcalib._bins.tables import record_html, record_text
+from skcalib._errors.binned import check_norm
+from skcalib._inference.results import record_html, record_text
 from skcalib._input.scalars import check_int
-from skcalib.metrics._errors import check_norm
 from skcalib.simulation._curves import PowerCurve
 from skcalib.simulation._quadrature import ScoreLaw, expectation, supremum
 

@@ -1,0 +1,41 @@
+"""How far the scores are off on the whole, one bar a model."""
+
+from skcalib.displays._frames import keep_inside, pair_frame, size_text
+from skcalib.displays._predictions import FromEstimator, named_models
+from skcalib.displays._style import colors, matplotlib_text
+from skcalib.metrics import calibration_by_group
+
+__all__ = ["BiasDisplay"]
+
+
+class BiasDisplay(FromEstimator):
+    """Bar for each model: mean score minus event frequency, with its interval."""
+
+    def __init__(self, biases):
+        self.biases = biases
+
+    @classmethod
+    def from_predictions(
+        cls, y_true, y_proba, *, sample_weight=None, pos_label=None, labels=None, name=None, ax=None, **plot_options
+    ):
+        """Draw the bias of probabilities: one array, or a dict of such by model."""
+        options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+        biases = {}
+        for model, proba in named_models(y_proba, name).items():
+            table = calibration_by_group(y_true, proba, ["all"] * len(y_true), **options)
+            biases[model or "model"] = (table.bias[0], table.bias_low[0], table.bias_high[0])
+        return cls(biases).plot(ax, **plot_options)
+
+    def plot(self, ax=None):
+        """Draw the stored numbers."""
+        frame = pair_frame(ax, 1)
+        self.ax_, self.figure_ = frame.axes[0], frame.figure
+        for i, ((bias, low, high), color) in enumerate(
+            zip(self.biases.values(), colors(len(self.biases)), strict=True)
+        ):
+            self.ax_.barh(i, 100 * bias, xerr=[[100 * (bias - low)], [100 * (high - bias)]], color=color)
+        self.ax_.set_yticks(range(len(self.biases)), [matplotlib_text(model) for model in self.biases])
+        size_text(frame)
+        self.ax_.set_xlabel("Mean score minus event frequency (percentage points)", size=frame.size)
+        keep_inside(frame)
+        return self

@@ -1,0 +1,224 @@
+"""Many classes as binary problems: top-label and one-vs-rest (marginal), once for everybody."""
+
+import reprlib
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib._cells.cells import Cells
+from skcalib._cells.statistics import BinStatistics, bin_statistics, unchecked_statistics
+from skcalib._input.scalars import check_option
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib._rows.blocks import row_blocks
+from skcalib._rows.sorting import in_order, sorted_rows
+
+__all__ = [
+    "BinaryTask",
+    "BinnedTask",
+    "binary_tasks",
+    "check_rows_or_bins",
+    "counted_rows",
+    "resolve_multiclass",
+    "spread_top_label",
+    "top_label",
+]
+
+
+_ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
+_WEIGHTED = ("weight", "weighted_score", "weighted_label", "weighted_score_squared", "weighted_score_label")
+_COLUMNS = 32  # that are copied at a time: each cache line of the rows is read once for 16 or 8 of them
+
+
+class BinaryTask(NamedTuple):
+    """One binary problem: scores of an event, whether it happened, weights or None."""
+
+    scores: np.ndarray
+    labels: np.ndarray
+    sample_weight: np.ndarray | None
+
+    def statistics(self, strategy, *, moments=2):
+        """Return the bin statistics under a binning strategy; see `bin_statistics` for `moments`."""
+        rows = self.sorted_for(strategy)
+        return bin_statistics(rows.scores, rows.labels, strategy._edges_of(*rows), rows.sample_weight, moments=moments)
+
+    def sorted_for(self, strategy):
+        """Return the problem with its rows in order where the strategy would sort the scores anyway."""
+        if self.sample_weight is not None or in_order(self.scores) or not strategy._sorts(self.scores):
+            return self
+        return BinaryTask(*sorted_rows(self.scores, self.labels), None)
+
+    @property
+    def weight_type(self):
+        """What the weights are where nobody says it: weights that are no integers do not count rows."""
+        counts = self.sample_weight is None or not (self.sample_weight % 1).any()
+        return "frequency" if counts else "importance"
+
+    def cells(self):
+        """Return the cells of the distinct scores."""
+        return Cells.from_rows(*self)
+
+    @property
+    def weight(self):
+        """The weights, or None: rows are cells of one score whose event frequency is the label."""
+        return self.sample_weight
+
+    @property
+    def mean_score(self):
+        """The scores."""
+        return self.scores
+
+    @property
+    def event_frequency(self):
+        """The labels."""
+        return self.labels
+
+
+class BinnedTask:
+    """One binary problem that is known by its sums alone; whoever asks for its rows raises a ValueError."""
+
+    is_binary = True
+
+    def __init__(self, bins):
+        self.bins = bins
+
+    def statistics(self, strategy=None, *, moments=2):
+        """Return the sums; the gate has seen to it that no other strategy was asked for."""
+        return self.bins
+
+    def cells(self):
+        """Return the cells of the distinct scores, where each bin holds one."""
+        cells = Cells.of_bins(self.bins)
+        if np.any(cells.score_variance > _ONE_SCORE):
+            self._refuse("a BinStatistics with one distinct score a bin (UniqueScores)")
+        return Cells.of_scores(cells.mean_score, cells.weight, cells.weighted_label)
+
+    def _refuse(self, *needed):
+        needed = " or ".join(["the score and the label of each row (pass y_true and y_proba)", *needed])
+        raise ValueError(f"A BinStatistics holds sums by bin, and this needs {needed}.")
+
+    def __iter__(self):
+        self._refuse()
+
+    # What a task of rows has and sums have not: whoever asks is told what to pass, in place of an AttributeError.
+    @property
+    def scores(self):
+        """Refused: only rows have it."""
+        self._refuse()
+
+    labels = sample_weight = classes = weight = weight_type = mean_score = event_frequency = scores
+
+
+def check_rows_or_bins(
+    y_true, y_proba, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None, drop=True
+):
+    """Validate the input of a metric that may be a `BinStatistics`: return `ScoredLabels`, or a `BinnedTask`.
+
+    `binary_tasks` and `resolve_multiclass` take either. `binning` is what the user gave, of any kind: the bins of a
+    `BinStatistics` are made, so that it must be None there, like the other arguments about rows.
+    """
+    options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    if not isinstance(y_true, BinStatistics):
+        return check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=drop, **options)
+    options |= {"y_proba": y_proba, "binning": binning, "multiclass": None if multiclass == "auto" else multiclass}
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(
+                f"{name}={reprlib.repr(value)} needs the score and the label of each row, found a BinStatistics, which "
+                "holds the sums of its bins: pass y_true and y_proba."
+            )
+    if not y_true.total_weight > 0:
+        raise ValueError("The BinStatistics holds no rows: every bin is empty.")
+    return BinnedTask(y_true)
+
+
+def counted_rows(data, weight_type, *, warns=True):
+    """Return validated data whose weights count as repeated rows; those of importance are scaled to do so.
+
+    The sum of importance weights w becomes ``sum(w)**2 / sum(w**2)``, the number of equal rows that they are worth.
+    """
+    check_option(weight_type, "weight_type", ("frequency", "importance"))
+    if isinstance(data, BinnedTask):
+        if weight_type == "frequency":
+            return data
+        bins = data.bins
+        factor = bins.weight.sum() / bins.weight_squared.sum()
+        sums = {name: factor * getattr(bins, name) for name in _WEIGHTED}
+        squares = factor**2 * bins.weight_squared
+        return BinnedTask(unchecked_statistics(bins.edges, count=bins.count, weight_squared=squares, **sums))
+    weight = data.sample_weight
+    if weight is None:
+        return data
+    if weight_type == "importance":
+        return data._replace(sample_weight=weight * (weight.sum() / (weight @ weight)))
+    if warns and (weight % 1).any():
+        warnings.warn(
+            'sample_weight holds weights that are no integers, and weight_type="frequency" counts a weight of 2 as two '
+            'rows. Take weight_type="importance" for weights that correct a sample; round or scale weights that count.',
+            UserWarning,
+            stacklevel=3,
+        )
+    return data
+
+
+def top_label(scores):
+    """Return the predicted class (first of the largest) and its score, for scores (n, K)."""
+    predicted = scores.argmax(axis=1)
+    return predicted, np.take_along_axis(scores, predicted[:, None], axis=1)[:, 0]
+
+
+def resolve_multiclass(multiclass, data):
+    """Return "binary", "top_label" or "marginal" for a metric's `multiclass` and its validated data."""
+    check_option(multiclass, "multiclass", ("auto", "top_label", "marginal"))
+    if multiclass == "auto":
+        return "binary" if data.is_binary else "top_label"
+    return multiclass
+
+
+def binary_tasks(data, multiclass):
+    """Yield the binary problems that `multiclass` makes of a metric's validated data.
+
+    One for "auto" with two classes (the positive class) and for "top_label" (is the predicted class right), one a
+    class for "marginal". Two classes given as one score count as the columns (1 - s, s).
+    """
+    if isinstance(data, BinnedTask):
+        yield data
+        return
+    kind = resolve_multiclass(multiclass, data)
+    weight = data.sample_weight
+    if kind == "binary":
+        yield BinaryTask(data.scores, data.labels, weight)
+    elif kind == "top_label":
+        if data.is_binary:
+            predicted = data.scores > 0.5
+            yield BinaryTask(np.maximum(data.scores, 1 - data.scores), data.labels == predicted, weight)
+        else:
+            yield BinaryTask(data.confidence, data.labels == data.predicted, weight)
+    elif data.is_binary:
+        yield BinaryTask(1 - data.scores, ~data.labels, weight)
+        yield BinaryTask(data.scores, data.labels, weight)
+    else:
+        for k, scores in enumerate(_columns(data.scores)):
+            yield BinaryTask(scores, data.labels == k, weight)
+
+
+def _columns(scores):
+    """Yield the columns of scores (n, K) as contiguous arrays, tiles of rows transposed within the cache."""
+    n, n_classes = scores.shape
+    for columns in row_blocks(n_classes, n, at_least=_COLUMNS):
+        block = np.empty((len(range(n_classes)[columns]), n), dtype=scores.dtype)
+        for rows in row_blocks(n, 2 * _COLUMNS):
+            block[:, rows] = scores[rows, columns].T
+        yield from block
+
+
+def spread_top_label(scores, confidence):
+    """Return rows in which the predicted class has `confidence` and the others share the rest in proportion."""
+    predicted, _ = top_label(scores)
+    rest = scores.astype(np.float64)
+    np.put_along_axis(rest, predicted[:, None], 0, axis=1)
+    total = rest.sum(axis=1, keepdims=True)
+    n_others = scores.shape[1] - 1
+    rest = np.divide(rest, total, out=np.full_like(rest, 1 / n_others), where=total > 0) * (1 - confidence)[:, None]
+    np.put_along_axis(rest, predicted[:, None], confidence[:, None], axis=1)
+    return rest

@@ -1,0 +1,359 @@
+"""Per-bin sufficient statistics: made in one pass, all that a binned metric, curve or recalibrator needs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skcalib._cells.cells import CellSums
+from skcalib._input.scalars import as_numbers
+from skcalib._input.scored_labels import check_score_column
+from skcalib._intervals import binomial_interval
+from skcalib._rows.blocks import row_blocks
+from skcalib._rows.sorting import in_order
+from skcalib.binning._lookup import BinLookup
+
+__all__ = ["BinStatistics", "bin_statistics", "unchecked_statistics"]
+
+_FIRST_FEW = 256
+# The sums, from `count` on, and from how many moments on each is made: each costs a pass.
+_SUMS = {
+    "count": 0,
+    "weight": 0,
+    "weighted_score": 1,
+    "weighted_label": 0,
+    "weighted_score_squared": 2,
+    "weighted_score_label": 1,
+    "weight_squared": 2,
+}
+_ROUNDING = 1e-6  # by which a mean may miss its limits: scores may have come in single precision
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BinStatistics(CellSums):
+    """Sums over the rows of each bin: all that a binned error, a curve or a reliability diagram needs.
+
+    A metric that can be computed from these sums takes them in place of ``(y_true, y_proba)``. Sums of parts of the
+    rows add up by `merge`, so that the rows need never be in memory together.
+
+    Parameters
+    ----------
+    edges : array-like of shape (n_bins + 1,)
+        Increasing edges of the right-closed bins in [0, 1], the first bin closed on both sides.
+    count : array-like of int, shape (n_bins,)
+        Number of rows.
+    weight : array-like of shape (n_bins,)
+        Sums of the weights w; equal to `count` without weights.
+    weighted_score, weighted_label : array-like of shape (n_bins,)
+        Sums of w s and of w y: s is the score, y the label, 0 or 1.
+    weighted_score_squared, weighted_score_label : array-like of shape (n_bins,)
+        Sums of w s^2 and of w s y.
+    weight_squared : array-like of shape (n_bins,), default=None
+        Sums of w^2. None means that the rows of a bin have one weight: ``weight**2 / count``.
+
+    Attributes
+    ----------
+    mean_score, event_frequency : ndarray of shape (n_bins,)
+        Means of s and of y. Both are the midpoint for an empty bin, whose `weight` is 0.
+    share : ndarray of shape (n_bins,)
+        Share of the total weight.
+
+    Raises
+    ------
+    ValueError
+        If a sum is missing or not finite, or if no rows can have these sums.
+
+    See Also
+    --------
+    skcalib.metrics.reliability_curve : The bins of a reliability diagram as numbers.
+    skcalib.engines.PredictionTable : Errors and fits where the rows are.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import BinStatistics, calibration_error
+    >>> edges = [0, 0.5, 1]
+    >>> monday = BinStatistics.from_predictions([0, 1], [0.2, 0.4], edges)
+    >>> tuesday = BinStatistics.from_predictions([1, 1], [0.8, 0.9], edges)
+    >>> both = monday.merge(tuesday)
+    >>> both
+    BinStatistics(n_bins=2, n_rows=4, mean_score=0.575, event_frequency=0.75)
+    >>> both.mean_score.round(3).tolist(), both.event_frequency.tolist()
+    ([0.3, 0.85], [0.5, 1.0])
+    >>> round(calibration_error(both, norm="l1", method="plugin"), 3)
+    0.175
+    """
+
+    def __post_init__(self):
+        _check_edges(_as_sums(self.edges, "edges"))
+        for name in ("edges", *_SUMS):
+            if getattr(self, name) is None and name == "weight_squared":
+                object.__setattr__(self, name, _of_equal_weights(self.weight, self.count))
+            object.__setattr__(self, name, _as_sums(getattr(self, name), name))
+            if name != "edges" and getattr(self, name).shape != (self.n_bins,):
+                found = getattr(self, name).shape
+                raise ValueError(f"{name} must have one entry for each of {self.n_bins} bins, found {found}.")
+        _check_consistency(self)
+
+    @classmethod
+    def from_predictions(cls, y_true, y_proba, edges, sample_weight=None):
+        """Sum rows by bin; rows in parts give the same by `merge`.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Whether the event happened: 0 and 1, or booleans.
+        y_proba : array-like of shape (n,)
+            Probabilities of the event, in [0, 1].
+        edges : array-like of shape (n_bins + 1,)
+            Increasing edges in [0, 1], for instance of ``EqualMass(15).bin_edges(y_proba)``. Scores beyond the outer
+            edges belong to the outer bins.
+        sample_weight : array-like of shape (n,), default=None
+            Weights, which count as repeated rows.
+
+        Returns
+        -------
+        statistics : BinStatistics
+            The sums.
+
+        Raises
+        ------
+        ValueError
+            For labels, probabilities, weights or edges that are not as described.
+        """
+        edges = _check_edges(_as_sums(edges, "edges"))
+        if np.size(y_proba) == 0 == np.size(y_true):  # an empty part
+            return bin_statistics(np.empty(0), np.empty(0, dtype=bool), edges)
+        scores, events, weight = check_score_column(
+            y_proba, y_true, sample_weight, name="y_proba", labels_name="y_true"
+        )
+        return bin_statistics(scores, events, edges, weight)
+
+    def merge(self, other):
+        """Return the statistics of the rows of both; the edges must be equal.
+
+        Parameters
+        ----------
+        other : BinStatistics
+            Statistics of other rows.
+
+        Returns
+        -------
+        merged : BinStatistics
+            Sums of both.
+
+        Raises
+        ------
+        ValueError
+            If the edges differ.
+        """
+        if not np.array_equal(self.edges, other.edges):
+            raise ValueError("Only statistics with equal edges can be merged: bin both with FixedEdges.")
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMS}
+        return unchecked_statistics(self.edges, **sums)
+
+    def to_frame(self):
+        """Return a pandas DataFrame with a row for each bin.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Columns `lower_edge`, `upper_edge`, `count`, `weight`, `share`, `mean_score` and `event_frequency`.
+        """
+        import pandas as pd
+
+        names = ("count", "weight", "share", "mean_score", "event_frequency")
+        edges = {"lower_edge": self.edges[:-1], "upper_edge": self.edges[1:]}
+        return pd.DataFrame({**edges, **{name: getattr(self, name) for name in names}})
+
+    def __repr__(self):
+        parts = [f"n_bins={self.n_bins}", f"n_rows={self.count.sum()}"]
+        if self.total_weight:
+            parts.append(f"mean_score={self.weighted_score.sum() / self.total_weight:.6g}")
+            parts.append(f"event_frequency={self.weighted_label.sum() / self.total_weight:.6g}")
+        return f"BinStatistics({', '.join(parts)})"
+
+    @property
+    def n_bins(self):
+        """Number of bins, empty ones included."""
+        return len(self.edges) - 1
+
+    def interval(self, confidence_level=0.9, *, interval="clopper_pearson"):
+        """Return the confidence interval of each bin's event frequency, one bin at a time.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.9
+            Coverage of each interval.
+        interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
+            Kind of the interval. Weights count as repeated rows.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_bins,)
+            Limits; 0 and 1 for an empty bin.
+        """
+        return binomial_interval(self.weighted_label, self.weight, confidence_level=confidence_level, interval=interval)
+
+
+def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
+    """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,) or None, by valid edges.
+
+    `moments` is the highest power of the scores that is summed. Sums of higher ones are NaN: each costs a pass.
+    """
+    lookup = BinLookup(edges, scores)
+    sums = np.zeros((len(_SUMS), len(edges) - 1))
+    for rows in row_blocks(len(scores), at_least=4 * len(edges)):
+        block = scores[rows].astype(np.float64, copy=False)
+        weight = None if sample_weight is None else sample_weight[rows]
+        if in_order(block):
+            _add_runs(sums, block, labels[rows], edges, weight, moments)
+        elif weight is None and _mostly_lowest(block, edges):
+            _add_above_lowest(sums, lookup, block, labels[rows], moments)
+        else:
+            _add_cells(sums, lookup(block), block, labels[rows], weight, moments)
+    if sample_weight is None:
+        sums[6] = sums[0]
+    sums[[moment > moments for moment in _SUMS.values()]] = np.nan
+    return unchecked_statistics(edges, sums[0].astype(np.int64), *sums[1:])
+
+
+def unchecked_statistics(edges, *sums, **named_sums):
+    """Return the statistics of sums that the library made itself."""
+    statistics = object.__new__(BinStatistics)
+    sums = dict(zip(_SUMS, sums, strict=False)) | named_sums
+    if "weight_squared" not in sums:
+        sums["weight_squared"] = _of_equal_weights(sums["weight"], sums["count"])
+    vars(statistics).update(edges=edges, **sums)
+    return statistics
+
+
+def _of_equal_weights(weight, count):
+    """Return the sum of the squared weights of rows that weigh the same within a bin."""
+    return np.square(weight) / np.maximum(count, 1)
+
+
+def _mostly_lowest(scores, edges):
+    """Return whether most of the first few scores lie in the first bin, as with one class of many."""
+    first = scores[:_FIRST_FEW]
+    return 2 * np.count_nonzero(first <= edges[1]) > len(first)
+
+
+def _add_above_lowest(sums, lookup, scores, labels, moments):
+    """Add the same without weights: the rows above the first bin, which alone are looked up, and the rest as one."""
+    above = np.flatnonzero(scores > lookup.cuts[0]) if len(lookup.cuts) else np.arange(0)
+    _add_cells(sums, lookup(scores[above]), scores[above], labels[above], None, moments)
+    events = np.flatnonzero(labels)
+    sums[:2, 0] += len(scores) - len(above)
+    sums[3, 0] += len(events) - np.count_nonzero(labels[above])
+    if moments:
+        lowest = scores.copy()
+        lowest[above] = 0
+        sums[2, 0] += lowest.sum()
+        sums[5, 0] += lowest[events].sum()
+        if moments > 1:
+            sums[4, 0] += lowest @ lowest
+
+
+def _add_cells(sums, bins, scores, labels, sample_weight, moments):
+    """Add the sums of a block, in the order of the fields, from those by (bin, label); `bins` is overwritten."""
+    n_bins = sums.shape[1]
+    weighted_score = scores if sample_weight is None or not moments else scores * sample_weight
+    if moments > 1:
+        sums[4] += np.bincount(bins, weights=weighted_score * scores, minlength=n_bins)
+        if sample_weight is not None:
+            sums[6] += np.bincount(bins, weights=sample_weight**2, minlength=n_bins)
+    cell = bins
+    cell *= 2
+    cell += labels
+
+    def by_cell(values):
+        return np.bincount(cell, weights=values, minlength=2 * n_bins).reshape(n_bins, 2)
+
+    count = by_cell(None)
+    weight = count if sample_weight is None else by_cell(sample_weight)
+    sums[0] += count.sum(axis=1)
+    sums[1] += weight.sum(axis=1)
+    sums[3] += weight[:, 1]
+    if moments:
+        score = by_cell(weighted_score)
+        sums[2] += score.sum(axis=1)
+        sums[5] += score[:, 1]
+
+
+def _add_runs(sums, scores, labels, edges, sample_weight, moments):
+    """Add the same for rows in the order of their scores: a bin is a run of rows."""
+    ends = np.append(np.searchsorted(scores, edges[1:-1], side="right"), len(scores))
+    count = np.diff(ends, prepend=0)
+    filled = slice(None) if count.all() else count > 0
+    starts = (ends - count)[filled]
+    sums[0] += count
+
+    def add(row, values):
+        sums[row, filled] += np.add.reduceat(values, starts)
+
+    if sample_weight is None:
+        sums[1] += count
+        weighted_score = scores
+        events = labels.astype(np.float64)
+    else:
+        add(1, sample_weight)
+        weighted_score = scores * sample_weight
+        events = sample_weight * labels
+    add(3, events)
+    if moments:
+        add(2, weighted_score)
+        add(5, scores * events)
+        if moments > 1:
+            add(4, scores * weighted_score)
+            if sample_weight is not None:
+                add(6, sample_weight**2)
+
+
+def _as_sums(values, name):
+    """Return a field of the statistics as float64 (int64 for `count`), finite."""
+    numbers = as_numbers(values, name)
+    if name == "count":
+        array = np.asarray(values)
+        if array.dtype.kind not in "iu":
+            raise ValueError(f"count must hold whole numbers, found {array.dtype}.")
+        return array.astype(np.int64)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must be finite, found {numbers[~np.isfinite(numbers)][0]}.")
+    return numbers
+
+
+def _check_edges(edges):
+    increase = edges.ndim == 1 and len(edges) > 1 and edges[0] <= edges[1] and np.all(np.diff(edges[1:]) > 0)
+    if not (increase and edges[0] >= 0 and edges[-1] <= 1):
+        raise ValueError(f"edges must be at least two increasing numbers in [0, 1], found {edges.tolist()}.")
+    return edges
+
+
+def _check_consistency(statistics):
+    """Raise unless some rows could have these sums: each condition holds for a row in its bin, and is summed."""
+    w, ws, wy = statistics.weight, statistics.weighted_score, statistics.weighted_label
+    wss, wsy = statistics.weighted_score_squared, statistics.weighted_score_label
+    low, high = statistics.edges[:-1], statistics.edges[1:]
+    slack = _ROUNDING * w
+    least_square = np.divide(ws**2, w, out=np.zeros_like(w), where=w > 0)
+
+    def within(sums, lowest, highest):
+        return (lowest - slack <= sums) & (sums <= highest + slack)
+
+    conditions = {
+        "count must not be negative": statistics.count >= 0,
+        "weight must be positive exactly where count is": (w > 0) == (statistics.count > 0),
+        "weighted_score must be that of scores inside the bin": within(ws, low * w, high * w),
+        "weighted_label must lie between 0 and weight": within(wy, 0, w),
+        "weighted_score_squared must be at least weighted_score^2 / weight, and that of scores inside the bin": within(
+            wss, least_square, (low + high) * ws - low * high * w
+        ),
+        "weighted_score_label must be that of scores inside the bin": within(wsy, low * wy, high * wy)
+        & within(ws - wsy, low * (w - wy), high * (w - wy)),
+        "weight_squared must lie between weight^2 / count and weight^2": (
+            w**2 <= statistics.weight_squared * statistics.count * (1 + _ROUNDING)
+        )
+        & (statistics.weight_squared <= w**2 * (1 + _ROUNDING)),
+    }
+    for condition, holds in conditions.items():
+        if not holds.all():
+            raise ValueError(f"BinStatistics: {condition}, which bin {int(np.argmin(holds))} contradicts.")

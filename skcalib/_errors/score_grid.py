@@ -1,0 +1,118 @@
+"""An even grid over the scores, and the cosine series that smooth masses on it with reflection at 0 and at 1."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.fft import dct, next_fast_len
+from scipy.sparse import csr_array
+
+from skcalib._rows.blocks import row_blocks
+from skcalib._rows.sorting import in_order
+
+__all__ = ["SKETCH", "ScoreGrid", "cosine_coefficients", "rounding", "trapezoid"]
+
+SKETCH = 4  # a grid has cells in multiples of it, so that a coarser one has some of its points
+_LONG_RUNS = 8  # rows of a cell from which on they are summed as a run
+
+
+class ScoreGrid(NamedTuple):
+    """The part of an even grid of [0, 1] that smoothed scores reach: `n_cells` of `fineness` cells, from `first` on.
+
+    An end that is 0 or 1 reflects. The other ends reflect too, but no kernel reaches them. The result equals the result
+    on the whole grid.
+    """
+
+    fineness: int
+    first: int
+    n_cells: int
+
+    @classmethod
+    def around(cls, low, high, fineness, reach):
+        """Return the grid for scores from `low` to `high` and a kernel that reaches this many cells."""
+        first = max(int(low * fineness) - reach, 0)
+        last = min(int(high * fineness) + 1 + reach, fineness)
+        n_cells = min(SKETCH * next_fast_len(-(-(last - first) // SKETCH), real=True), fineness)
+        return cls(fineness, min(first, fineness - n_cells), n_cells)
+
+    @property
+    def points(self):
+        """The scores of the points of the grid, one more than cells."""
+        return (self.first + np.arange(self.n_cells + 1)) / self.fineness
+
+    def waves(self, width, n_points=None):
+        """Return the frequencies of the cosine series, up to `n_points` of them, times a width."""
+        scale = np.pi * width * self.fineness / self.n_cells
+        return scale * np.arange(self.n_cells + 1 if n_points is None else n_points)
+
+    def shares(self, scores):
+        """Return the cell of each score, and the share of its mass that the upper point of the cell gets."""
+        position = np.multiply(scores, self.fineness, dtype=np.float64)
+        position -= self.first
+        cell = np.minimum(position.astype(np.intp), self.n_cells - 1)
+        return cell, np.subtract(position, cell, out=position)
+
+    def rounded(self, scores, masses):
+        """Return the masses (., n_cells + 1) of the points, each row's shared linearly between its two neighbours.
+
+        `masses` gives, for a slice of the rows, one or more arrays of their masses: each has a row of the result.
+        """
+        below, above = 0.0, 0.0
+        for rows in row_blocks(len(scores), at_least=2 * self.n_cells):
+            cell, share = self.shares(scores[rows])
+            parts = list(masses(rows))
+            sums = _sums_by_cell(cell, self.n_cells + 1)
+            below = below + np.stack([sums(mass) for mass in parts])
+            above = above + np.stack([sums(mass * share) for mass in parts])
+        below -= above
+        below[:, 1:] += above[:, :-1]
+        return below
+
+    def coarsened(self, masses):
+        """Return the masses of a finer, whole grid as if they had been rounded to this one: linear parts are nested."""
+        n_within = (len(masses) - 1) // self.fineness
+        masses = masses[self.first * n_within : (self.first + self.n_cells) * n_within + 1]
+        share = np.linspace(0, 1, n_within, endpoint=False)
+        below, above = (masses[:-1].reshape(-1, n_within) @ np.column_stack((1 - share, share))).T
+        coarse = np.append(below, masses[-1])
+        coarse[1:] += above
+        return coarse
+
+
+def _sums_by_cell(cell, n_cells):
+    """Return what sums values by cell: as runs where cells are in order, of which a count would wait for each sum."""
+    if not in_order(cell):
+        return lambda values: np.bincount(cell, values, n_cells)
+    starts = np.append(0, np.flatnonzero(cell[1:] != cell[:-1]) + 1)
+    if len(starts) * _LONG_RUNS > len(cell):
+        return lambda values: np.bincount(cell, values, n_cells)
+
+    def sums(values):
+        out = np.zeros(n_cells)
+        out[cell[starts]] = np.add.reduceat(values, starts)
+        return out
+
+    return sums
+
+
+def cosine_coefficients(masses):
+    """Return the coefficients of the cosine series of masses on a grid (..., points).
+
+    The series continues a function by reflection at the ends of the grid. Multiplied by a kernel's characteristic
+    function it is the convolution with that kernel, with all that would leak out reflected back.
+    """
+    masses = masses.copy()
+    masses[..., [0, -1]] *= 2  # the ends are their own mirror images
+    return dct(masses, type=1) / 2
+
+
+def trapezoid(values):
+    """Return the mean over the length of a grid of values on it (..., points)."""
+    return (values.sum(axis=-1) - (values[..., 0] + values[..., -1]) / 2) / (values.shape[-1] - 1)
+
+
+def rounding(share, scores, grid):
+    """Return the matrix (m, points) that rounds the masses of frequencies linearly to a grid, for many draws."""
+    lower, upper_share = grid.shares(scores)
+    data = np.column_stack((share * (1 - upper_share), share * upper_share)).ravel()
+    columns = np.column_stack((lower, lower + 1)).ravel()
+    return csr_array((data, columns, 2 * np.arange(len(scores) + 1)), shape=(len(scores), grid.n_cells + 1))

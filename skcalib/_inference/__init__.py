@@ -1,0 +1,1 @@
+"""Inference: test inversion, draws, resampling, tests in closed form, groups and segments."""

@@ -1,0 +1,227 @@
+"""Exact inference on a bias: is the number of events of some rows what their scores predict."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit, ndtr
+
+from skcalib._rows.links import log_odds
+
+__all__ = ["BiasTest", "bias_test", "event_count_pmf"]
+
+_FEW_ROWS = 200  # below this total weight the distribution of the number of events is convolved exactly
+_MANY_ROWS = 4096  # above this, rows go into cells this wide in log-odds
+_CELLS_PER_UNIT = 32
+_NEAR = 1e-4  # below this |r| Lugannani and Rice's formula is replaced by its limit
+
+
+class BiasTest(NamedTuple):
+    """The p-value of "the scores are calibrated", the limits of the bias, and the p-value of "the bias is 0".
+
+    The bias is the mean score minus the event frequency.
+    """
+
+    pvalue: float
+    low: float
+    high: float
+    bias_pvalue: float
+
+
+def bias_test(scores, events, confidence_level, weight=None, residual_variance=None):
+    """Test the number (or weight) of events of rows against their scores, and invert the test.
+
+    Each row has the probability ``expit(logit(s) + delta)``: the test is of delta = 0, and the limits are those of the
+    mean difference of probabilities for every delta that it does not reject. For equal scores they are Clopper and
+    Pearson's. Weights count as repeated rows. Where y - s varies more than s (1 - s) says, each side of the interval
+    is longer by the ratio of the standard deviations, up to Clopper and Pearson's limits for the mean score: by
+    Hoeffding (1956) these hold for any probabilities of the rows.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores in [0, 1].
+    events : float
+        Sum of the weights of the rows with an event.
+    confidence_level : float
+        Coverage of the interval.
+    weight : ndarray of shape (n,), default=None
+        Positive weights.
+    residual_variance : float, default=None
+        Variance of y - s. None means that the scores are calibrated but for a shift.
+
+    Returns
+    -------
+    result : BiasTest
+        Named tuple (pvalue, low, high, bias_pvalue); the interval excludes 0 exactly where bias_pvalue < 1 -
+        confidence_level.
+    """
+    z, weight = _cells(np.asarray(scores, dtype=np.float64), weight)
+    if residual_variance is None:
+        return _shift_test(z, weight, events, confidence_level, 1.0)
+    q, total = expit(z), weight.sum(keepdims=True)
+    stretch = np.sqrt(max(residual_variance * total[0] / (weight @ (q * (1 - q))), 1.0))
+    test = _shift_test(z, weight, events, confidence_level, 1.0)
+    longer = _shift_test(z, weight, events, confidence_level, stretch)
+    even = _shift_test(log_odds(weight @ q / total), total, events, confidence_level, 1.0)
+    return BiasTest(
+        test.pvalue,
+        min(test.low, max(longer.low, even.low)),
+        max(test.high, min(longer.high, even.high)),
+        max(test.pvalue, min(longer.bias_pvalue, even.pvalue)),
+    )
+
+
+def _shift_test(z, weight, events, confidence_level, stretch):
+    """Return the test of a shift of the log-odds, both sides of whose interval are `stretch` times as long."""
+    tail, total = (1 - confidence_level) / 2, weight.sum()
+    if total - events == 1 < events or events >= total * (1 - 1e-12):  # all rows but one have an event, or all
+        mirrored = _shift_test(-z, weight, round(total - events), confidence_level, stretch)
+        return mirrored._replace(low=-mirrored.high, high=-mirrored.low)
+    if events <= total * 1e-12:
+        pvalue, low, high = _no_event(z, weight, tail)
+        # No spread of the labels is seen: the limits are those of rows that all have the mean score.
+        return BiasTest(pvalue, low, high, pvalue) if stretch == 1 else BiasTest(pvalue, -1.0, 1.0, 1.0)
+    tails = _Tails.from_rows(z, weight, events)
+    step = min(2 / np.sqrt(tails.variance), 4.0)
+    below = _root(lambda tau: tails.upper(tau) - tail, step)  # P(S >= k) = tail at the centre less this
+    above = _root(lambda tau: tails.lower(-tau) - tail, step)
+    low, bias, high = (_bias(z, weight, tails.centre + tau) for tau in (above, 0, -below))
+    pvalue, delta = tails.two_sided(tails.centre), 0.0
+    if stretch > 1 and bias != 0:  # 0 is in the longer interval exactly where a smaller bias is in the other one
+        inside = bias * (1 - 1 / stretch)
+        delta = brentq(lambda delta: _bias(z, weight, delta) - inside, *sorted((0.0, tails.centre)), xtol=1e-13)
+    low, high = bias - stretch * (bias - low), bias + stretch * (high - bias)
+    return BiasTest(pvalue, low, high, tails.two_sided(tails.centre - delta))
+
+
+def _cells(scores, weight):
+    """Return log-odds and weights, those of narrow cells where there are many rows."""
+    z = log_odds(scores)
+    weight = np.ones(len(z)) if weight is None else np.asarray(weight, dtype=np.float64)
+    if len(z) <= _MANY_ROWS:
+        return z, weight
+    cell = np.floor(_CELLS_PER_UNIT * z).astype(np.int64)
+    cell -= cell.min()
+    total = np.bincount(cell, weight)
+    filled = total > 0
+    return log_odds(np.bincount(cell, weight * scores)[filled] / total[filled]), total[filled]
+
+
+class _Tails(NamedTuple):
+    """Tails of the number of events S at the observed k, for probabilities tilted by delta = centre - tau.
+
+    `centre` is the tilt whose expectation of S is k, q the probabilities there. `log_pmf` is the distribution of S at
+    `centre` where it is convolved, else None: the tails are then those of Lugannani and Rice (1980). For k = 1 they are
+    written as products.
+    """
+
+    centre: float
+    variance: float
+    skewness: float
+    q: np.ndarray
+    weight: np.ndarray
+    events: float
+    log_pmf: np.ndarray | None
+    is_one: bool
+
+    @classmethod
+    def from_rows(cls, z, weight, events):
+        middle = np.log(events) - np.log(weight.sum() - events)
+        around = middle - z.max() - 1e-9, middle - z.min() + 1e-9
+        centre = brentq(lambda delta: weight @ expit(z + delta) - events, *around, xtol=1e-13, rtol=1e-14)
+        q = expit(z + centre)
+        variance = weight @ (q * (1 - q))
+        skewness = weight @ (q * (1 - q) * (1 - 2 * q)) / (6 * variance)
+        are_counts = not (weight % 1).any()
+        exact = weight.sum() < _FEW_ROWS and are_counts
+        with np.errstate(divide="ignore"):
+            log_pmf = np.log(event_count_pmf(q, weight)) if exact else None
+        return cls(centre, variance, skewness, q, weight, events, log_pmf, events == 1 and are_counts)
+
+    def upper(self, tau):
+        """Return P(S >= k)."""
+        if self.log_pmf is not None:
+            return self._exact(tau, slice(round(self.events), None))
+        if self.is_one:
+            return -np.expm1(-self._log_all(tau))
+        return _lugannani_rice(self._root(tau), -np.expm1(-tau), self.skewness, self.variance)
+
+    def lower(self, tau):
+        """Return P(S <= k)."""
+        if self.log_pmf is not None:
+            return self._exact(tau, slice(round(self.events) + 1))
+        if self.is_one:
+            return np.exp(np.log1p(self.weight @ self._odds(tau)) - self._log_all(tau))
+        return _lugannani_rice(-self._root(tau), -np.expm1(tau), -self.skewness, self.variance)
+
+    def _odds(self, tau):
+        return self.q / (1 - self.q) * np.exp(-tau)
+
+    def _log_all(self, tau):
+        """Return minus the logarithm of the probability that no row has an event."""
+        return self.weight @ np.log1p(self._odds(tau))
+
+    def two_sided(self, tau):
+        """Return the p-value of the tilt at tau."""
+        return float(min(1.0, 2 * min(self.upper(tau), self.lower(tau))))
+
+    def _exact(self, tau, part):
+        # Tilting by -tau multiplies P(S = j) by exp(-tau j).
+        log_mass = self.log_pmf - tau * (np.arange(len(self.log_pmf)) - self.events)
+        mass = np.exp(log_mass - log_mass.max())
+        return mass[part].sum() / mass.sum()
+
+    def _root(self, tau):
+        # r^2 / 2 = tau k - K(centre) + K(centre - tau), summed without cancellation
+        half_square = self.weight @ (np.log1p(self.q * np.expm1(-tau)) + tau * self.q)
+        return np.copysign(np.sqrt(2 * max(half_square, 0.0)), tau)
+
+
+def _lugannani_rice(r, lattice_step, skewness, variance):
+    """Return P(S >= k) = Phi(-r) + phi(r) (1 / u - 1 / r), u = (1 - exp(-tau)) sqrt(K''), and its limit at r = 0."""
+    scale = np.sqrt(variance)
+    if abs(r) < _NEAR:
+        correction = (0.5 - skewness) / scale
+    else:
+        correction = 1 / (lattice_step * scale) - 1 / r
+    return min(max(ndtr(-r) + np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi) * correction, 0.0), 1.0)
+
+
+def event_count_pmf(scores, weight=None):
+    """Return P(S = j), j from 0 on, of the number S of independent events; whole weights are repeated rows."""
+    q = np.asarray(scores, dtype=np.float64)
+    q = q if weight is None else np.repeat(q, weight.astype(np.int64))
+    mass = np.zeros(len(q) + 1)
+    mass[0] = 1
+    for probability in q:
+        mass[1:] = mass[1:] * (1 - probability) + mass[:-1] * probability
+        mass[0] *= 1 - probability
+    return mass
+
+
+def _no_event(z, weight, tail):
+    """Return the p-value and the limits of the bias where no row has an event: P(S = 0) is a product."""
+
+    def log_no_event(delta):
+        return -weight @ np.logaddexp(0, z + delta)
+
+    pvalue = min(1.0, 2 * float(np.exp(log_no_event(0.0))))
+    middle = np.log(np.expm1(-np.log(tail) / weight.sum()))
+    around = middle - z.max() - 1e-9, middle - z.min() + 1e-9
+    delta = brentq(lambda delta: log_no_event(delta) - np.log(tail), *around, xtol=1e-12)
+    return pvalue, _bias(z, weight, delta), float(weight @ expit(z) / weight.sum())
+
+
+def _bias(z, weight, delta):
+    return float(weight @ (expit(z) - expit(z + delta)) / weight.sum())
+
+
+def _root(function, step):
+    """Return the root of a falling function that is positive near 0 and negative far above."""
+    low, high = 0.0, step
+    while function(high) > 0:
+        low, high = high, 2 * high
+    while function(low) < 0:
+        low, high = low - step, low
+    return brentq(function, low, high, xtol=1e-10, rtol=1e-12)

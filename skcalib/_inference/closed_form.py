@@ -1,0 +1,104 @@
+"""Tests of calibration with a distribution in closed form: normal, chi-squared, or that of Brownian motion."""
+
+import warnings
+
+import numpy as np
+from scipy.special import ndtr
+from scipy.stats import chi2, norm
+
+__all__ = ["hosmer_lemeshow", "kolmogorov_smirnov", "kuiper", "spiegelhalter"]
+
+# Expected events or non-events below which an approximation is known to be poor: of all rows, of one bin, on average.
+_FEW, _FEWEST_IN_BIN, _FEW_IN_BINS = 5, 0.5, 2
+_SERIES_SWITCH = 1.5  # where one of two equal series needs as few terms as the other
+
+
+def spiegelhalter(task):
+    """Return z and its p-value: the Brier score minus its expectation, over its standard deviation."""
+    scores = task.scores.astype(np.float64)
+    weight = 1.0 if task.sample_weight is None else task.sample_weight
+    excess = np.sum(weight * (task.labels - scores) * (1 - 2 * scores))
+    variance = np.sum(weight * (1 - 2 * scores) ** 2 * scores * (1 - scores))
+    if variance == 0:
+        return (0.0, 1.0) if excess == 0 else (np.copysign(np.inf, excess), 0.0)
+    expected = min(np.sum(weight * scores), np.sum(weight * (1 - scores)))
+    if expected < _FEW:
+        _warn_of_few("spiegelhalter", f"{expected:.2g} events or non-events are expected")
+    z = excess / np.sqrt(variance)
+    return z, 2 * norm.sf(abs(z))
+
+
+def hosmer_lemeshow(task, binning):
+    """Return chi-squared, the sum of (observed - expected)^2 / (expected (1 - expected / n)), and its p-value."""
+    bins = task.statistics(binning)
+    excess = bins.weighted_label - bins.weighted_score
+    variance = bins.weighted_score * (1 - bins.mean_score)
+    random = (bins.weight > 0) & (variance > 0)
+    if np.any(excess[(bins.weight > 0) & ~random] != 0):
+        return np.inf, 0.0
+    expected = np.minimum(bins.weighted_score, bins.weight - bins.weighted_score)[random]
+    if len(expected) and (expected.min() < _FEWEST_IN_BIN or expected.mean() < _FEW_IN_BINS):
+        _warn_of_few("hosmer_lemeshow", f"bins expect {expected.mean():.2g} events or non-events on average")
+    statistic = np.sum(excess[random] ** 2 / variance[random])
+    return statistic, chi2.sf(statistic, np.count_nonzero(random)) if random.any() else 1.0
+
+
+def kuiper(task):
+    """Return the Kuiper error and its asymptotic p-value."""
+    sums, deviation = _cumulative_differences(task)
+    return _asymptotic(max(sums.max(), 0) - min(sums.min(), 0), deviation, range_pvalue)
+
+
+def kolmogorov_smirnov(task):
+    """Return the Kolmogorov-Smirnov error and its asymptotic p-value."""
+    sums, deviation = _cumulative_differences(task)
+    return _asymptotic(np.abs(sums).max(), deviation, maximum_pvalue)
+
+
+def range_pvalue(x):
+    """Return P(range of Brownian motion on [0, 1] >= x)."""
+    if x <= 0:
+        return 1.0
+    if x > _SERIES_SWITCH:  # Feller (1951): 8 sum over k of (-1)^(k - 1) k P(Z > k x)
+        k = np.arange(1, 20)
+        return float(np.clip(8 * np.sum((-1.0) ** (k - 1) * k * ndtr(-k * x)), 0, 1))
+    wave = (np.arange(1, 40) - 0.5) * np.pi
+    return float(np.clip(1 - np.sum((8 / x**2 + 2 / wave**2) * np.exp(-2 * (wave / x) ** 2)), 0, 1))
+
+
+def maximum_pvalue(x):
+    """Return P(largest absolute value of Brownian motion on [0, 1] >= x)."""
+    if x <= 0:
+        return 1.0
+    if x > _SERIES_SWITCH:  # reflection: 4 sum over j of (-1)^j P(Z > (2 j + 1) x)
+        j = np.arange(20)
+        return float(np.clip(4 * np.sum((-1.0) ** j * ndtr(-(2 * j + 1) * x)), 0, 1))
+    half = np.arange(40) + 0.5
+    terms = (-1.0) ** np.arange(40) / half * np.exp(-((half * np.pi / x) ** 2) / 2)
+    return float(np.clip(1 - 2 / np.pi * terms.sum(), 0, 1))
+
+
+def _cumulative_differences(task):
+    """Return the cumulative sums of w (y - s) over distinct scores, and the standard deviation of the last one.
+
+    Both are relative to the total weight.
+    """
+    cells = task.cells()
+    weight, scores, total = cells.weight, cells.mean_score.astype(np.float64), cells.weight.sum()
+    sums = np.cumsum(cells.weighted_label - weight * scores) / total
+    return sums, np.sqrt(np.sum(weight * scores * (1 - scores))) / total
+
+
+def _asymptotic(statistic, deviation, pvalue):
+    if deviation == 0:
+        return statistic, 1.0 if statistic == 0 else 0.0
+    return statistic, pvalue(statistic / deviation)
+
+
+def _warn_of_few(method, found):
+    warnings.warn(
+        f"method={method!r}: {found}, too few for its approximation, which rejects up to three times as many "
+        'calibrated models as its level allows. Use method="resampling".',
+        UserWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,162 @@
+"""Draws of event frequencies that depend on each other: one label per row for many classes, clusters of rows."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import ndtr, ndtri
+
+from skcalib._inference.count_draws import CountDraws, block_sizes
+
+__all__ = ["FEW_EVENTS", "ClusterDraws", "RowsInCells", "cluster_correlation", "one_label_a_row"]
+
+FEW_EVENTS = 40  # expected, below which the dependence within clusters is not known well enough for the level
+_CORRELATIONS = np.array([0, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.99])
+_QUANTILES = ndtri((np.arange(100) + 0.5) / 100)  # of what the rows of a cluster share
+_KEPT = 1 << 23  # random numbers that are kept in memory
+
+_ROWS = 20_000  # rows that show how the counts of classes depend on each other; more are thinned to these
+
+
+def one_label_a_row(cells, cell_of, probability, n_draws, rng):
+    """Return draws in which a row belongs to one class: its event in one class is a non-event in the others.
+
+    Labels are drawn row by row at the scores. The rank of each cell's count among the draws is the random number
+    behind the count for other frequencies.
+
+    Parameters
+    ----------
+    cells : Cells
+        The cells of all classes.
+    cell_of : ndarray of int, shape (n, K)
+        Cell of each row, by class.
+    probability : ndarray of shape (n, K)
+        Scores of the classes.
+    n_draws : int
+        Number of draws.
+    rng : RandomState
+        Random numbers.
+
+    Returns
+    -------
+    draws : CountDraws
+        Draws of the cells' event frequencies.
+    """
+    n, n_cells = len(probability), len(cells.weight)
+    if n > _ROWS:
+        rows = rng.choice(n, _ROWS, replace=False)
+        cell_of, probability = cell_of[rows], probability[rows]
+    cumulative = np.cumsum(probability, axis=1, dtype=np.float64)
+    cumulative = cumulative[:, :-1] / cumulative[:, -1:]
+    rows = np.arange(len(cell_of))
+    counts = np.empty((n_draws, n_cells))
+    for count in counts:
+        labels = np.count_nonzero(cumulative <= rng.random_sample((len(rows), 1)), axis=1)
+        count[:] = np.bincount(cell_of[rows, labels], minlength=n_cells)
+    counts += rng.random_sample(counts.shape)  # ties in random order
+    ranks = counts.argsort(axis=0).argsort(axis=0)
+    return CountDraws(cells, n_draws, rng, (ranks + rng.random_sample(counts.shape)) / n_draws)
+
+
+class RowsInCells(NamedTuple):
+    """The rows of all groups, by binary problem (n, n_tasks): cells, scores and labels; and their weights or None."""
+
+    cell: np.ndarray
+    scores: np.ndarray
+    labels: np.ndarray
+    sample_weight: np.ndarray | None
+
+
+class ClusterDraws:
+    """Draws in which the labels of a cluster depend on each other by a normal copula with one factor.
+
+    A row is an event where ``sqrt(r) z + sqrt(1 - r) e`` lies below the quantile of its probability, z the normal
+    deviate of its cluster and e its own: the probabilities stay what they are. The correlation r >= 0 is that for which
+    the squares of the clusters' sums of residuals are on average as large as those of the residuals about s + d. They
+    are divided by the clusters' weights, so that a large cluster does not stand for all.
+
+    Parameters
+    ----------
+    cells : Cells
+        The cells.
+    rows : RowsInCells
+        The rows; the events of several problems exclude each other.
+    deviation : ndarray of shape (m,)
+        The observed deviation d.
+    cluster : ndarray of int, shape (n,)
+        Code of each row's cluster.
+    n_draws : int
+        Number of draws.
+    rng : RandomState
+        Seeds the draws.
+
+    Warns
+    -----
+    UserWarning
+        Where fewer than 40 events or non-events are expected.
+    """
+
+    def __init__(self, cells, rows, deviation, cluster, n_draws, rng):
+        n, n_tasks = rows.cell.shape
+        self._mean_score, self._cell, self._scores = cells.mean_score, rows.cell, rows.scores.astype(np.float64)
+        expected = min(self._scores.sum(axis=0).min(), (1 - self._scores).sum(axis=0).min())
+        if expected < FEW_EVENTS:
+            warnings.warn(
+                f"clusters=: {expected:.2g} events or non-events are expected. Below about {FEW_EVENTS} the dependence "
+                "of the rows within a cluster is not known well enough, and the level is not held.",
+                UserWarning,
+                stacklevel=5,
+            )
+        self._cluster = np.unique(cluster, return_inverse=True)[1]
+        weight = np.repeat(np.ones(n) if rows.sample_weight is None else rows.sample_weight, n_tasks)
+        cell = rows.cell.ravel()
+        self._means = csr_array(
+            (weight / cells.weight[cell], (cell, np.arange(n * n_tasks))), (len(cells.weight), n * n_tasks)
+        )
+        fitted = np.clip(self._scores + deviation[rows.cell], 0, 1)
+        code = (self._cluster[:, None] * n_tasks + np.arange(n_tasks)).ravel()
+        self.correlation = cluster_correlation(self._scores.ravel(), (rows.labels - fitted).ravel(), weight, code)
+        self._sizes, self._seed = block_sizes(n_draws, n), rng.randint(np.iinfo(np.int32).max)
+        self._kept = [self._latent(k) for k in range(len(self._sizes))] if n_draws * n <= _KEPT else None
+
+    def __call__(self, frequency, c=0):
+        """Yield blocks of event frequencies drawn for frequencies (m,)."""
+        probability = np.clip(self._scores + (frequency - self._mean_score)[self._cell], 0, 1)
+        n_tasks = probability.shape[1]
+        if n_tasks > 1:
+            probability = np.cumsum(probability, axis=1)
+            probability /= probability[:, -1:]
+        threshold = ndtri(probability)
+        for k in range(len(self._sizes)):
+            below = (self._latent(k) if self._kept is None else self._kept[k])[..., None] < threshold
+            labels = below if n_tasks == 1 else np.diff(below, axis=-1, prepend=False)
+            yield (self._means @ labels.reshape(len(labels), -1).T.astype(np.float64)).T
+
+    def _latent(self, k):
+        rng, size = np.random.default_rng([self._seed, k]), self._sizes[k]
+        shared = rng.standard_normal((size, self._cluster.max() + 1), dtype=np.float32)[:, self._cluster]
+        own = rng.standard_normal((size, len(self._cluster)), dtype=np.float32)
+        return np.float32(self.correlation**0.5) * shared + np.float32((1 - self.correlation) ** 0.5) * own
+
+
+def cluster_correlation(scores, residual, weight, cluster):
+    """Return the correlation at which the squares of the clusters' sums are on average as large as they are."""
+    mass = np.bincount(cluster, weight)
+    n_clusters = max(mass.sum() ** 2 / (mass @ mass), 2.0)  # of equal size; their mean is fitted
+
+    def squares(values):
+        return np.sum(np.bincount(cluster, weight * values) ** 2 / mass)
+
+    observed = squares(residual) * n_clusters / (n_clusters - 1)
+    quantile = ndtri(scores)
+    expected, own = [], weight**2 / mass[cluster]
+    for correlation in _CORRELATIONS:
+        total = 0.0
+        for z in _QUANTILES:
+            given = ndtr((quantile - correlation**0.5 * z) / (1 - correlation) ** 0.5)
+            total += squares(given - scores) + own @ (given * (1 - given))
+        expected.append(total / len(_QUANTILES))
+        if observed <= total / len(_QUANTILES):
+            break
+    return float(np.interp(observed, np.maximum.accumulate(expected), _CORRELATIONS[: len(expected)]))

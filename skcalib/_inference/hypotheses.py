@@ -1,0 +1,143 @@
+"""An error and its data, as the hypotheses that its interval and its resampling test are about."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib._cells.cells import Cells
+from skcalib._cells.groups import group_codes, reduced
+from skcalib._cells.reductions import BinnedTask, binary_tasks
+from skcalib._errors.power import ClassPowers
+from skcalib._inference.count_draws import CountDraws
+from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells, one_label_a_row
+from skcalib._inference.directions import directions_of
+from skcalib._inference.inversion import Hypotheses
+
+__all__ = ["Resampling", "error_hypotheses"]
+
+_MOST_CLASSES = 30  # whose dependence is drawn
+_MOST_COUNTS = 1 << 24  # of cells and draws up to which the dependence between classes is drawn
+_FEWEST_CELLS, _MOST_CELLS = 64, 1 << 13  # more distinct scores are pooled to cells of nearly equal scores
+
+
+class Resampling(NamedTuple):
+    """What is drawn: how often, from which random numbers, which clusters, and whether weights do not count rows."""
+
+    n_draws: int
+    rng: np.random.RandomState
+    cluster: np.ndarray | None = None
+    importance: bool = False
+
+
+def error_hypotheses(error, data, resampling):
+    """Return the hypotheses about an error, for validated data.
+
+    Parameters
+    ----------
+    error : Error
+        The error with its parameters.
+    data : ScoredLabels
+        The data; rows of weight zero may be among it.
+    resampling : Resampling
+        What is drawn; its clusters have one code a row of `data`.
+
+    Returns
+    -------
+    hypotheses : Hypotheses
+        For `inverted_limits` and `resampling_pvalue`.
+    """
+    segments, weights, cluster = _segments(error.groups, data, resampling.cluster)
+    classes = ClassPowers.of(data, error)
+    dependent = cluster is not None or _is_one_label_a_row(data, classes)
+    most = max(_MOST_COUNTS // (resampling.n_draws * classes.n_tasks), _FEWEST_CELLS) if dependent else _MOST_CELLS
+    tasks = [task for segment in segments for task in binary_tasks(segment, error.multiclass)]
+    powers = [error.of_task(task, min(most, _MOST_CELLS)) for task in tasks]
+    cells = Cells.joined([power.cells for power in powers])
+    ends = np.cumsum([len(power.weight) for power in powers])[:-1]
+
+    def combine(powers):
+        powers = classes.combine(powers.reshape(*powers.shape[:-1], len(segments), classes.n_tasks))
+        if error.groups is None:
+            return powers[..., 0]
+        errors = powers if error.norm == np.inf else np.maximum(powers, 0) ** (1 / error.norm)
+        return reduced(errors, weights, error.reduce)
+
+    drawn = [powers[0].at(cells.event_frequency)] if len(powers) == 1 else powers
+
+    def statistic(frequency):
+        pieces = zip(drawn, np.split(frequency, ends, axis=-1), strict=True)
+        return combine(np.stack([power.power(piece) for power, piece in pieces], axis=-1))
+
+    def noiseless(frequency):
+        pieces = zip(powers, np.split(frequency, ends), strict=True)
+        power = float(combine(np.array([power.noiseless(piece) for power, piece in pieces])))
+        return power if error.groups is not None else error.value(power)
+
+    directions = directions_of(powers, cells)
+    if dependent and (cluster is not None or resampling.n_draws * len(cells.weight) <= _MOST_COUNTS):
+        rows = _rows_of(tasks, powers, classes.n_tasks)
+        draw = _dependent_draws(rows, cells, directions[0], resampling._replace(cluster=cluster))
+    else:
+        trials = _effective_trials(tasks, powers, classes.n_tasks, cells) if resampling.importance else None
+        draw = CountDraws(cells, resampling.n_draws, resampling.rng, trials=trials)
+    observed = float(combine(np.array([power.observed for power in drawn])))
+    return Hypotheses(cells, draw, statistic, noiseless, observed, directions)
+
+
+def _segments(groups, data, cluster):
+    """Return the rows of each group, the weights of the groups, and the clusters in the order of these rows."""
+    if isinstance(data, BinnedTask) and groups is None:
+        return [data], None, None
+    order, starts = data.kept, []
+    if groups is not None:
+        codes = group_codes(groups, data)[1][order]
+        by_group = np.argsort(codes, kind="stable")
+        order, starts = order[by_group], np.flatnonzero(np.diff(codes[by_group])) + 1
+    if groups is None and len(order) == len(data.scores):
+        segments = [data]
+    else:
+        segments = [data.at(rows) for rows in np.split(order, starts)]
+    weights = [len(one.scores) if one.sample_weight is None else one.sample_weight.sum() for one in segments]
+    return segments, np.array(weights), None if cluster is None else cluster[order]
+
+
+def _is_one_label_a_row(data, classes):
+    """Return whether a row has a label in several binary problems, which can be drawn together."""
+    if not 1 < classes.n_tasks <= _MOST_CLASSES or data.sample_weight is not None:
+        return False
+    return data.is_binary or bool(np.all(np.abs(data.scores.sum(axis=1) - 1) < 1e-2))
+
+
+def _rows_of(tasks, powers, n_tasks):
+    firsts = np.cumsum([0] + [len(power.weight) for power in powers])
+
+    def by_row(columns):
+        return np.column_stack([np.concatenate(columns[k::n_tasks]) for k in range(n_tasks)])
+
+    cells = [
+        first + power.cells.of_rows(task.scores) for first, power, task in zip(firsts, powers, tasks, strict=False)
+    ]
+    weights = [task.sample_weight for task in tasks[::n_tasks]]
+    return RowsInCells(
+        by_row(cells),
+        by_row([task.scores for task in tasks]),
+        by_row([task.labels for task in tasks]),
+        None if weights[0] is None else np.concatenate(weights),
+    )
+
+
+def _effective_trials(tasks, powers, n_tasks, cells):
+    """Return how many equal rows the weights of each cell are worth, W^2 / sum of w^2; None without weights."""
+    if isinstance(tasks[0], BinnedTask):
+        return cells.weight**2 / cells.weight_squared
+    rows = _rows_of(tasks, powers, n_tasks)
+    if rows.sample_weight is None:
+        return None
+    return cells.weight**2 / np.bincount(rows.cell.ravel(), np.repeat(rows.sample_weight**2, n_tasks))
+
+
+def _dependent_draws(rows, cells, deviation, resampling):
+    n_draws, rng, cluster, _ = resampling
+    if cluster is None:
+        return one_label_a_row(cells, rows.cell, rows.scores, n_draws, rng)
+    return ClusterDraws(cells, rows, deviation, cluster, n_draws, rng)

@@ -1,0 +1,98 @@
+"""Columns as segments: numbers by quantiles, categories by value, missing values apart; each in words."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib._input.columns import plain_column
+
+__all__ = ["SplitColumn", "split_column"]
+
+
+class SplitColumn(NamedTuple):
+    """The part that each row belongs to, and each part in words that select exactly its rows."""
+
+    codes: np.ndarray
+    words: list
+
+    @property
+    def n_parts(self):
+        """Number of parts."""
+        return len(self.words)
+
+
+def split_column(column, name, max_bins):
+    """Split a column into at most `max_bins` parts, and one more for missing values."""
+    values, missing = plain_column(column, name=name)
+    split = _by_value if values.dtype.kind == "O" else _by_quantiles
+    codes = np.zeros(len(values), dtype=np.int64)
+    words = []
+    if not missing.all():
+        codes[~missing], words = split(values[~missing], name, max_bins)
+    if missing.any():
+        codes[missing] = len(words)
+        words = [*words, f"{name} is missing"]
+    return SplitColumn(codes, words)
+
+
+def _by_quantiles(values, name, max_bins):
+    """Cut numbers above those that have i / max_bins of the rows at or below them, and below the largest."""
+    ordered = np.sort(values)
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    if len(starts) <= max_bins:
+        below = ordered[starts[:-1]]
+    else:
+        below = ordered[-(-np.arange(1, max_bins) * len(ordered) // max_bins) - 1]
+        below = np.unique(np.minimum(below, ordered[starts[-1] - 1]))
+    if len(below) == 0:
+        return np.zeros(len(values), dtype=np.int64), [f"{name} <= {_shown(ordered[-1])}"]
+    above = ordered[np.searchsorted(ordered, below, side="right")]
+    shown = [_shown(_shortest_between(*both)) for both in zip(below, above, strict=True)]
+    inner = [f"{low} < {name} <= {high}" for low, high in zip(shown[:-1], shown[1:], strict=True)]
+    words = [f"{name} <= {shown[0]}", *inner, f"{name} > {shown[-1]}"]
+    return np.searchsorted(below, values, side="left"), words
+
+
+def _by_value(values, name, max_bins):
+    """Give each of the most frequent values a part of its own, and the others one together."""
+    index = {}
+    try:
+        codes = np.fromiter((index.setdefault(value, len(index)) for value in values), np.int64, len(values))
+    except TypeError:
+        raise ValueError(
+            f"{name} must hold numbers, dates or categories, found values that cannot be hashed."
+        ) from None
+    texts = list(map(_text, index))
+    if len(set(texts)) < len(texts):  # 1 and "1" are two values
+        texts = [repr(value) for value in index]
+    counts = np.bincount(codes)
+    ranked = sorted(range(len(texts)), key=lambda k: (-counts[k], texts[k]))
+    own = ranked if len(ranked) <= max_bins else ranked[: max_bins - 1]
+    own = sorted(own, key=texts.__getitem__)
+    part = np.full(len(texts), len(own))
+    part[own] = np.arange(len(own))
+    words = [f"{name} = {texts[k]}" for k in own]
+    return part[codes], words + [f"{name} is another value"] * (len(own) < len(texts))
+
+
+def _shortest_between(low, high):
+    """Return the number of the fewest digits in [low, high), for floats; else the low one."""
+    if not isinstance(low, np.floating):
+        return low
+    middle = low / 2 + high / 2
+    for digits in range(1, 18):
+        for near in (low, middle):
+            number = float(f"{near:.{digits}g}")
+            # A comparison with a column of single precision rounds the number to it.
+            if low <= number < high and low <= low.dtype.type(number) < high:
+                return np.float64(number)
+    return low
+
+
+def _shown(number):
+    """Return a number or a date as text that reads back exactly."""
+    return repr(float(number)).removesuffix(".0") if isinstance(number, np.floating) else str(number)
+
+
+def _text(value):
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

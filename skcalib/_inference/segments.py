@@ -1,0 +1,375 @@
+"""The worst segment: whether any segment of the rows is miscalibrated, adjusted for having looked at all of them."""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import ndtri
+from sklearn.utils import check_random_state
+
+from skcalib._cells.reductions import binary_tasks, resolve_multiclass
+from skcalib._inference.dependent_draws import cluster_correlation
+from skcalib._inference.results import ResultTable
+from skcalib._inference.segment_columns import split_column
+from skcalib._input.columns import table_columns
+from skcalib._input.labels import check_groups
+from skcalib._input.scalars import check_int
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.sklearn_private import safe_indexing
+from skcalib._progress import Progress
+from skcalib._rows.sorting import mid_rank_cells
+
+__all__ = ["SegmentTable", "SegmentTestResult", "segment_calibration_test"]
+
+_MOST_SCORE_CELLS = 64
+_MOST_REPEATED = 10**8  # rows
+_BLOCK_CODES = 1 << 17  # codes of rows in one block of tables
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SegmentTable(ResultTable):
+    """Table of the segments of `segment_calibration_test`, the largest statistic first.
+
+    Parameters
+    ----------
+    segment : ndarray of str objects
+        The segments in words that select exactly their rows.
+    n : ndarray of int
+        Number of rows.
+    mean_score, event_frequency, bias : ndarray of float
+        Means of the scores and of the labels, and their difference: positive where the scores are too high.
+    statistic : ndarray of float
+        Range of the cumulative sums of residuals over its standard deviation.
+    adjusted_pvalue : ndarray of float
+        P-value, adjusted for all segments.
+    """
+
+    segment: np.ndarray
+    n: np.ndarray
+    mean_score: np.ndarray
+    event_frequency: np.ndarray
+    bias: np.ndarray
+    statistic: np.ndarray
+    adjusted_pvalue: np.ndarray
+
+
+class SegmentTestResult(NamedTuple):
+    """Result of `segment_calibration_test`.
+
+    Parameters
+    ----------
+    statistic : float
+        The largest statistic of all segments.
+    pvalue : float
+        Probability, for calibrated scores, of one at least as large.
+    segments : SegmentTable
+        All segments.
+    """
+
+    statistic: float
+    pvalue: float
+    segments: SegmentTable
+
+    def __repr__(self):
+        return f"{self._headline()}\n{self.segments!r}"
+
+    def _repr_html_(self):
+        return f"<p>{self._headline()}</p>{self.segments._repr_html_()}"
+
+    def _headline(self):
+        return f"SegmentTestResult(statistic={self.statistic:.4g}, pvalue={self.pvalue:.4g})"
+
+
+def segment_calibration_test(
+    y_true,
+    y_proba,
+    X,
+    *,
+    max_depth=2,
+    max_bins=8,
+    min_size=50,
+    n_resamples=999,
+    multiclass="auto",
+    sample_weight=None,
+    clusters=None,
+    pos_label=None,
+    labels=None,
+    random_state=None,
+    verbose=False,
+):
+    """Test whether any segment of the rows is miscalibrated, and find the worst.
+
+    Segments are all rows, the parts of each column and their crossings. The p-value is the probability that calibrated
+    scores have a worst segment at least as bad. It is valid for any number of segments and rows.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    X : array-like or DataFrame of shape (n, n_columns)
+        Columns to look for segments in, of any type: numbers and dates are cut at quantiles, of categories the most
+        frequent ones stand for themselves. Missing values are a part of their own.
+    max_depth : int, default=2
+        Largest number of columns that are crossed.
+    max_bins : int, default=8
+        Largest number of parts of a column, beside the missing values; at least 2.
+    min_size : int, default=50
+        Segments with fewer rows are left out.
+    n_resamples : int, default=999
+        Number of label vectors drawn; the smallest p-value is ``1 / (n_resamples + 1)``.
+    multiclass : {"auto", "top_label"}, default="auto"
+        "auto" is the positive class for one or two columns, "top_label" for more.
+    sample_weight : array-like of shape (n,), default=None
+        How often each row is repeated: whole numbers.
+    clusters : array-like of shape (n,), default=None
+        The cluster of each row: rows of one cluster (a patient, a match) may depend on each other.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of `predict_proba`.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
+    verbose : bool, default=False
+        Whether the number of draws so far is written to stderr.
+
+    Returns
+    -------
+    result : SegmentTestResult
+        Named tuple (statistic, pvalue, segments). The first two are those of the first row of the table `segments`:
+        `segment, n, mean_score, event_frequency, bias, statistic, adjusted_pvalue`.
+
+    Raises
+    ------
+    ValueError
+        For labels, probabilities, columns or parameters that do not fit together, and for weights that are no whole
+        numbers.
+
+    See Also
+    --------
+    calibration_by_group : One row for each group that is given.
+    skcalib.MulticalibratedRecalibrator : Repairs what this test finds.
+
+    Notes
+    -----
+    The statistic of a segment is the range of the cumulative sums of y - s, in the order of the scores, over
+    ``sqrt(sum(s * (1 - s)) + 1)``: it is large for scores that are too high, too low, or too extreme. Labels are drawn
+    from the scores, one vector for all segments, which keeps their overlap. Adjusted p-values come from the step-down
+    method with maxima [1]_: at each level the probability that any calibrated segment is rejected is at most that
+    level.
+
+    With `clusters` labels are drawn with the dependence within clusters that the residuals y - s show, see
+    `calibration_test`. The level is then approximate, and not held where fewer than about 40 events are expected.
+
+    A crossing with the same rows as one of its columns is left out. Weighted rows are repeated in memory.
+
+    References
+    ----------
+    .. [1] Westfall and Young (1993), Resampling-based multiple testing.
+
+    Examples
+    --------
+    Scores that are right in the north and too low in the south:
+
+    >>> import numpy as np
+    >>> from skcalib.metrics import segment_calibration_test
+    >>> rng = np.random.default_rng(0)
+    >>> age, region = rng.integers(20, 70, 2000), np.where(rng.random(2000) < 0.5, "north", "south")
+    >>> y_proba = rng.uniform(0.1, 0.6, 2000)
+    >>> y_true = rng.random(2000) < y_proba + 0.15 * (region == "south")
+    >>> X = np.array(list(zip(age, region)), dtype=object)
+    >>> result = segment_calibration_test(y_true, y_proba, X, random_state=0)
+    >>> result.segments.segment[0], result.pvalue
+    ('x1 = south', 0.001)
+    """
+    max_depth, min_size = check_int(max_depth, "max_depth"), check_int(min_size, "min_size")
+    max_bins = check_int(max_bins, "max_bins", minimum=2)
+    n_resamples = check_int(n_resamples, "n_resamples")
+    data = check_scored_labels(
+        y_true,
+        y_proba,
+        multiclass=multiclass,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+        drop=False,
+    )
+    if resolve_multiclass(multiclass, data) == "marginal":
+        raise ValueError('multiclass="marginal" is one test a class: use "top_label", or one class at a time.')
+    [task] = binary_tasks(data, multiclass)
+    rows = _repeated_rows(data.sample_weight, len(task.scores))
+    scores, events = task.scores.astype(np.float64)[rows], np.asarray(task.labels, dtype=bool)[rows]
+    cluster = None if clusters is None else check_groups(clusters, len(task.scores), name="clusters")[1][rows]
+    columns = _split_columns(X, len(task.scores), None if sample_weight is None else rows, max_bins)
+    segments = _Segments(columns, scores, max_depth, min_size)
+    observed = segments.statistics(np.flatnonzero(events))
+    drawn = np.empty((n_resamples, len(observed)))
+    rng = np.random.Generator(np.random.SFC64(check_random_state(random_state).randint(2**32, dtype=np.uint64)))
+    if cluster is not None:
+        residual, quantile = events - scores, ndtri(scores)
+        correlation = cluster_correlation(scores, residual - residual.mean(), np.ones(len(scores)), cluster)
+    progress = Progress("segment_calibration_test", verbose)
+    for number, statistics in enumerate(drawn):
+        progress(f"{number} of {n_resamples} draws, {len(observed)} segments")
+        if cluster is None:
+            drawn_events = rng.random(len(scores)) < scores
+        else:
+            shared, own = rng.standard_normal(cluster.max() + 1)[cluster], rng.standard_normal(len(scores))
+            drawn_events = correlation**0.5 * shared + (1 - correlation) ** 0.5 * own < quantile
+        statistics[:] = segments.statistics(np.flatnonzero(drawn_events))
+    order = np.argsort(-observed, kind="stable")
+    adjusted = _step_down(observed[order], drawn[:, order])
+    mean_score, frequency = segments.means(events)
+    table = SegmentTable(
+        segment=np.array(segments.words, dtype=object)[order],
+        n=segments.n[order],
+        mean_score=mean_score[order],
+        event_frequency=frequency[order],
+        bias=(mean_score - frequency)[order],
+        statistic=observed[order],
+        adjusted_pvalue=adjusted,
+    )
+    return SegmentTestResult(float(table.statistic[0]), float(adjusted[0]), table)
+
+
+def _split_columns(X, n_rows, rows, max_bins):
+    """Return the columns as parts, of all rows (None) or of some."""
+    columns = []
+    for name, column in table_columns(X).items():
+        if len(column) != n_rows:
+            raise ValueError(f"X has {len(column)} rows but y_proba has {n_rows}: their lengths must agree.")
+        columns.append(split_column(column if rows is None else safe_indexing(column, rows), name, max_bins))
+    return columns
+
+
+def _repeated_rows(sample_weight, n_rows):
+    """Return the rows that the test is about: each as often as its weight says; all of them without weights."""
+    if sample_weight is None:
+        return slice(None)
+    fractions = np.flatnonzero(sample_weight % 1)
+    if len(fractions):
+        raise ValueError(
+            f"sample_weight must be whole numbers, for labels are drawn row by row: row {fractions[0]} has "
+            f"{sample_weight[fractions[0]]}. Use calibration_by_group, which takes any weights, for segments that you "
+            "name, or leave the weights out."
+        )
+    if sample_weight.sum() > _MOST_REPEATED:
+        raise ValueError(
+            f"sample_weight adds up to {sample_weight.sum():.3g} rows, but the rows are repeated in memory: divide the "
+            f"weights, or draw some of the rows, so that it is at most {_MOST_REPEATED:.0e}."
+        )
+    return np.repeat(np.arange(n_rows), sample_weight.astype(np.int64))
+
+
+def _step_down(observed, drawn):
+    """Return adjusted p-values by step-down maxima (Westfall and Young), for statistics in falling order."""
+    largest_of_rest = np.maximum.accumulate(drawn[:, ::-1], axis=1)[:, ::-1]
+    # Labels that give the same sums may differ in the last digit of the statistic.
+    exceeding = np.count_nonzero(largest_of_rest >= observed * (1 - 1e-12) - 1e-12, axis=0)
+    return np.maximum.accumulate((1 + exceeding) / (len(drawn) + 1))
+
+
+class _Segments:
+    """All segments of the rows, from the tables of crossed columns.
+
+    A table counts events by (part of the crossed columns, score cell); a segment is a sum of rows of one table.
+    """
+
+    def __init__(self, columns, scores, max_depth, min_size):
+        self.columns, self.scores = columns, scores
+        self.score_cell, self.n_score_cells = mid_rank_cells(scores, _MOST_SCORE_CELLS)
+        depth = min(max_depth, len(columns))
+        sizes = self._sizes(depth, min_size)
+        self.keys = list(sizes)
+        self.n = np.array(list(sizes.values()))
+        self.words = [" and ".join(columns[j].words[part] for j, part in key) or "all rows" for key in self.keys]
+        self.blocks = list(self._blocks(depth))
+        variance = self._sums(scores * (1 - scores)).sum(axis=1)
+        self.expected, self.scale = self._sums(scores), np.sqrt(variance + 1)
+
+    def statistics(self, rows):
+        """Return the statistic of each segment for the rows that have an event."""
+        residuals = np.cumsum(self._counts(rows) - self.expected, axis=1)
+        return (np.maximum(residuals.max(axis=1), 0) - np.minimum(residuals.min(axis=1), 0)) / self.scale
+
+    def means(self, events):
+        """Return the mean score and the event frequency of each segment."""
+        return self.expected.sum(axis=1) / self.n, self._counts(np.flatnonzero(events)).sum(axis=1) / self.n
+
+    def _counts(self, rows):
+        """Return how many of some rows lie in each (segment, score cell)."""
+        return self._collect(lambda codes, size: np.bincount(codes[rows].ravel(), minlength=size))
+
+    def _sums(self, values):
+        """Return the sum of values over the rows of each (segment, score cell)."""
+        return self._collect(
+            lambda codes, size: np.bincount(codes.ravel(), np.repeat(values, codes.shape[1]), minlength=size)
+        )
+
+    def _collect(self, by_cell):
+        sums = np.empty((len(self.keys), self.n_score_cells))
+        for codes, members, of_parts in self.blocks:
+            cells = by_cell(codes, of_parts.shape[1] * self.n_score_cells)
+            sums[members] = of_parts @ cells.reshape(-1, self.n_score_cells)
+        return sums
+
+    def _sizes(self, depth, min_size):
+        """Return the size of each segment by its key, ((column, part), ...); the key of all rows is empty."""
+        sizes, kept = {(): len(self.scores)}, {(): len(self.scores)}
+        for n_crossed in range(1, depth + 1):
+            for crossed in combinations(range(len(self.columns)), n_crossed):
+                shape = [self.columns[j].n_parts for j in crossed]
+                counts = np.bincount(self._crossed_codes(crossed), minlength=np.prod(shape)).reshape(shape)
+                for parts in np.argwhere(counts >= min_size).tolist():
+                    key = tuple(zip(crossed, parts, strict=True))
+                    size = sizes[key] = int(counts[tuple(parts)])
+                    wider = (key[:k] + key[k + 1 :] for k in range(n_crossed))
+                    if all(sizes[one] != size for one in wider):
+                        kept[key] = size
+        return kept
+
+    def _crossed_codes(self, crossed):
+        codes = np.zeros(len(self.scores), dtype=np.int64)
+        for j in crossed:
+            codes = codes * self.columns[j].n_parts + self.columns[j].codes
+        return codes
+
+    def _blocks(self, depth):
+        """Yield blocks of tables: the cell of each row in each, the segments found there, and the parts they sum."""
+        homes = {}
+        for position, key in enumerate(self.keys):
+            homes.setdefault(self._home(key, depth), []).append(position)
+        tables = list(homes)
+        per_block = max(1, _BLOCK_CODES // len(self.scores))
+        for start in range(0, len(tables), per_block):
+            codes, members, parts, offset = [], [], [], 0
+            for crossed in tables[start : start + per_block]:
+                shape = [self.columns[j].n_parts for j in crossed]
+                numbers = offset + np.arange(np.prod(shape)).reshape(shape)
+                codes.append((self._crossed_codes(crossed) + offset) * self.n_score_cells + self.score_cell)
+                members += homes[crossed]
+                parts += [self._parts(self.keys[position], crossed, numbers) for position in homes[crossed]]
+                offset += numbers.size
+            stacked = np.stack(codes, axis=1).astype(np.min_scalar_type(offset * self.n_score_cells))
+            yield stacked, members, _indicators(parts, offset)
+
+    def _home(self, key, depth):
+        """Return the columns of the table in which a segment is found: its own, and the first others."""
+        own = [j for j, _ in key]
+        others = [j for j in range(len(self.columns)) if j not in own]
+        return tuple(sorted(own + others[: depth - len(own)]))
+
+    @staticmethod
+    def _parts(key, crossed, numbers):
+        fixed = dict(key)
+        return numbers[tuple(fixed.get(j, slice(None)) for j in crossed)].ravel()
+
+
+def _indicators(parts, n_parts):
+    """Return the matrix (segments, parts) that sums the parts of each segment."""
+    starts = np.append(0, np.cumsum([len(one) for one in parts]))
+    columns = np.concatenate(parts)
+    return csr_array((np.ones(len(columns)), columns, starts), shape=(len(parts), n_parts))

@@ -1,0 +1,234 @@
+"""A threshold that keeps a promise with a wanted confidence, for any distribution of scores and labels."""
+
+from math import ceil, inf, log, log1p
+
+import numpy as np
+from scipy.special import bdtr
+
+from skcalib._input.scalars import check_confidence_level, check_number, check_option
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib.decisions._certified import ANSWERS, FIXED, MODEL, PROMISES, ROWS, CertifiedThreshold, deciding_scores
+from skcalib.decisions._thresholds import (
+    AcceptedSets,
+    check_thresholds,
+    default_thresholds,
+    guided_start,
+    most_errors,
+    most_lenient,
+    rows_needed,
+)
+
+__all__ = ["certified_threshold", "scores_and_errors"]
+
+_ROUNDING = 1e-9  # of a limit such as 1 - .9
+_GUIDED = 0.75  # share of the level for the start that the scores suggest; the rest is for the strictest possible one
+_ORDERED = ("recall", "false_positive_rate")  # decided by an order statistic of one class's scores
+_EXACT = "Exact for any number of rows and any distribution: {reason}."
+_GUIDED_EXACTNESS = (
+    "Exact given the scores, for the mean error probability of the accepted calibration rows. For new rows it is "
+    "simulated, because where the search starts depends on the scores: in six worlds of 100 to 2,000 rows a promise "
+    "with 90 % confidence was broken in at most 10 % of samples. With start= it is exact for new rows, too."
+)
+
+
+def certified_threshold(
+    y_true, y_proba, *, promise, target, confidence_level=0.9, thresholds=None, start=None, pos_label=None, labels=None
+):
+    r"""Threshold that keeps a promise with a wanted confidence: a limit for errors, or a floor for precision or recall.
+
+    A threshold that is tuned on the data breaks its own promise in every second case or more. This one is found by
+    exact tests, so that the promise is kept for at least `confidence_level` of calibration samples.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1] of a model that was fitted on other rows. They need not be calibrated: the promise holds
+        in any case, but calibrated ones accept more rows.
+    promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", "false_positive_rate"}
+        "error_when_answered": the predicted class is given where its probability reaches the threshold, and at most
+        `target` of these answers are wrong. "answered_and_wrong": at most `target` of all rows are answered wrongly.
+        "precision", "recall": at least `target`, for the event predicted from the threshold on.
+        "false_positive_rate": at most `target`.
+    target : float
+        The limit, strictly between 0 and 1.
+    confidence_level : float, default=0.9
+        Probability of the promise.
+    thresholds : array-like of float, default=None
+        The thresholds to choose from, fixed beforehand. None is the same grid for all data: 0, 1, all of three digits
+        from .1 to .9, and all of two digits of p below and of 1 - p above, down to 1e-9.
+    start : float, or array-like of shape (m,), (m, 2) or (m, K), default=None
+        Where the search begins. None lets the scores decide. A threshold, or probabilities of *other* rows, make the
+        promise exact for new rows.
+    pos_label : int, float, bool or str, default=None
+        The label that one column of scores is the probability of, and the event of the last three promises.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    certified : CertifiedThreshold
+        `threshold` and what was seen; ``print`` gives sentences, ``accepts(y_proba)`` the rows. If no threshold keeps
+        the promise, `found` is False and the sentences say how many rows are needed.
+
+    Raises
+    ------
+    ValueError
+        If labels and probabilities do not fit together, a promise about an event meets more than two classes,
+        `thresholds` or `start` are given for recall or the false positive rate, which use none, or an argument is out
+        of range.
+
+    See Also
+    --------
+    skcalib.decisions.CertifiedThresholdClassifier : The same as a classifier.
+    skcalib.decisions.certified_routing : When a small model may answer instead of a large one.
+    skcalib.displays.RiskCoverageDisplay : The picture.
+
+    Notes
+    -----
+    Let :math:`n_l` rows lie at or above the threshold l, and :math:`e_l` of them be wrong. With the target
+    :math:`\alpha` (one minus a precision) and :math:`\delta` = 1 - `confidence_level`, the p-value of l is
+    :math:`P(\mathrm{Bin}(n_l, \alpha) \le e_l)`; for answered and wrong, :math:`n_l` is the number of all rows. The
+    search goes from strict to lenient thresholds while the p-value is within :math:`\delta`. Nothing is corrected for
+    the number of thresholds, because the first one that breaks the promise is tested at :math:`\delta`. A threshold
+    passes only if also :math:`e_l \le n_l \alpha - 1`: then the p-value is valid for rows of different error
+    probabilities, too [1]_.
+
+    Where to begin, scores may say and labels may not. With ``start=None``, 3/4 of :math:`\delta` are spent on the
+    largest set that the scores expect to pass with a power of .9 (or the most there is), and 1/4 on the first one that
+    is large enough to pass without an error. The more lenient result is taken.
+
+    For recall, with :math:`n_1` events, the threshold is the k-th smallest score of the events, k the largest number
+    with :math:`P(\mathrm{Bin}(n_1, 1 - r) \le k - 1) \le \delta`. The false positive rate is the same from above, on
+    the rows without the event [2]_.
+
+    References
+    ----------
+    .. [1] Hoeffding (1956), On the distribution of the number of successes in independent trials.
+    .. [2] Tong, Feng and Li (2018), Neyman-Pearson classification algorithms and NP receiver operating characteristics.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.decisions import certified_threshold
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random(2000)
+    >>> y = rng.random(2000) < scores
+    >>> print(certified_threshold(y, scores, promise="precision", target=0.8))
+    Predict the event where its probability is at least 0.627.
+    With 90 % confidence (right for at least 90 % of calibration samples), at least 80 % of the predicted events are
+    events.
+    Of 2,000 calibration rows, 743 are predicted to be events (37.1 %), 132 of them no events.
+    This holds provided that:
+    - The probabilities come from one model that was fitted on other rows. ...
+    """
+    check_option(promise, "promise", tuple(name for name in PROMISES if name != "routing"))
+    target = check_number(target, "target", above=0, below=1)
+    level = 1 - check_confidence_level(confidence_level)
+    if promise in _ORDERED and not (thresholds is None and start is None):
+        raise ValueError(f"promise={promise!r} is decided by the scores of one class: leave thresholds and start out.")
+    data, scores, wrong = scores_and_errors(y_true, y_proba, promise, pos_label, labels)
+    descending = data.is_binary and data.classes[0] is not None and data.classes[1] < data.classes[0]
+    promised = {"promise": promise, "target": target, "confidence_level": float(confidence_level)}
+    promised["column"] = 0 if descending else 1  # of the event, where accepts() is given two
+    if promise in _ORDERED:
+        return _by_order(data, promised, level)
+    limit = 1 - target if promise == "precision" else target
+    grid = default_thresholds() if thresholds is None else check_thresholds(thresholds)
+    return _by_search(scores, wrong, limit, grid, start, promised, level)
+
+
+def scores_and_errors(y_true, y_proba, promise, pos_label=None, labels=None):
+    """Return the checked data, the score of each row that a threshold is put on, and whether accepting it is wrong."""
+    kind = "top_label" if promise in ANSWERS and np.ndim(y_proba) == 2 else "auto"
+    data = check_scored_labels(y_true, y_proba, multiclass=kind, pos_label=pos_label, labels=labels)
+    if not data.is_binary:
+        if promise in ANSWERS:
+            return data, data.confidence, data.predicted != data.labels
+        raise ValueError(
+            f"promise={promise!r} is about one event, found {data.scores.shape[1]} columns of y_proba: give the column "
+            "of the event, and whether it happened as y_true."
+        )
+    if promise in ANSWERS:
+        return data, np.maximum(data.scores, 1 - data.scores), (data.scores > 0.5) != data.labels
+    return data, data.scores, ~data.labels
+
+
+def _by_order(data, promised, level):
+    """Return the threshold of a promise about one class: an order statistic of its scores."""
+    promise, target, scores = promised["promise"], promised["target"], data.scores
+    is_recall = promise == "recall"
+    own, limit = np.sort(scores[data.labels == is_recall]), 1 - target if is_recall else target
+    name = "events" if is_recall else "rows without the event"
+    exactness = _EXACT.format(reason=f"the threshold is an order statistic of the scores of the {name}")
+    if len(own) == 0:
+        raise ValueError(f"y_true has no {name}: the {promise.replace('_', ' ')} cannot be seen on these rows.")
+    most = most_errors(len(own), limit, level).item()  # as many may lie on the wrong side of the threshold
+    threshold = inf
+    if most >= 0:
+        above = scores if is_recall else scores[scores > own[-1 - most]]
+        threshold = float(own[most] if is_recall else above.min(initial=inf))
+    accepted = scores >= threshold
+    n_wrong = int(np.count_nonzero(data.labels & ~accepted if is_recall else accepted & ~data.labels))
+    return CertifiedThreshold(
+        **promised,
+        threshold=threshold,
+        n_samples=len(scores),
+        n_accepted=int(np.count_nonzero(accepted)),
+        n_wrong=n_wrong,
+        pvalue=float(bdtr(most, len(own), limit)) if threshold < inf else 1.0,
+        n_needed=ceil(log(level) / log1p(-limit) * len(scores) / len(own)) if most < 0 else None,
+        assumptions=(MODEL, ROWS, FIXED, exactness),
+    )
+
+
+def _by_search(scores, wrong, limit, grid, start, promised, level):
+    """Return the most lenient threshold that a sequence of tests passes."""
+    of_all, n_samples = promised["promise"] == "answered_and_wrong", len(scores)
+    at_number = start is not None and np.ndim(start) == 0
+    if of_all and start is not None:
+        raise ValueError("promise='answered_and_wrong' begins at the strictest threshold: leave start out.")
+    if at_number:
+        start = check_number(start, "start", at_least=0, at_most=1)
+        grid = np.union1d(grid[grid < start], start)
+    sets = AcceptedSets.from_rows(scores, wrong, grid)
+    trials = np.full(len(grid), n_samples) if of_all else np.maximum(sets.n_rows, 1)
+    pvalue = np.where(sets.n_wrong <= trials * limit - 1 + _ROUNDING, bdtr(sets.n_wrong, trials, limit), 1.0)
+    if of_all or at_number:
+        starts, least = [(0, level)], level
+    else:
+        starts, least = _starts(sets, start, promised, limit, grid, level), (1 - _GUIDED) * level
+    best = most_lenient(pvalue, sets.n_rows, starts)
+    exactness = _GUIDED_EXACTNESS
+    if of_all or start is not None:
+        exactness = _EXACT.format(reason="the search begins where it was fixed beforehand")
+    seen = {"n_accepted": sets.n_rows, "n_wrong": sets.n_wrong, "pvalue": pvalue}
+    if best is None:
+        seen = {"n_accepted": 0, "n_wrong": 0, "pvalue": 1.0}
+    else:
+        seen = {name: array[best].item() for name, array in seen.items()}
+    return CertifiedThreshold(
+        **promised,
+        threshold=inf if best is None else float(sets.threshold[best]),
+        n_samples=n_samples,
+        n_needed=rows_needed(n_samples, trials, sets.n_wrong, limit, least) if best is None else None,
+        assumptions=(MODEL, ROWS, FIXED, exactness),
+        **seen,
+    )
+
+
+def _starts(sets, other, promised, limit, grid, level):
+    """Return two starts with their levels: the set that scores expect to pass, and the first that can."""
+    n_rows, predicted = sets.n_rows, sets.predicted
+    fewest = log((1 - _GUIDED) * level) / log1p(-limit)
+    if other is not None:
+        other = deciding_scores(other, promised["promise"], promised["column"])
+        of_other = AcceptedSets.from_rows(other, np.zeros(len(other), dtype=bool), grid)
+        n_rows, predicted = np.rint(n_rows[-1] * (of_other.n_rows / len(other))).astype(np.int64), of_other.predicted
+        fewest += 2 * fewest**0.5  # their number in these rows is not known beforehand
+    enough = np.flatnonzero(n_rows >= fewest)
+    return [
+        (guided_start(n_rows, predicted, limit, _GUIDED * level), _GUIDED * level),
+        (int(enough[0]) if len(enough) else None, (1 - _GUIDED) * level),
+    ]

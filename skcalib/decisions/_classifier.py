@@ -1,0 +1,215 @@
+"""A classifier that decides by a certified threshold, and abstains where it has promised nothing."""
+
+import warnings
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import train_test_split
+
+from skcalib._input.labels import shown
+from skcalib._input.scalars import check_option
+from skcalib._input.sklearn_private import check_method_params, safe_split
+from skcalib.cross_fitting import classifier_scores, fitted_classifier
+from skcalib.decisions._certified import ANSWERS, PROMISES
+from skcalib.decisions._certified_threshold import certified_threshold
+from skcalib.decisions._expected_cost import WrappedClassifier
+
+__all__ = ["CertifiedThresholdClassifier"]
+
+
+class CertifiedThresholdClassifier(WrappedClassifier):
+    """Classifier that keeps a promise: it abstains below a certified threshold, or predicts an event from it on.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With `predict_proba`. One that is fitted already stands in a `sklearn.frozen.FrozenEstimator`; all rows of `fit`
+        then serve the threshold, and must be new to it.
+
+    promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", "false_positive_rate"}, \
+default="error_when_answered"
+        See `certified_threshold`. With the last three, `predict` gives the second of two classes from the threshold on
+        and the first below.
+
+    target : float, default=0.05
+        The limit: at most this share of errors, or at least this precision or recall.
+
+    confidence_level : float, default=0.9
+        Probability of the promise.
+
+    abstain_label : object, default=None
+        What `predict` gives for rows without an answer; None is "abstain" for strings and -1 for integers from 0 on,
+        and an error elsewhere.
+
+    test_size : float or int, default=0.5
+        Share or number of the rows that are kept for the threshold.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the split.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The sorted labels; abstaining is none of them.
+
+    threshold_ : float
+        The certified threshold, infinite if none was found.
+
+    certificate_ : CertifiedThreshold
+        The promise, in sentences.
+
+    estimator_ : classifier
+        The fitted classifier.
+
+    n_features_in_ : int
+        Number of features, where the classifier tells.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where the classifier tells.
+
+    See Also
+    --------
+    skcalib.decisions.certified_threshold : The threshold, for probabilities at hand.
+    skcalib.decisions.ExpectedCostClassifier : Decisions by costs in place of a promise.
+
+    Notes
+    -----
+    A recalibrated classifier abstains less: ``CertifiedThresholdClassifier(RecalibratedClassifierCV(...))``. Rows are
+    split at random, without regard to classes, because the promise is about rows that are independent draws. Accuracy
+    (`score`) counts abstaining as an error.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import train_test_split
+    >>> from skcalib.decisions import CertifiedThresholdClassifier
+    >>> X_train, X_test, y_train, y_test = train_test_split(*load_digits(return_X_y=True), random_state=0)
+    >>> model = CertifiedThresholdClassifier(LogisticRegression(max_iter=5000), target=0.02, random_state=0)
+    >>> y_pred = model.fit(X_train, y_train).predict(X_test)
+    >>> answered = y_pred != -1
+    >>> print(f"{answered.mean():.2f} answered, {(y_pred != y_test)[answered].mean():.3f} of them wrongly")
+    0.91 answered, 0.020 of them wrongly
+    """
+
+    def __init__(
+        self,
+        estimator,
+        *,
+        promise="error_when_answered",
+        target=0.05,
+        confidence_level=0.9,
+        abstain_label=None,
+        test_size=0.5,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.promise = promise
+        self.target = target
+        self.confidence_level = confidence_level
+        self.abstain_label = abstain_label
+        self.test_size = test_size
+        self.random_state = random_state
+
+    def fit(self, X, y, **fit_params):
+        """Fit the classifier on one part of the rows, and find the threshold on the other.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Rows, in any container that the classifier takes.
+
+        y : array-like of shape (n_samples,)
+            Labels: numbers, booleans or strings.
+
+        **fit_params : dict
+            Metadata for the classifier's `fit`. The threshold takes no weights: its promise has none.
+
+        Returns
+        -------
+        self : CertifiedThresholdClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If `y`, or its part for the classifier, has one class only, a promise about an event meets more than two
+            classes, or no label for abstaining can be told from the classes.
+        TypeError
+            If `estimator` has no `predict_proba`.
+        """
+        check_option(self.promise, "promise", tuple(name for name in PROMISES if name != "routing"))
+        X, y, fit_params = self._checked(X, y, fit_params)
+        if self.promise in ANSWERS:
+            self._abstain_label()
+        elif len(self.classes_) > 2:
+            raise ValueError(
+                f"Only binary classification is supported with promise={self.promise!r}. The type of the target is "
+                f"multiclass: y has the classes {shown(self.classes_)}."
+            )
+        if isinstance(self.estimator, FrozenEstimator):
+            model, X_test, y_test = self.estimator, X, y
+        else:
+            train, test = train_test_split(np.arange(len(y)), test_size=self.test_size, random_state=self.random_state)
+            X_train, y_train = safe_split(self.estimator, X, y, train)
+            X_test, y_test = safe_split(self.estimator, X, y, test, train)
+            if len(np.unique(y_train)) < 2:
+                raise ValueError(
+                    f"The {len(train)} rows for the classifier have one class only ({shown(y_train[:1])}): give "
+                    "more rows, another random_state, or a model that is fitted already, in a FrozenEstimator."
+                )
+            model = fitted_classifier(self.estimator, X_train, y_train, check_method_params(X, fit_params, train))
+        self.certificate_ = certified_threshold(
+            y_test,
+            classifier_scores(model, X_test, self.classes_, "predict_proba"),
+            promise=self.promise,
+            target=self.target,
+            confidence_level=self.confidence_level,
+            labels=self.classes_,
+        )
+        self.threshold_ = self.certificate_.threshold
+        if not self.certificate_.found:
+            said = str(self.certificate_).split("\n")
+            warnings.warn(f"{said[0]} {said[2]}", UserWarning, stacklevel=2)
+        return self._set_fitted(model)
+
+    def predict(self, X):
+        """Return labels, and `abstain_label` for rows below the threshold; with an event, the other class there.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Labels.
+        """
+        proba = self.predict_proba(X)
+        accepted = self.certificate_.accepts(proba)
+        if self.promise not in ANSWERS:
+            return self.classes_[accepted.astype(np.intp)]
+        labels = np.append(self.classes_, [self._abstain_label()])
+        if labels.dtype.kind != self.classes_.dtype.kind:
+            labels = np.array([*self.classes_.tolist(), self.abstain_label], dtype=object)
+        return labels[np.where(accepted, np.argmax(proba, axis=1), -1)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.promise in ANSWERS
+        return tags
+
+    def _abstain_label(self):
+        """Return the label for abstaining, which must be no class."""
+        classes, label = self.classes_, self.abstain_label
+        if label is None and classes.dtype.kind in "iu" and classes[0] >= 0:
+            return -1
+        if label is None and (classes.dtype.kind in "UT" or all(isinstance(one, str) for one in classes)):
+            label = "abstain"
+        if label is None or label in classes.tolist():
+            raise ValueError(
+                f"abstain_label={self.abstain_label!r} cannot be told from the classes {shown(classes)}: name a "
+                "label that is none of them."
+            )
+        return label

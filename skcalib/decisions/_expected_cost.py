@@ -1,0 +1,307 @@
+"""Decisions at the least expected cost: a cost for each class and action, also one that changes from row to row."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
+
+from skcalib._input.labels import check_label_vector, encode_labels, shown
+from skcalib._input.scores import first_index
+from skcalib._input.weights import check_sample_weight
+from skcalib.cross_fitting import (
+    check_known_classes,
+    check_response_method,
+    check_rows,
+    classifier_scores,
+    fitted_classifier,
+    route_metadata,
+)
+
+__all__ = ["ExpectedCostClassifier", "mean_cost"]
+
+
+class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Base of classifiers that decide by the probabilities of another one: metadata go to its `fit`."""
+
+    def predict_proba(self, X):
+        """Return the probabilities of the wrapped classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y_proba : ndarray of shape (n_samples, n_classes)
+            Probability of each class, in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        return classifier_scores(self.estimator_, X, self.classes_, "predict_proba")
+
+    def get_metadata_routing(self):
+        """Return how metadata is routed: to the classifier's `fit`.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            The routes of `fit`.
+        """
+        router = MetadataRouter(owner=type(self).__name__)
+        return router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def _checked(self, X, y, fit_params):
+        """Return checked rows and labels, and the metadata of the wrapped classifier's fit; set `classes_`."""
+        check_response_method(self.estimator, ("predict_proba",))
+        X, y = check_rows(X, y)
+        self.classes_ = check_known_classes(self.estimator, y)
+        return X, y, route_metadata(self, "fit", fit_params).estimator.fit
+
+    def _set_fitted(self, model):
+        self.estimator_ = model
+        for attribute in ("n_features_in_", "feature_names_in_"):
+            if hasattr(model, attribute):
+                setattr(self, attribute, getattr(model, attribute))
+        return self
+
+
+class ExpectedCostClassifier(WrappedClassifier):
+    """Classifier that takes the action of the least expected cost.
+
+    Predicting the most probable class is right only where all errors cost the same. This classifier weighs the
+    probabilities with what each action costs, so the probabilities should be calibrated: wrap a
+    `skcalib.RecalibratedClassifierCV`.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With `predict_proba`. One that is fitted already stands in a `sklearn.frozen.FrozenEstimator`.
+
+    cost_matrix : array-like of shape (n_classes, n_actions), or callable
+        Cost of each action (column) where a class (row, in the order of `classes_`) is true, in any unit; gains are
+        negative. A callable takes X and returns the costs of each row, of shape (n, n_classes, n_actions).
+
+    actions : array-like of shape (n_actions,), default=None
+        Labels of the columns, such as ``["approve", "reject", "ask a person"]``; None means the classes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The sorted labels of the classes.
+
+    actions_ : ndarray of shape (n_actions,)
+        The labels of the actions.
+
+    estimator_ : classifier
+        The fitted classifier.
+
+    n_features_in_ : int
+        Number of features, where the classifier tells.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where the classifier tells.
+
+    See Also
+    --------
+    skcalib.decisions.mean_cost : The score to compare such classifiers by.
+    skcalib.decisions.certified_threshold : A limit for errors in place of costs.
+
+    Notes
+    -----
+    The action is the first a with the least ``sum over k of p_k C[k, a]``. With two classes and errors that cost the
+    same, an action "ask a person" that costs half of an error or more is never taken.
+
+    References
+    ----------
+    Elkan (2001), The foundations of cost-sensitive learning.
+
+    Examples
+    --------
+    A missed event costs 9 times a false alarm, so that the event is predicted from .1 on.
+
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skcalib.decisions import ExpectedCostClassifier
+    >>> X = np.linspace(-3, 3, 60).reshape(-1, 1)
+    >>> y = np.where(X[:, 0] + np.sin(9 * X[:, 0]) > 0, "ill", "well")
+    >>> model = ExpectedCostClassifier(LogisticRegression(), [[0, 9], [1, 0]], actions=["treat", "wait"]).fit(X, y)
+    >>> (model.predict(X) == "treat").sum() == (model.predict_proba(X)[:, 0] >= 0.1).sum()
+    np.True_
+    """
+
+    def __init__(self, estimator, cost_matrix, *, actions=None):
+        self.estimator = estimator
+        self.cost_matrix = cost_matrix
+        self.actions = actions
+
+    def fit(self, X, y, **fit_params):
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Rows, in any container that the classifier takes.
+
+        y : array-like of shape (n_samples,)
+            Labels: numbers, booleans or strings.
+
+        **fit_params : dict
+            `sample_weight` and other metadata for the classifier.
+
+        Returns
+        -------
+        self : ExpectedCostClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If `y` has one class only, or the costs are not those of its classes and actions.
+        TypeError
+            If `estimator` has no `predict_proba`.
+        """
+        X, y, fit_params = self._checked(X, y, fit_params)
+        actions = self.classes_ if self.actions is None else np.asarray(self.actions)
+        if actions.ndim != 1 or len(set(actions.tolist())) < len(actions):
+            raise ValueError(f"actions must be a list of different labels, found {self.actions!r}.")
+        self.actions_ = actions
+        if not callable(self.cost_matrix):
+            if len(self.classes_) > 2 == len(np.asarray(self.cost_matrix)):
+                raise ValueError(
+                    "Only binary classification is supported by a cost_matrix of two rows. The type of the target is "
+                    f"multiclass: y has {len(self.classes_)} classes ({shown(self.classes_)}), one a row is needed."
+                )
+            _check_costs(self.cost_matrix, (len(self.classes_), len(actions)), self.classes_)
+        return self._set_fitted(fitted_classifier(self.estimator, X, y, fit_params))
+
+    def predict(self, X):
+        """Return the action of the least expected cost.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        actions : ndarray of shape (n_samples,)
+            Labels of the actions.
+        """
+        costs = self._expected_costs(X)
+        return self.actions_[np.argmin(costs, axis=1)]
+
+    def expected_cost(self, X):
+        """Return the expected cost of the chosen action.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        cost : ndarray of shape (n_samples,)
+            In the unit of the costs.
+        """
+        return self._expected_costs(X).min(axis=1)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = np.ndim(self.cost_matrix) != 2 or len(self.cost_matrix) > 2
+        return tags
+
+    def _expected_costs(self, X):
+        proba = self.predict_proba(X)
+        shape = len(self.classes_), len(self.actions_)
+        if callable(self.cost_matrix):
+            costs = _check_costs(self.cost_matrix(X), (len(proba), *shape), self.classes_)
+            return np.einsum("nk,nka->na", proba, costs)
+        return proba @ _check_costs(self.cost_matrix, shape, self.classes_)
+
+
+def mean_cost(y_true, action, cost_matrix, *, actions=None, labels=None, sample_weight=None):
+    """Mean cost of the actions that were taken; smaller is better.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    action : array-like of shape (n,)
+        The action taken in each row, such as the predictions of an `ExpectedCostClassifier` or of any classifier.
+    cost_matrix : array-like of shape (n_classes, n_actions) or (n, n_classes, n_actions)
+        Cost of each action (column) where a class (row) is true.
+    actions : array-like of shape (n_actions,), default=None
+        Labels of the columns; None means the classes.
+    labels : array-like of shape (n_classes,), default=None
+        The sorted labels of the rows, needed where a class does not occur in `y_true`.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+
+    Returns
+    -------
+    cost : float
+        In the unit of the costs.
+
+    Raises
+    ------
+    ValueError
+        If the costs are not those of the classes and actions, a label or an action is unknown, or lengths differ.
+
+    See Also
+    --------
+    skcalib.decisions.ExpectedCostClassifier : The actions of the least expected cost.
+    skcalib.decisions.net_benefit : The same for two classes at all thresholds.
+
+    Examples
+    --------
+    One missed event at 9 and one false alarm at 1 among four rows.
+
+    >>> from skcalib.decisions import mean_cost
+    >>> mean_cost([0, 0, 1, 1], [0, 1, 0, 1], [[0, 1], [9, 0]])
+    2.5
+
+    As a scorer for a search; labels are named, because a fold may lack a class.
+
+    >>> from sklearn.metrics import make_scorer
+    >>> scorer = make_scorer(mean_cost, greater_is_better=False, cost_matrix=[[0, 1], [9, 0]], labels=[0, 1])
+    """
+    costs = np.asarray(cost_matrix)
+    if costs.ndim not in (2, 3):
+        raise ValueError(f"cost_matrix must have a row a class and a column an action, found {costs.shape}.")
+    y_true = check_label_vector(y_true, np.size(action), name="y_true", scores_name="action")
+    classes, codes = encode_labels(y_true, costs.shape[-2], labels, name="y_true", classes_name="labels")
+    actions = classes if actions is None else np.asarray(actions)
+    by_row = (len(codes),) if costs.ndim == 3 else ()
+    costs = _check_costs(costs, (*by_row, len(classes), len(actions)), classes)
+    action = check_label_vector(action, len(codes), name="action", scores_name="y_true")
+    is_taken = action[:, None] == actions
+    unknown = ~np.any(is_taken, axis=1)
+    if unknown.any():
+        row = first_index(unknown)[0]
+        raise ValueError(f"action has {shown(action[row : row + 1])} in row {row}; the actions are {shown(actions)}.")
+    taken = np.argmax(is_taken, axis=1)
+    cost = costs[np.arange(len(codes)), codes, taken] if by_row else costs[codes, taken]
+    return float(np.average(cost, weights=check_sample_weight(sample_weight, len(cost))))
+
+
+def _check_costs(costs, shape, classes):
+    """Return costs as float64 of a shape: (n_classes, n_actions), or the same for each row."""
+    try:
+        found = np.asarray(costs, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"cost_matrix must be numbers ({error}).") from None
+    if found.shape != shape:
+        raise ValueError(
+            f"cost_matrix must have the shape {shape}, a row for each of the classes {shown(classes)} and a column for "
+            f"each action, found {found.shape}. Where there are more actions than classes, name them with actions=."
+        )
+    if not np.isfinite(found).all():
+        at = first_index(~np.isfinite(found))
+        raise ValueError(f"cost_matrix must be finite, but entry {at} is {found[at]}.")
+    return found

@@ -1,0 +1,171 @@
+"""Decision curves: the net benefit of models, of treating everybody and of treating nobody, at all thresholds."""
+
+import numpy as np
+
+from skcalib.decisions import net_benefit
+from skcalib.displays._frames import add_words, drop_long_labels, pair_frame, size_text
+from skcalib.displays._predictions import FromEstimator, named_models
+from skcalib.displays._style import canonical_keywords, colors, draw_curve, model_and_size, model_label, neutral
+
+__all__ = ["DecisionCurveDisplay"]
+
+_FEWEST_TREATED = 20  # rows: a curve ends where fewer are treated
+
+
+class DecisionCurveDisplay(FromEstimator):
+    """Decision curve: the net benefit of treating rows from a threshold on, against the threshold.
+
+    The threshold t says what a false alarm costs: who treats from t on takes 1 / t - 1 false alarms for one event. At
+    the thresholds of interest the best strategy is the highest curve; a model that lies below treating everybody or
+    nobody there does harm. A curve ends where fewer than 20 rows are treated.
+
+    Parameters
+    ----------
+    curves : dict of NetBenefit by name
+        One for each model; the name of a single one may be None.
+    threshold : float, default=None
+        The threshold of interest, which is marked.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes.
+    figure_ : Figure
+        The figure.
+    lines_ : list of Line2D
+        The curves of the models.
+    bands_ : list of PolyCollection
+        Their intervals or bands.
+    reference_lines_ : list of Line2D
+        Treating everybody, and nobody.
+    threshold_line_ : Line2D or None
+        The threshold of interest.
+    legend_ : Legend or None
+        The legend.
+
+    See Also
+    --------
+    skcalib.decisions.net_benefit : The numbers, and the difference of two models.
+    skcalib.displays.MurphyDisplay : The same losses, where both errors count.
+
+    References
+    ----------
+    Vickers and Elkin (2006), Decision curve analysis: a novel method for evaluating prediction models.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.displays import DecisionCurveDisplay
+    >>> scores = np.random.default_rng(0).beta(1, 3, 500)
+    >>> y = np.random.default_rng(1).random(500) < scores
+    >>> display = DecisionCurveDisplay.from_predictions(y, {"logistic": scores}, threshold=0.2)
+    >>> display.ax_.get_xlabel()
+    'Threshold (probability)'
+    """
+
+    def __init__(self, curves, *, threshold=None):
+        self.curves = curves
+        self.threshold = threshold
+
+    @classmethod
+    def from_predictions(cls, y_true, y_proba, *, threshold=None, name=None, ax=None, plot_options=None, **options):
+        """Draw the decision curves of probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Labels.
+        y_proba : array-like of shape (n,) or (n, 2), or dict of such
+            Probabilities in [0, 1]; a dict draws several models, by name.
+        threshold : float, default=None
+            The threshold of interest, in [0, 1): it is marked, and the net benefits at it are named.
+        name : str, default=None
+            Name of the model in the title.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        plot_options : dict, default=None
+            Options of `plot`.
+        **options : dict
+            Options of `net_benefit`, such as `thresholds`, `standardize`, `simultaneous` and `clusters`.
+
+        Returns
+        -------
+        display : DecisionCurveDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            For labels and probabilities that do not fit together, and for more than two classes.
+        """
+        thresholds = options.pop("thresholds", None)
+        grid = np.arange(1, 100) / 100 if thresholds is None else thresholds
+        options["thresholds"] = grid if threshold is None else np.union1d(grid, threshold)
+        models = named_models(y_proba, name)
+        curves = {model: net_benefit(y_true, proba, **options) for model, proba in models.items()}
+        return cls(curves, threshold=threshold).plot(ax, **(plot_options or {}))
+
+    def plot(self, ax=None, *, legend=True, line_kw=None, band_kw=None, reference_kw=None, legend_kw=None):
+        """Draw the stored numbers.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        legend : bool, default=True
+            Whether bands and reference lines are explained. Names of models are written in any case.
+        line_kw, band_kw, reference_kw, legend_kw : dict, default=None
+            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot` and `legend`) that replace ours.
+
+        Returns
+        -------
+        display : DecisionCurveDisplay
+            Itself, with the artists as attributes.
+        """
+        frame = pair_frame(ax, 1)
+        self.ax_, self.figure_ = frame.axes[0], frame.figure
+        first = next(iter(self.curves.values()))
+        most = 1.0 if first.standardize else first.event_frequency
+        drawn = {name: curve.n_treated >= min(_FEWEST_TREATED, first.n_samples) for name, curve in self.curves.items()}
+        seen = np.any(list(drawn.values()), axis=0)
+        end = first.thresholds[seen][-1] if seen.any() else first.thresholds[-1]
+        self.lines_, self.bands_ = [], []
+        style = zip(self.curves.items(), colors(len(self.curves)), strict=True)
+        for rank, ((name, curve), color) in enumerate(style):
+            values = [one[drawn[name]] for one in (curve.thresholds, curve.net_benefit, curve.low, curve.high)]
+            label = model_label(name) + ("" if self.threshold is None else f": {self._worth(curve)}")
+            line, band = draw_curve(self.ax_, *values, rank, color, label, line_kw, band_kw)
+            self.lines_.append(line)
+            self.bands_.append(band)
+        share, t = first.event_frequency, np.linspace(0, min(end, 0.999), 400)
+        treat_all = (share - (1 - share) * t / (1 - t)) * (most / share if share else 1)
+        self.reference_lines_ = []
+        for values, dashes in ((treat_all, (0, (4, 2))), (np.zeros(len(t)), "-")):
+            keywords = {"color": neutral(0.65), "linestyle": dashes, "linewidth": 1, "zorder": 1.5}
+            self.reference_lines_ += self.ax_.plot(t, values, **{**keywords, **canonical_keywords(reference_kw)})
+        self.threshold_line_ = None
+        if self.threshold is not None:
+            self.threshold_line_ = self.ax_.axvline(self.threshold, color=neutral(0.65), linestyle=":", linewidth=1)
+        highest = max([most, *(float(curve.high[drawn[name]].max(initial=0)) for name, curve in self.curves.items())])
+        self.ax_.set(xlim=(0, end), ylim=(-0.12 * most, 1.05 * min(highest, 1.3 * most)))
+        size_text(frame)
+        self.ax_.set_xlabel("Threshold (probability)", size=frame.size)
+        self.ax_.set_ylabel("Standardised net benefit" if first.standardize else "Net benefit", size=frame.size)
+        level = f"{100 * first.confidence_level:.10g} % {'band' if first.simultaneous else 'interval'}"
+        keys = dict(zip(("treat all", "treat none"), self.reference_lines_, strict=True))
+        keys = {**keys, level: self.bands_[0]} if legend else {}
+        guard = [line.get_xydata() for line in (*self.lines_, *self.reference_lines_)]
+        at = "" if self.threshold is None else f"at {self.threshold:g}"
+        options = {"note": f"net benefit {at}" if at else None}
+        if len(self.curves) == 1:
+            lines = [model_and_size(*self.curves, first.n_samples), at and f"{self._worth(first)} {at}"]
+            options = {"caption": ["\n".join(filter(None, lines))]}
+        options |= {"guard": guard, "legend_kw": canonical_keywords(legend_kw)}
+        self.legend_ = add_words(frame, keys, **options)
+        drop_long_labels(frame)
+        return self
+
+    def _worth(self, curve):
+        """Return the net benefit at the threshold of interest in words."""
+        at = np.searchsorted(curve.thresholds, self.threshold)
+        return f"{curve.net_benefit[at]:.3f} ({curve.low[at]:.3f} to {curve.high[at]:.3f})"

@@ -1,0 +1,219 @@
+"""Risk against coverage: the share of errors among the answers, against the share of rows that is answered."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib._intervals import binomial_interval
+from skcalib.decisions import certified_threshold
+from skcalib.decisions._certified_threshold import scores_and_errors
+from skcalib.decisions._thresholds import AcceptedSets
+from skcalib.displays._frames import add_words, drop_long_labels, pair_frame, size_text
+from skcalib.displays._predictions import FromEstimator, named_models
+from skcalib.displays._style import (
+    canonical_keywords,
+    colors,
+    draw_curve,
+    mark,
+    model_and_size,
+    model_label,
+    neutral,
+    percent,
+)
+
+__all__ = ["RiskCoverageDisplay"]
+
+_FEWEST_ANSWERED = 10  # rows: a curve begins there
+
+
+class RiskCoverageCurve(NamedTuple):
+    """Errors among the answers of one model.
+
+    Parameters
+    ----------
+    answered : ndarray of shape (m,)
+        Share of the rows that is answered, in increasing order.
+    error, low, high : ndarray of shape (m,)
+        Share of errors among the answers, and its interval.
+    certified : CertifiedThreshold or None
+        The certified threshold.
+    """
+
+    answered: np.ndarray
+    error: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    certified: object = None
+
+
+class RiskCoverageDisplay(FromEstimator):
+    """Share of errors among the answers, against the share of rows that is answered, the surest first.
+
+    A curve that rises from near 0 belongs to a model that knows what it does not know. The point marks the threshold of
+    `certified_threshold`: it keeps the target with the confidence level, while the intervals of the curve hold one by
+    one. The point that is read off where the curve meets the target breaks it in every second case.
+
+    Parameters
+    ----------
+    curves : dict of RiskCoverageCurve by name
+        One for each model; the name of a single one may be None.
+    n_rows : int
+        Number of rows.
+    confidence_level : float
+        Coverage of each interval.
+    target : float, default=None
+        Largest share of errors among the answers.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes.
+    figure_ : Figure
+        The figure.
+    lines_ : list of Line2D
+        The curves.
+    bands_ : list of PolyCollection
+        Their pointwise intervals.
+    points_ : list of Line2D
+        The certified points.
+    target_line_ : Line2D or None
+        The target.
+    legend_ : Legend or None
+        The legend.
+
+    See Also
+    --------
+    skcalib.decisions.certified_threshold : The threshold that is marked.
+
+    References
+    ----------
+    El-Yaniv and Wiener (2010), On the foundations of noise-free selective classification.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.displays import RiskCoverageDisplay
+    >>> scores = np.random.default_rng(0).random(1000)
+    >>> y = np.random.default_rng(1).random(1000) < scores
+    >>> display = RiskCoverageDisplay.from_predictions(y, scores, target=0.1)
+    >>> display.curves[None].certified.threshold
+    0.855
+    """
+
+    def __init__(self, curves, n_rows, confidence_level, *, target=None):
+        self.curves = curves
+        self.n_rows = n_rows
+        self.confidence_level = confidence_level
+        self.target = target
+
+    @classmethod
+    def from_predictions(
+        cls, y_true, y_proba, *, target=None, confidence_level=0.9, name=None, ax=None, plot_options=None, **options
+    ):
+        """Draw errors against answers.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Labels.
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
+            Probabilities in [0, 1]; a dict draws several models, by name.
+        target : float, default=None
+            Largest share of errors among the answers: its line and the certified point are drawn.
+        confidence_level : float, default=0.9
+            Coverage of each interval, and the confidence of the certified point.
+        name : str, default=None
+            Name of the model in the title.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        plot_options : dict, default=None
+            Options of `plot`.
+        **options : dict
+            Other options of `certified_threshold`: `start`, `thresholds`, `pos_label` and `labels`.
+
+        Returns
+        -------
+        display : RiskCoverageDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            For labels and probabilities that do not fit together, or a target outside (0, 1).
+        """
+        curves, promise = {}, "error_when_answered"
+        for model, proba in named_models(y_proba, name).items():
+            given = options.get("pos_label"), options.get("labels")
+            _, scores, wrong = scores_and_errors(y_true, proba, promise, *given)
+            certified = None
+            if target is not None:
+                levels = {"target": target, "confidence_level": confidence_level}
+                certified = certified_threshold(y_true, proba, promise=promise, **levels, **options)
+            sets = AcceptedSets.from_rows(scores, wrong, np.unique(scores))
+            low, high = binomial_interval(sets.n_wrong, sets.n_rows, confidence_level=confidence_level)
+            answered = sets.n_rows / len(scores)
+            curves[model] = RiskCoverageCurve(answered, sets.n_wrong / sets.n_rows, low, high, certified)
+        return cls(curves, len(scores), confidence_level, target=target).plot(ax, **(plot_options or {}))
+
+    def plot(self, ax=None, *, legend=True, line_kw=None, band_kw=None, point_kw=None, target_kw=None, legend_kw=None):
+        """Draw the stored numbers.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        legend : bool, default=True
+            Whether bands, points and the target are explained. Names of models are written in any case.
+        line_kw, band_kw, point_kw, target_kw, legend_kw : dict, default=None
+            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`, `Axes.axhline` and `legend`) that
+            replace ours.
+
+        Returns
+        -------
+        display : RiskCoverageDisplay
+            Itself, with the artists as attributes.
+        """
+        frame = pair_frame(ax, 1)
+        self.ax_, self.figure_ = frame.axes[0], frame.figure
+        self.lines_, self.bands_, self.points_, self.target_line_ = [], [], [], None
+        style = zip(self.curves.items(), colors(len(self.curves)), strict=True)
+        highest = 0.0 if self.target is None else self.target
+        for rank, ((name, curve), color) in enumerate(style):
+            shown = curve.answered >= min(_FEWEST_ANSWERED / self.n_rows, 1)
+            values = [one[shown] for one in curve[:4]]
+            label = model_label(name) + ("" if self.target is None else f": {_answered(curve)}")
+            line, band = draw_curve(self.ax_, *values, rank, color, label, line_kw, band_kw)
+            self.lines_.append(line)
+            self.bands_.append(band)
+            highest = max(highest, curve.error[shown].max())
+            if self.target is not None and curve.certified.found:
+                keywords = {"color": color, "marker": mark(rank)[1], "markersize": 7, "linestyle": "none", "zorder": 4}
+                keywords |= canonical_keywords(point_kw)
+                error = curve.certified.n_wrong / curve.certified.n_accepted
+                self.points_ += self.ax_.plot([curve.certified.accepted], [error], **keywords)
+        if self.target is not None:
+            keywords = {"color": neutral(0.75), "linestyle": (0, (1, 1.5)), "linewidth": 1}
+            self.target_line_ = self.ax_.axhline(self.target, **{**keywords, **canonical_keywords(target_kw)})
+        self.ax_.set(xlim=(0, 1), ylim=(0, min(1.25 * highest or 0.1, 1)))
+        size_text(frame)
+        self.ax_.set_xlabel("Share of rows answered", size=frame.size)
+        self.ax_.set_ylabel("Errors among answers", size=frame.size)
+        keys = {}
+        if legend:
+            keys = {f"{100 * self.confidence_level:.10g} % interval": self.bands_[0]}
+            if self.target is not None:
+                keys |= {f"target {self.target:g}": self.target_line_}
+            if self.points_:
+                keys |= {"certified": self.points_[0]}
+        options = {"guard": [line.get_xydata() for line in (*self.lines_, *self.points_)]}
+        if len(self.curves) == 1:
+            lines = [model_and_size(*self.curves, self.n_rows), self.target and _answered(*self.curves.values())]
+            options["caption"] = ["\n".join(filter(None, lines))]
+        self.legend_ = add_words(frame, keys, legend_kw=canonical_keywords(legend_kw), **options)
+        drop_long_labels(frame)
+        return self
+
+
+def _answered(curve):
+    found = curve.certified.found
+    return f"{percent(curve.certified.accepted)} % answered" if found else "no threshold found"

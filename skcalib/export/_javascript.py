@@ -1,0 +1,213 @@
+"""Calibration maps as JavaScript: one pure function, without dependencies."""
+
+import json
+import re
+
+import numpy as np
+
+from skcalib._input.scores import MAX_MAGNITUDE
+from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib.recalibrators import _maps as nodes
+from skcalib.recalibrators._map_forms import calibration_map
+from skcalib.recalibrators._provenance import provenance_text
+
+__all__ = ["to_javascript"]
+
+_LARGEST_INTEGER = 2**53  # beyond it numbers of JavaScript are not exact
+_LOW, _HIGH = repr(PROBABILITY_CLIP), repr(1 - PROBABILITY_CLIP)
+# Functions of arrays that the texts of nodes call; those that are called are written.
+_HELPERS = {
+    "lazy": "f => { let v; return () => v === undefined ? (v = f()) : v; }",
+    "sum": "x => x.reduce((a, b) => a + b, 0)",
+    "max": "x => x.reduce((a, b) => Math.max(a, b))",
+    "clip": "(x, low, high) => x.map(v => Math.min(Math.max(v, low), high))",
+    "inside": f"x => clip(x, {_LOW}, {_HIGH})",
+    "logOdds": "x => inside(x).map(p => Math.log(p) - Math.log1p(-p))",
+    "againstRest": "x => { const p = inside(x), all = sum(p), small = sum(p.map(v => v > 0.5 ? 0 : v));"
+    " return p.map(v => Math.log(v) - Math.log(inside([v > 0.5 ? small : all - v])[0])); }",
+    "sides": "([z]) => { const s = Math.log1p(Math.exp(-Math.abs(z)));"
+    " return [Math.min(z, 0) - s, Math.max(z, 0) + s]; }",
+    "expit": "x => x.map(v => 1 / (1 + Math.exp(-v)))",
+    "softmax": "x => { const m = max(x), e = x.map(v => Math.exp(v - m)), s = sum(e); return e.map(v => v / s); }",
+    "logNormalized": "x => { const m = max(x), s = Math.log(sum(x.map(v => Math.exp(v - m)))) + m;"
+    " return x.map(v => v - s); }",
+    "normalized": "x => { const s = sum(x); return x.map(v => s > 0 ? v / s : 1 / x.length); }",
+    "largest": "x => x.indexOf(max(x))",
+    "spread": "(x, [c]) => { const k = largest(x), s = normalized(x.filter((_, i) => i !== k));"
+    " return x.map((_, i) => i === k ? c : s[i - (i > k)] * (1 - c)); }",
+    "lowest": f"x => {{ const m = max(x); return m + Math.log(sum(x.map(v => Math.exp(v - m))) * {_LOW}); }}",
+    "open": "(p, closed) => { const left = p.map((v, i) => closed[i] ? 0 : v), s = sum(left), share = sum(p) / s;"
+    " return s > 0 ? left.map(v => v * share) : normalized(closed.map(v => v ? 0 : 1)); }",
+    "place": "([x], cuts) => { let low = 0, high = cuts.length; while (low < high) {"
+    " const i = (low + high) >> 1; if (cuts[i] < x) low = i + 1; else high = i; } return low; }",
+    "piece": "(x, cuts, origins, coefficients) => { const i = place(x, cuts), step = x[0] - origins[i];"
+    " return [coefficients[i].reduceRight((value, c) => value * step + c)]; }",
+    "dot": "(row, x) => row.reduce((total, c, i) => total + c * x[i], 0)",
+}
+
+# What nodes are: names in braces are the texts of their fields.
+_TEXTS = {
+    nodes.Scores: "x",
+    nodes.OneColumn: "[{of}[{index}]]",
+    nodes.Clip: "clip({of}, {low}, {high})",
+    nodes.Scaled: "{of}.map((v, i) => {slope} * v + {intercept})",
+    nodes.Affine: "{coef}.map((row, i) => dot(row, {of}) + {intercept}[i])",
+    nodes.Exp: "clip({of}, -700, 700).map(Math.exp)",
+    nodes.Log: "inside({of}).map(Math.log)",
+    nodes.LogOdds: "logOdds({of})",
+    nodes.LogOddsAgainstRest: "againstRest({of})",
+    nodes.LogSides: "sides({of})",
+    nodes.Expit: "expit({of})",
+    nodes.Pieces: "piece({of}, {cuts}, {origins}, {coefficients})",
+    nodes.Centred: "{of}.map((v, _, x) => v - sum(x) / x.length)",
+    nodes.LogNormalized: "logNormalized({of})",
+    nodes.Softmax: "softmax({of})",
+    nodes.Normalized: "normalized({of})",
+    nodes.RowMax: "[max({of})]",
+    nodes.Spread: "spread({of}, {confidence})",
+}
+
+
+def to_javascript(recalibrator, *, name="calibrate"):
+    """Return a fitted recalibrator as a function in JavaScript.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator
+        A fitted recalibrator that has a map: any of this package but a `MulticalibratedRecalibrator` with rounds, a
+        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose groups a function makes.
+    name : str, default="calibrate"
+        Name of the function.
+
+    Returns
+    -------
+    text : str
+        The statement ``const calibrate = ...;``. For two classes the function takes the positive class's probability
+        (its log-odds with ``input="logit"``) and returns its calibrated probability; for K classes it takes and returns
+        arrays. Where groups are given its second argument is the group.
+
+    Raises
+    ------
+    ValueError
+        If the recalibrator cannot be written so, or `name` is no name.
+
+    See Also
+    --------
+    skcalib.export.to_onnx : Writes a recalibrator as an ONNX graph.
+    skcalib.export.to_sql : Writes a recalibrator as an SQL expression.
+
+    Notes
+    -----
+    What is no score gives NaN, or an array of NaN: NaN, a score out of range, probabilities that do not sum to 1, and a
+    group that is null or undefined. Groups that were not seen use the pooled fit. A logit of -Infinity is an impossible
+    class. The results are those of Python
+    within 1e-12, since engines compute logarithms and exponentials each in their own way.
+
+    Examples
+    --------
+    >>> from skcalib import HistogramBinning
+    >>> from skcalib.export import to_javascript
+    >>> text = to_javascript(HistogramBinning(binning=2).fit([0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1]), name="honest")
+    >>> text.splitlines()[0], text.splitlines()[-1]
+    ('const honest = (() => {', '})();')
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_$][A-Za-z0-9_$]*", name):
+        raise ValueError(f"name must be a name of JavaScript, found {name!r}.")
+    as_map = calibration_map(recalibrator)
+    writer = _Writer()
+    output = writer(as_map.output)
+    two_classes, width = as_map.scores.width == 1, len(as_map.classes)
+    result = f"{output}[0]" if two_classes else f"open({output}, closed)" if as_map.input == "logit" else output
+    body = [*writer.front(as_map), *writer.steps, f"return {result};"]
+    invalid = "NaN" if two_classes else f"Array({width}).fill(NaN)"
+    body = [line.replace("INVALID", invalid) for line in body]
+    arguments = "score, group" if as_map.group_key is not None else "score"
+    helpers = _used_helpers("\n".join(body))
+    comment = f"// {provenance_text(recalibrator)}"
+    lines = [
+        f"const {name} = (() => {{",
+        f"  {comment}",
+        *(f"  {line}" for line in [*helpers, *writer.constants.values()]),
+    ]
+    lines += [f"  return ({arguments}) => {{", *(f"    {line}" for line in body), "  };", "})();"]
+    return "\n".join(lines) + "\n"
+
+
+def _used_helpers(text):
+    used = []
+    for name, code in reversed(_HELPERS.items()):
+        if re.search(rf"(?<![.\w]){name}\(", text):
+            used.append(f"const {name} = {code};")
+            text += code
+    return used[::-1]
+
+
+def _json(value):
+    return json.dumps(np.asarray(value).tolist() if isinstance(value, np.ndarray | tuple) else value, allow_nan=False)
+
+
+class _Writer:
+    """Writes nodes: called with one, it returns the text of an array of its values, which is computed at most once."""
+
+    def __init__(self):
+        self.constants, self.steps, self.written = {}, [], {}
+
+    def front(self, as_map):
+        """Return the statements that refuse what is no score, and make `x` of the scores."""
+        low, high = (0, 1) if as_map.input == "probability" else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
+        given, n = ("[score]", 1) if as_map.scores.width == 1 else ("score", as_map.scores.width)
+        yield f"let x = {given};"
+        if as_map.input == "logit" and n > 1:  # -inf says that a class is impossible: as `links.possible` has it
+            yield "const closed = x.map(v => v === -Infinity);"
+            yield "if (closed.includes(true)) { const low = lowest(x); x = x.map((v, i) => closed[i] ? low : v); }"
+        yield f"if (x.length !== {n} || !x.every(v => v >= {low} && v <= {high})) return INVALID;"
+        if as_map.group_key is not None:
+            yield "if (group === null || group === undefined) return INVALID;"
+        if as_map.input == "probability" and n > 1:
+            yield "const total = sum(x), off = Math.abs(total - 1);"
+            yield "if (!(off <= 1e-6)) return INVALID;"
+            yield "if (off > 1e-12) x = x.map(v => v / total);"
+
+    def constant(self, value):
+        """Return the name of a constant, which is made once and not at each call."""
+        name = f"c{len(self.constants)}"
+        self.constants[name] = f"const {name} = {value if isinstance(value, str) else _json(value)};"
+        return name
+
+    def __call__(self, node):
+        if id(node) not in self.written:
+            text, name = self._write(node), f"n{len(self.steps)}"
+            self.steps.append(f"const {name} = lazy(() => {text});")
+            self.written[id(node)] = f"{name}()", node
+        return self.written[id(node)][0]
+
+    def _write(self, node):
+        if isinstance(node, nodes.RowKey):
+            raise nodes.no_row_keys("JavaScript has no function for")
+        if isinstance(node, nodes.Columns):
+            return f"[{', '.join(f'...{self(part)}' for part in node.parts)}]"
+        if isinstance(node, nodes.Choice):
+            return f"[{', '.join(f'() => {self(case)}' for case in node.cases)}][{self._key(node.key)}]()"
+        if isinstance(node, nodes.Mixture):
+            terms = [f"{float(w)!r} * {self(part)}[i]" for w, part in zip(node.weights, node.parts, strict=True)]
+            return f"{self(node.parts[0])}.map((_, i) => {' + '.join([*terms, repr(float(node.constant))])})"
+        text = _TEXTS[type(node)].format(**{name: self._field(value, node) for name, value in vars(node).items()})
+        return f"inside({text})" if getattr(node, "clip", False) else text
+
+    def _field(self, value, node):
+        if isinstance(value, nodes.Node):
+            return self(value)
+        if isinstance(value, np.ndarray):
+            return self.constant(value) + ("[i]" if isinstance(node, nodes.Scaled) else "")
+        return repr(float(value)) if isinstance(value, float) else value
+
+    def _key(self, key):
+        if isinstance(key, nodes.Largest):
+            return f"largest({self(key.of)})"
+        if isinstance(key, nodes.Place):
+            return f"place({self(key.of)}, {self.constant(key.cuts)})"
+        large = [group for group in key.cases if isinstance(group, int) and abs(group) > _LARGEST_INTEGER]
+        if large:
+            raise ValueError(f"The group {large[0]} is no exact number in JavaScript: name groups by strings.")
+        pairs = self.constant(f"new Map({json.dumps(list(key.cases.items())).replace('</', '<' + chr(92) + '/')})")
+        return f"{pairs}.has(group) ? {pairs}.get(group) : {key.otherwise}"

@@ -1,0 +1,276 @@
+"""Monitors of groups: one for each group that appears, at levels that hold for all of them together."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from math import pi
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+
+from skcalib._cells.statistics import BinStatistics
+from skcalib._defaults import DefaultObjects
+from skcalib._inference.results import ResultTable
+from skcalib._input.labels import check_groups, check_label_vector
+from skcalib._input.scalars import check_confidence_level
+from skcalib.monitoring._monitor import CalibrationMonitor
+
+__all__ = ["GroupMonitorTable", "GroupMonitors"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupMonitorTable(ResultTable):
+    """What `GroupMonitors` has seen: a row for each group, in the order in which the groups appeared.
+
+    Parameters
+    ----------
+    group : ndarray
+        The groups.
+    n_rows : ndarray of int
+        Rows of the group.
+    e_value : ndarray of float
+        Evidence against calibration of the group.
+    alarm : ndarray of bool
+        Whether there has been an alarm.
+    alarm_row, change_row : ndarray of int or None
+        Row of the alarm, and the likely first row after the change, counted from 0 among the rows of the group. None
+        without an alarm.
+    alarm_time, change_time : ndarray
+        The times of these rows. None without an alarm, or where no times were given.
+    """
+
+    group: np.ndarray
+    n_rows: np.ndarray
+    e_value: np.ndarray
+    alarm: np.ndarray
+    alarm_row: np.ndarray
+    alarm_time: np.ndarray
+    change_row: np.ndarray
+    change_time: np.ndarray
+
+
+class GroupMonitors(DefaultObjects, BaseEstimator):
+    """Monitors of the calibration of groups, which may appear at any time.
+
+    Each group has a `CalibrationMonitor` of its own. The k-th group to appear gets the share ``6 / (pi k)^2`` of the
+    error probability. These shares add up to 1, so that any alarm at all is false with probability
+    ``1 - confidence_level`` at most, however many groups there will be.
+
+    Parameters
+    ----------
+    monitor : CalibrationMonitor, default=None
+        The monitor that is cloned for each group; None for ``CalibrationMonitor()``. One with `average_run_length` has
+        no level and is refused.
+    confidence_level : float, default=None
+        Probability of no alarm in any group while all are calibrated; None for that of `monitor`.
+
+    Attributes
+    ----------
+    monitors_ : dict
+        The monitor of each group, in the order in which the groups appeared.
+    alarm_ : bool
+        Whether any group has had an alarm.
+    n_rows_ : int
+        Number of rows seen, of all groups.
+
+    See Also
+    --------
+    CalibrationMonitor : One group.
+    skcalib.displays.MonitorDisplay : A picture of the monitors.
+
+    Notes
+    -----
+    A group that appears late needs more evidence: the tenth group has .6 % of the error probability. Where the groups
+    are known before the first row, show the important ones first, for example with a first batch that is sorted.
+
+    Examples
+    --------
+    The scores of one country are too low from June on:
+
+    >>> import numpy as np
+    >>> from skcalib.monitoring import GroupMonitors
+    >>> rng = np.random.default_rng(0)
+    >>> monitors = GroupMonitors()
+    >>> for month in range(1, 13):
+    ...     scores, country = rng.uniform(0.1, 0.6, 2000), rng.choice(["FR", "IT"], 2000)
+    ...     y = rng.random(2000) < scores + 0.2 * ((country == "IT") & (month >= 6))
+    ...     monitors = monitors.partial_fit(scores, y, country, time=f"2025-{month:02d}")
+    >>> table = monitors.table_
+    >>> dict(zip(table.group.tolist(), table.alarm_time.tolist()))
+    {'FR': None, 'IT': '2025-06'}
+    """
+
+    _default_objects = {"monitor": CalibrationMonitor}
+
+    def __init__(self, monitor=None, *, confidence_level=None):
+        self.monitor = monitor
+        self.confidence_level = confidence_level
+
+    def fit(self, scores, y=None, groups=None, time=None):
+        """Forget everything, and see the first rows.
+
+        Parameters
+        ----------
+        scores, y, groups, time : array-like
+            As in `partial_fit`.
+
+        Returns
+        -------
+        self : GroupMonitors
+            The monitors.
+        """
+        self._reset()
+        return self.partial_fit(scores, y, groups, time)
+
+    def partial_fit(self, scores, y=None, groups=None, time=None):
+        """See more rows, in the order of time.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,), (n, 2) or (n, K), or dict
+            Probabilities; or a dict from group to `BinStatistics`, which holds labels and groups too.
+        y : array-like of shape (n,), default=None
+            Labels.
+        groups : array-like of shape (n,), default=None
+            The group of each row. New groups may appear in any batch, and not every group needs to be in each.
+        time : scalar or array-like of shape (n,), default=None
+            When the rows happened: a name or a date for the batch, or one for each row. They date alarms and changes,
+            and nothing is computed from them.
+
+        Returns
+        -------
+        self : GroupMonitors
+            The monitors.
+
+        Raises
+        ------
+        ValueError
+            For rows that are not valid; nothing of the batch is then seen.
+        """
+        if not hasattr(self, "monitors_"):
+            self._reset()
+        parts = self._statistics(scores, y, groups, time) if isinstance(scores, dict) else None
+        for group, rows, events, times in self._rows(scores, y, groups, time) if parts is None else parts:
+            monitor = self.monitors_.get(group)
+            if monitor is None:
+                level = 1 - self._delta * 6 / (pi * (len(self.monitors_) + 1)) ** 2
+                monitor = self.monitors_[group] = clone(self._template).set_params(confidence_level=level)
+                self._times[group] = []
+            for start, label in times:
+                if not self._times[group] or self._times[group][-1][1] != label:
+                    self._times[group].append((getattr(monitor, "n_rows_", 0) + start, label))
+            monitor.partial_fit(rows, events)
+        return self
+
+    @property
+    def alarm_(self):
+        """Whether any group has had an alarm."""
+        return any(monitor.alarm_ for monitor in self._seen().values())
+
+    @property
+    def n_rows_(self):
+        """Number of rows seen, of all groups."""
+        return sum(monitor.n_rows_ for monitor in self._seen().values())
+
+    @property
+    def table_(self):
+        """The `GroupMonitorTable`: a row for each group."""
+        monitors = self._seen()
+        columns = {"group": list(monitors)}
+        for name in ("n_rows", "e_value", "alarm"):
+            columns[name] = [getattr(monitor, f"{name}_") for monitor in monitors.values()]
+        for event in ("alarm", "change"):
+            rows = [getattr(monitor, f"{event}_row_") for monitor in monitors.values()]
+            columns[f"{event}_row"] = np.array(rows, dtype=object)
+            times = [self._time_of(group, row) for group, row in zip(monitors, rows, strict=True)]
+            columns[f"{event}_time"] = np.array([*times, None], dtype=object)[:-1]
+        return GroupMonitorTable(**{name: np.asarray(values) for name, values in columns.items()})
+
+    def to_frame(self):
+        """Return the table of the groups as a pandas DataFrame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            The columns of `GroupMonitorTable`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        sklearn.exceptions.NotFittedError
+            If no rows were seen.
+        """
+        return self.table_.to_frame()
+
+    def _reset(self):
+        template = self._resolved("monitor")
+        if not isinstance(template, CalibrationMonitor):
+            raise TypeError(f"monitor must be a CalibrationMonitor, found {template!r}.")
+        if template.average_run_length is not None:
+            raise ValueError(
+                f"monitor has average_run_length={template.average_run_length!r}, and so no level that several groups "
+                "can share: leave it out, and choose restarts=True to find late changes sooner."
+            )
+        level = template.confidence_level if self.confidence_level is None else self.confidence_level
+        check_confidence_level(level)
+        self._delta = 1 - level
+        # labels are made events before the rows are split, so that the monitors of groups see events only
+        self._template = template.set_params(classes=None)
+        self._classes = self._resolved("monitor").classes
+        self.monitors_, self._times = {}, {}
+
+    def _seen(self):
+        if not getattr(self, "monitors_", None):
+            raise NotFittedError("These GroupMonitors have not seen any rows yet: call partial_fit.")
+        return self.monitors_
+
+    def _rows(self, scores, y, groups, time):
+        """Return (group, scores, events, times) of each group of the batch, in the order of their first rows."""
+        scores, events = clone(self._template).set_params(classes=self._classes)._checked_batch(scores, y)
+        names, codes = check_groups(groups, len(scores), scores_name="scores")
+        names = names.tolist()
+        times = self._checked_times(time, len(scores))
+        order = np.argsort(codes, kind="stable")
+        rows = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+        rows.sort(key=lambda at: at[0])
+        return [(names[codes[at[0]]], scores[at], events[at], _runs(times, at)) for at in rows]
+
+    def _statistics(self, statistics, y, groups, time):
+        """Return (group, statistics, None, times) of each entry of a dict."""
+        if y is not None or groups is not None:
+            raise ValueError(
+                "y and groups have no meaning for a dict of BinStatistics, which has both: leave them out."
+            )
+        wrong = next((key for key, value in statistics.items() if not isinstance(value, BinStatistics)), None)
+        if wrong is not None:
+            raise TypeError(f"scores[{wrong!r}] must be a BinStatistics, found {statistics[wrong]!r}.")
+        if time is not None and np.ndim(time) > 0:
+            raise ValueError("time must be one name or date for a dict of BinStatistics.")
+        times = [] if time is None else [(0, time)]
+        filled = {group: value for group, value in statistics.items() if value.count.sum() > 0}
+        for value in filled.values():
+            clone(self._template).partial_fit(value)  # raises for weights before anything is seen
+        return [(group, value, None, times) for group, value in filled.items()]
+
+    def _checked_times(self, time, n_rows):
+        if time is None or np.ndim(time) == 0:
+            return time
+        return check_label_vector(time, n_rows, name="time", scores_name="scores")
+
+    def _time_of(self, group, row):
+        runs = self._times[group]
+        if row is None or not runs:
+            return None
+        return runs[max(bisect_right(runs, row, key=lambda run: run[0]) - 1, 0)][1]
+
+
+def _runs(times, rows):
+    """Return (position, time) wherever the time changes along some rows of the batch."""
+    if times is None:
+        return []
+    if np.ndim(times) == 0:
+        return [(0, times)]
+    times = times[rows]
+    starts = np.flatnonzero(np.append(True, times[1:] != times[:-1]))
+    return [(int(start), times[start]) for start in starts]

@@ -1,0 +1,151 @@
+"""Cautious recalibration: the scores stay as they are unless recalibrating them is seen to pay."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import clone
+
+from skcalib._input.sklearn_private import HasMethods, Interval
+from skcalib._rows.links import log_probability
+from skcalib.recalibrators._attributes import check_same_classes, fitted
+from skcalib.recalibrators._base import BaseRecalibrator, check_recalibrator
+from skcalib.recalibrators._folds import cross_validation_folds
+from skcalib.recalibrators._gain import estimate, gain_interval, standard_error
+from skcalib.recalibrators._map_forms import map_of
+from skcalib.recalibrators._stacked import StackedRecalibrator, Uncalibrated
+
+_LEVEL = 0.9
+
+
+class CautiousRecalibrator(BaseRecalibrator):
+    """Recalibrator that is used only if it saves log-loss on rows that it has not seen, else the scores as they are.
+
+    It is the default of `RecalibratedClassifierCV`.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator, default=None
+        An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means `StackedRecalibrator`. Its `input`
+        and `classes` are set to those below.
+    n_standard_errors : float, default=0.5
+        By how many of its standard errors the mean gain must exceed 0. 0 takes any gain. With more a well calibrated
+        model is changed less often, and a badly calibrated one with few rows is left alone more often.
+    cv : int, splitter or iterable of (train, test), default=5
+        Folds that predict every row once. An int makes stratified random folds that depend on the rows alone. A stack
+        measures its gain itself, with its own folds.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    recalibrator_ : recalibrator
+        Fitted to all rows, whether it is used or not.
+    gain_ : IntervalEstimate
+        Named tuple (estimate, low, high): the log-loss in nats per row that it saves out of fold, with a 90 % interval.
+    chosen_ : recalibrator
+        What predicts: `recalibrator_`, or ``Uncalibrated()`` for the scores as they are.
+
+    Notes
+    -----
+    The rows may hold no event to which the scores give probability 0, and a new row may: then the log-loss of the
+    scores as they are is infinite. So the mean gain that decides has one row more than `gain_`, in which the event has
+    happened that the scores hold for least likely (the rule of succession). It is left out where the scores decide for
+    the right class in every row.
+
+    See Also
+    --------
+    skcalib.RecalibratedClassifierCV : Fits the model, too, and keeps the bare one if that is what is chosen.
+    skcalib.evaluation.recalibration_gain : The gain alone.
+
+    Examples
+    --------
+    Scores that are right are left alone, and those that are twice too far from 1/2 in log-odds are not:
+
+    >>> import numpy as np
+    >>> from skcalib import CautiousRecalibrator
+    >>> rng = np.random.default_rng(0)
+    >>> right = rng.random(1000)
+    >>> y = rng.random(1000) < right
+    >>> type(CautiousRecalibrator().fit(right, y).chosen_).__name__
+    'Uncalibrated'
+    >>> cautious = CautiousRecalibrator().fit(right**2 / (right**2 + (1 - right) ** 2), y)
+    >>> type(cautious.chosen_).__name__, cautious.gain_.low > 0
+    ('StackedRecalibrator', True)
+    """
+
+    _default_objects = {"recalibrator": StackedRecalibrator}
+    _parameter_constraints = {
+        **BaseRecalibrator._parameter_constraints,
+        "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
+        "n_standard_errors": [Interval(Real, 0, None, closed="left")],
+        "cv": ["cv_object"],
+    }
+    _needs_classes = "two"
+    _attributes = {"recalibrator_": fitted, "chosen_": fitted, "gain_": estimate}
+
+    def __init__(self, recalibrator=None, *, n_standard_errors=0.5, cv=5, input="probability", classes=None):
+        self.recalibrator = recalibrator
+        self.n_standard_errors = n_standard_errors
+        self.cv = cv
+        self.input = input
+        self.classes = classes
+
+    @property
+    def _keeps_decisions(self):
+        return getattr(self.chosen_, "_keeps_decisions", False)
+
+    def _fit_scores(self, scores, codes, sample_weight):
+        recalibrator, unchanged = check_recalibrator(self._resolved("recalibrator")), Uncalibrated()
+        for one in (recalibrator, unchanged):
+            taken = one.get_params(deep=False)
+            told = {"input": self.input, "classes": self.classes_}
+            one.set_params(**{name: value for name, value in told.items() if name in taken})
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        unchanged.fit(scores, self.classes_[codes])
+        self.recalibrator_ = clone(recalibrator).fit(scores, self.classes_[codes], **weights)
+        self.gain_ = getattr(self.recalibrator_, "gain_", None)
+        if self.gain_ is None:
+            self.gain_ = self._out_of_fold_gain(recalibrator, unchanged, scores, codes, sample_weight)
+        self.chosen_ = self.recalibrator_ if self._pays(unchanged, scores, codes, sample_weight) else unchanged
+
+    def _pays(self, unchanged, scores, codes, sample_weight):
+        """Return whether the gain is proven.
+
+        A probability below 1 / n^2 is one that n rows cannot support. Where there is one, the gain counts one more row:
+        of the event that the scores hold for least likely. Votes of 0 that no row has contradicted yet are such.
+        """
+        before, after = unchanged.predict_proba(scores), self.recalibrator_.predict_proba(scores)
+        rarest = np.unravel_index(before.argmin(), before.shape)
+        surprise = log_probability(after[rarest]) - log_probability(before[rarest])
+        n_rows = len(scores) if sample_weight is None else sample_weight.sum()
+        if before[rarest] * n_rows**2 >= 1 or (before.argmax(axis=1) == codes).all():  # or all rows are right so far
+            surprise = 0.0
+        error = np.hypot(n_rows * standard_error(self.gain_, _LEVEL), surprise)
+        return n_rows * self.gain_.estimate + surprise > self.n_standard_errors * error
+
+    def _out_of_fold_gain(self, recalibrator, unchanged, scores, codes, sample_weight):
+        folds = cross_validation_folds(self.cv, scores, codes, sample_weight, self.input)
+        before, gains = _losses(unchanged, scores, codes), np.zeros((len(folds), len(codes)))
+        for gain, fold in zip(gains, folds, strict=True):
+            if len(np.unique(codes[fold.train])) > 1:  # else nothing is learned there
+                weights = {} if fold.train_weight is None else {"sample_weight": fold.train_weight}
+                of_fold = clone(recalibrator).fit(scores[fold.train], self.classes_[codes[fold.train]], **weights)
+                gain[:] = before - _losses(of_fold, scores, codes)
+        return gain_interval(gains, folds, sample_weight, _LEVEL)
+
+    def _predict_scores(self, scores):
+        return self.chosen_.predict_proba(scores)
+
+    def _map(self, scores):
+        return map_of(self.chosen_, scores)
+
+    def _check_attributes(self):
+        check_same_classes(self, self.recalibrator_, self.chosen_)
+
+
+def _losses(recalibrator, scores, codes):
+    return -log_probability(recalibrator.predict_proba(scores)[np.arange(len(codes)), codes.astype(np.intp)])

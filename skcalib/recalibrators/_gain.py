@@ -1,0 +1,40 @@
+"""What recalibrating gains on rows that the recalibrator was not fitted to."""
+
+import numpy as np
+from scipy.special import ndtri
+
+from skcalib._inference.results import IntervalEstimate
+from skcalib.recalibrators._attributes import number
+
+
+def estimate(value):
+    """Check an estimate between its limits, of a state that is read."""
+    if not isinstance(value, tuple) or len(value) != 3 or not number(value[1]) <= number(value[0]) <= number(value[2]):
+        raise ValueError(f"must be an estimate and the limits of its interval, found {value!r:.60}")
+    return IntervalEstimate(*map(float, value))
+
+
+def gain_interval(gains, folds, sample_weight, level):
+    """Return the mean out-of-fold gain and its interval, from what each row gains by the fit of each fold."""
+    weight = None if sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
+    out_of_fold = np.concatenate([gain[fold.test] for gain, fold in zip(gains, folds, strict=True)])
+    mean, total = np.average(out_of_fold, weights=weight), gains.shape[1] if weight is None else weight.sum()
+    variance = np.average((out_of_fold - mean) ** 2, weights=weight)
+    # Each row is used for fitting and for testing, in turns, so the noise of the fits counts twice. The noise of a
+    # row's gain is the jackknife's, over the fits without one fold each.
+    variance += np.average((len(folds) - 1) * gains.var(axis=0), weights=sample_weight)
+    width = ndtri((1 + level) / 2) * np.sqrt(variance / max(total - 1, 1))
+    return IntervalEstimate(*map(float, (mean, mean - width, mean + width)))
+
+
+def row_gain_interval(gains, sample_weight, level=0.9):
+    """Return the mean of what rows gain out of fold and its interval, without the noise of the fits."""
+    mean, total = np.average(gains, weights=sample_weight), len(gains) if sample_weight is None else sample_weight.sum()
+    variance = np.average((gains - mean) ** 2, weights=sample_weight) / max(total - 1, 1)
+    width = ndtri((1 + level) / 2) * np.sqrt(variance)
+    return IntervalEstimate(*map(float, (mean, mean - width, mean + width)))
+
+
+def standard_error(gain, level):
+    """Return the standard error behind a gain's interval."""
+    return (gain.high - gain.low) / (2 * ndtri((1 + level) / 2))

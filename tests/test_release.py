@@ -1,0 +1,36 @@
+"""What a release is made of agrees: versions, the changelog, the workflows."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import skcalib
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+needs_workflows = pytest.mark.skipif(not WORKFLOWS, reason="a source distribution has no workflows")
+
+
+def test_the_citation_and_the_changelog_have_the_version():
+    (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"), flags=re.M)
+    assert cited == skcalib.__version__
+    newest = re.search(r"^## \[(.*?)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), flags=re.M).group(1)
+    assert newest == skcalib.__version__.removesuffix(".dev0")
+
+
+@needs_workflows
+def test_actions_are_pinned_to_a_commit():
+    for path in WORKFLOWS:
+        uses = re.findall(r"uses: (.*)", path.read_text("utf-8"))
+        assert uses
+        for action in uses:
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action), (path.name, action)
+
+
+@needs_workflows
+def test_every_supported_version_of_python_is_tested():
+    supported = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8"))
+    tested = re.search(r"python: \[(.*)\]", (ROOT / ".github/workflows/ci.yml").read_text("utf-8")).group(1)
+    assert supported == re.findall(r"3\.\d+", tested)
+    assert f'requires-python = ">={supported[0]}"' in (ROOT / "pyproject.toml").read_text("utf-8")
