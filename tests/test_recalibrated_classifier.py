@@ -62,14 +62,19 @@ RECALIBRATORS = [
 @pytest.mark.filterwarnings("ignore:The least populated class in y")
 @parametrize_with_checks(
     [
-        RecalibratedClassifierCV(LogisticRegression()),
-        RecalibratedClassifierCV(),
         RecalibratedClassifierCV(LogisticRegression(), recalibrator=IsotonicCalibration(), ensemble=False),
         RecalibratedClassifierCV(LogisticRegression(), recalibrator=HistogramBinning()),
         RecalibratedClassifierCV(LogisticRegression(), recalibrator=PlattScaling(), ensemble=True),
     ]
 )
 def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The least populated class in y")
+@parametrize_with_checks([RecalibratedClassifierCV(LogisticRegression()), RecalibratedClassifierCV()])
+def test_estimator_checks_of_the_default(estimator, check):
     check(estimator)
 
 
@@ -275,6 +280,7 @@ def test_a_precomputed_kernel(binary):
 
 
 @pytest.mark.parametrize("ensemble", [True, False, "auto"])
+@pytest.mark.slow
 def test_the_same_probabilities_with_jobs_and_after_pickling(ensemble, iris):
     X, y = iris
     model = RecalibratedClassifierCV(GaussianNB(), PlattScaling(), cv=3, ensemble=ensemble).fit(X, y)
