@@ -28,6 +28,7 @@ def log_loss(model, logits, y):
 
 @over_methods
 @pytest.mark.parametrize("spread", [0.0, 0.2, 1.0])
+@pytest.mark.slow
 def test_the_path_by_exact_leave_one_out(method, spread):
     # The rule, with a fit without each row in place of the approximation.
     logits, y = sample(90, spread=spread)

@@ -31,6 +31,7 @@ def log_loss(model, proba, y):
     ("method", "spread"),
     [(BetaCalibration, 1.5), (QuadraticScaling, 0.0), (QuadraticScaling, 1.5), (PlattScaling, 0.4)],
 )
+@pytest.mark.slow
 def test_the_path_by_exact_leave_one_out(method, spread):
     # The rule, with a fit without each row in place of the approximation.
     proba, y = sample(90, spread=spread)

@@ -359,6 +359,7 @@ def test_a_precomputed_kernel_is_cut_in_both_directions(binary):
     np.testing.assert_allclose(kernel, CrossFittedClassifier(SVC(kernel="linear")).fit_transform(X, y), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_same_scores_with_jobs_after_pickling_and_cloning(iris):
     X, y = iris
     cross_fitted = CrossFittedClassifier(GaussianNB(), cv=3)

@@ -587,6 +587,7 @@ def test_names_are_shown_as_they_are():
     assert shown == list(names)
 
 
+@pytest.mark.slow
 def test_pictures_of_the_user_guide():
     guide = Path(__file__).parents[1] / "doc"
     spec = spec_from_file_location("pictures", guide / "examples" / "pictures.py")

@@ -372,6 +372,7 @@ def test_too_many_distinct_scores(monkeypatch):
 
 
 @every_local_engine
+@pytest.mark.slow
 def test_cells_are_split_more_than_once_where_they_hold_too_much(engine, monkeypatch):
     monkeypatch.setattr("skcalib.engines._histogram._MOST_FETCHED", 20)
     monkeypatch.setattr("skcalib.engines._histogram._MOST_CELLS", 64)
@@ -459,6 +460,7 @@ def test_scores_that_cannot_be_divided_are_fetched(monkeypatch):
 
 
 @pytest.mark.parametrize("shape", ["spread", "concentrated", "near 1"])
+@pytest.mark.slow
 def test_parametric_fits_of_many_rows(shape, monkeypatch):
     monkeypatch.setattr("skcalib.engines._weighted._FEW_ROWS", 20_000)  # many more are split
     rng = np.random.default_rng(5)

@@ -61,6 +61,7 @@ def test_loses_no_more_than_any_partition(seed):
     assert lost(scores, weights, edges) == pytest.approx(least_lost(scores, weights, n_bins), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_many_scores_in_cells_lose_hardly_more_than_all_of_them():
     # 3000 distinct scores are joined in 1000 cells; the plain program over all cuts is the reference.
     scores = np.sort(1 / (1 + np.exp(-2 * np.random.default_rng(0).standard_normal(3000))))

@@ -17,6 +17,7 @@ from skcalib.metrics import calibration_error
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_the_command_prints_rows():
     command = [sys.executable, "-m", "benchmarks.levels", "--quick", "--json", "--only", "2 bins|^Kuiper|slope"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=300)

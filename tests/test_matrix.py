@@ -314,6 +314,7 @@ def test_single_precision_is_as_near_as_it_can_be(affine_map):
 
 @pytest.mark.parametrize("alpha", [0.02, 1])
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow
 def test_all_ways_to_a_step_end_in_the_same_optimum(method, alpha, monkeypatch):
     # 20,000 x 10: several blocks. As float32 the same numbers, so that the answers may be compared.
     logits, y = _sample(n=20_000, n_classes=10)
@@ -363,6 +364,7 @@ def test_few_passes_over_the_rows(monkeypatch):
 
 @pytest.mark.parametrize("alpha", [0, 1])
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow
 def test_memory_is_that_of_one_float64_array(method, alpha):
     logits, y = _sample(n=20_000, n_classes=20)
     method(alpha, input="logit").fit(logits[:2000], y[:2000])  # lazy imports

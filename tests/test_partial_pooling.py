@@ -241,6 +241,7 @@ def test_extreme_scores_give_finite_forecasts(method, scores):
 
 
 @pytest.mark.parametrize("sureness", [1.0, 1.7])
+@pytest.mark.slow
 def test_sixty_classes_of_twenty_rows_do_no_harm(sureness):
     # One temperature is right for all the classes: the case in which more parameters can only do harm.
     harmless = [
@@ -279,6 +280,7 @@ def test_classes_that_differ_gain():
         assert losses[1.0] < 1.001 * losses[0.0]
 
 
+@pytest.mark.slow
 def test_no_table_of_all_problems_is_built():
     proba, y = _sample(n=5000, n_classes=200)
     for method in (BetaCalibration(), QuadraticScaling()):

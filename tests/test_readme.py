@@ -63,6 +63,7 @@ def _best(forms, names):
     return min(log_loss(rows[1][1], form.fit(*rows[0]).predict_proba(rows[1][0])) for form in forms)
 
 
+@pytest.mark.slow
 def test_readme_snippets_run_in_order_and_ours_is_the_best(readme, capsys):
     names = {}
     blocks = re.findall(r"```python\n(.*?)```", readme, flags=re.S)
@@ -98,6 +99,7 @@ def _check_search(names):
 
 
 @pytest.mark.skipif("temperature" not in _METHODS, reason="scikit-learn has temperature scaling from 1.8 on")
+@pytest.mark.slow
 def test_what_readme_says_of_the_forest(readme):
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)

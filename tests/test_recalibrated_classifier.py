@@ -60,16 +60,22 @@ RECALIBRATORS = [
 
 # scikit-learn 1.6 makes checks from classes with fewer rows than the five folds, which StratifiedKFold remarks upon.
 @pytest.mark.filterwarnings("ignore:The least populated class in y")
+@parametrize_with_checks([RecalibratedClassifierCV(LogisticRegression(), recalibrator=PlattScaling(), ensemble=True)])
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The least populated class in y")
 @parametrize_with_checks(
     [
         RecalibratedClassifierCV(LogisticRegression()),
         RecalibratedClassifierCV(),
         RecalibratedClassifierCV(LogisticRegression(), recalibrator=IsotonicCalibration(), ensemble=False),
         RecalibratedClassifierCV(LogisticRegression(), recalibrator=HistogramBinning()),
-        RecalibratedClassifierCV(LogisticRegression(), recalibrator=PlattScaling(), ensemble=True),
     ]
 )
-def test_estimator_checks(estimator, check):
+def test_estimator_checks_of_other_forms(estimator, check):
     check(estimator)
 
 
@@ -275,6 +281,7 @@ def test_a_precomputed_kernel(binary):
 
 
 @pytest.mark.parametrize("ensemble", [True, False, "auto"])
+@pytest.mark.slow
 def test_the_same_probabilities_with_jobs_and_after_pickling(ensemble, iris):
     X, y = iris
     model = RecalibratedClassifierCV(GaussianNB(), PlattScaling(), cv=3, ensemble=ensemble).fit(X, y)

@@ -788,6 +788,7 @@ def test_periods_are_compared_with_the_first(tmp_path):
 
 
 @needs_matplotlib
+@pytest.mark.slow
 def test_a_baseline_file_and_the_section_of_the_page(tmp_path, capsys):
     new, old = _periods_file(tmp_path / "new.csv"), _periods_file(tmp_path / "old.csv", changed=False)
     output = tmp_path / "out.html"

@@ -99,6 +99,7 @@ def test_many_rows_become_weighted_ones(large, monkeypatch):
     assert same["change_pvalue"] == 1.0  # the same rows
 
 
+@pytest.mark.slow
 def test_a_report_of_many_weighted_rows(large, capsys, monkeypatch):
     monkeypatch.setattr("skcalib._report._scanned._MOST_ROWS", 100)
     status, numbers = report(capsys, large, "--positive", "yes", "--weight", "w")

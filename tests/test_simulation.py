@@ -253,6 +253,7 @@ def test_progress_goes_to_stderr_where_asked(capfd):
     assert "Done" in err
 
 
+@pytest.mark.slow
 def test_detection_rate():
     metric = partial(calibration_error, norm=2, method="plugin", binning=EqualMass(10))
     rate = {
@@ -356,6 +357,7 @@ def test_curve_fit_is_the_maximum_of_the_likelihood():
 
 
 @pytest.mark.parametrize("name", ["resnet110_c10", "resnet110_SD_c100", "resnet152_imgnet", "densenet161_imgnet"])
+@pytest.mark.slow
 def test_curve_fit_recovers_the_model(name):
     model = roelofs_models()[name]
     fits = fit_calibration_curve(*model.sample(100_000, random_state=0))

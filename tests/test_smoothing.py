@@ -49,6 +49,7 @@ def sample(seed, n=150, ties=False):
 
 @pytest.mark.parametrize("norm", [1, 2, 3.5])
 @pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.slow
 def test_kde_equals_the_direct_sum(norm, ties):
     scores, labels, weights = sample(0, ties=ties)
     mean = np.average(scores, weights=weights)
@@ -141,6 +142,7 @@ def test_many_classes(metric):
 
 
 @pytest.mark.parametrize("low", [0.0, 0.002, 0.41, 0.97, 0.98])
+@pytest.mark.slow
 def test_scores_in_a_narrow_range_are_smoothed_as_on_the_whole_interval(low):
     # They are smoothed on a part of the grid, which reflects at 0 and at 1 alone.
     rng = np.random.default_rng(8)

@@ -92,6 +92,7 @@ SMOOTH = [skcalib.PlattScaling(), skcalib.MatrixScaling(), skcalib.TemperatureSc
     + [(one, "logit", n) for one in SMOOTH for n in (2, 3)],
     ids=str,
 )
+@pytest.mark.slow
 def test_one_column_a_class(recalibrator, input, n_classes):
     logits, y = _many_class_rows(n_classes=n_classes)
     scores = softmax(logits, axis=1) if input == "probability" else logits

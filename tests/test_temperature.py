@@ -260,6 +260,7 @@ def test_the_brier_score_has_no_lower_minimum_elsewhere(seed):
     assert score(fit_brier_temperature(logits, y, weights)) <= min(map(score, grid)) + 1e-9
 
 
+@pytest.mark.slow
 def test_many_rows_end_where_a_callable_brier_score_does():
     logits, y = _sample(120_000)
     brier = TemperatureScaling(loss="brier", input="logit").fit(logits, y).inverse_temperature_
