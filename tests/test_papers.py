@@ -212,7 +212,8 @@ def test_bin_means_that_do_not_converge_are_seen(monkeypatch):
     """Lemma D.2: means that are .1 off at every n miss the bound and the rate."""
     shares = "Lemma D.2: share of samples with |SB - its population version|_2^2 at most log(4 B / delta) / n"
     rows = {row.quantity: row for row in judge(kumar_theory.ROWS, kumar_theory._empirical_bins(20))}
-    assert {row.verdict for row in rows.values()} == {"agrees"}
+    assert "differs" not in {row.verdict for row in rows.values()}
+    assert rows[shares].verdict == "agrees"
     curve = kumar_theory.reliability_curve
     off = lambda *args, **kwargs: Namespace(mean_score=curve(*args, **kwargs).mean_score + 0.1)  # noqa: E731
     monkeypatch.setattr(kumar_theory, "reliability_curve", off)
