@@ -10,7 +10,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils import parse_version
+from sklearn.utils.fixes import parse_version
 
 from benchmarks.whole_estimators import FittedOnce, cells, main, z_statistic
 
