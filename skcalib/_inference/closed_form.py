@@ -1,10 +1,10 @@
 """Tests of calibration with a distribution in closed form: normal, chi-squared, or that of Brownian motion."""
 
-import warnings
-
 import numpy as np
 from scipy.special import ndtr
 from scipy.stats import chi2, norm
+
+from skcalib._input.warn import warn
 
 __all__ = ["hosmer_lemeshow", "kolmogorov_smirnov", "kuiper", "spiegelhalter"]
 
@@ -96,9 +96,7 @@ def _asymptotic(statistic, deviation, pvalue):
 
 
 def _warn_of_few(method, found):
-    warnings.warn(
+    warn(
         f"method={method!r}: {found}, too few for its approximation, which rejects up to three times as many "
-        'calibrated models as its level allows. Use method="resampling".',
-        UserWarning,
-        stacklevel=4,
+        'calibrated models as its level allows. Use method="resampling".'
     )
