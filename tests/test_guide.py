@@ -111,6 +111,19 @@ def test_scores():
     assert names["after_shift"].miscalibration < 0.2 * names["parts"]["balanced logistic regression"].miscalibration
 
 
+def test_reading_a_diagram():
+    text, names = _page("reading_a_diagram.md")
+    for name, (slope, intercept) in names["found"].items():
+        shown = re.search(rf"^\| {name} \|[^|]*\| (\S+) \| (\S+) \|", text, flags=re.M).groups()
+        assert [float(one) for one in shown] == pytest.approx([slope.estimate, intercept.estimate], abs=5.1e-3)
+    pvalue, low, high = re.search(r"p-value is (\S+), .* between (\S+) and (\S+) \(90 %", text).groups()
+    shown = [names["pvalue"], names["error"].low, names["error"].high]
+    assert [float(pvalue), float(low), float(high)] == pytest.approx(shown, abs=5.1e-3)
+    worse, better = re.search(r"by (\d+) true positives in 1,000.*by (\d+) in 1,000", text, flags=re.S).groups()
+    gained = {name: one.net_benefit[0] for name, one in names["against_all"].items()}
+    assert [-int(worse), int(better)] == pytest.approx([1000 * gained["before"], 1000 * gained["after"]], abs=0.5)
+
+
 def test_many_classes_of_the_page():
     text, names = _page("many_classes.md")
     for name in ("top_label", "marginal"):
