@@ -263,10 +263,8 @@ def binary_tasks(data, multiclass, *, pooled=False):
         else:
             yield BinaryTask(data.confidence, data.labels == data.predicted, weight)
     elif kind == "pooled":
-        two = data.is_binary
-        yield PooledTask.of(
-            np.column_stack((1 - data.scores, data.scores)) if two else data.scores, data.labels, weight
-        )
+        scores = np.column_stack((1 - data.scores, data.scores)) if data.is_binary else data.scores
+        yield PooledTask.of(scores, data.labels, weight)
     elif data.is_binary:
         yield BinaryTask(1 - data.scores, ~data.labels, weight)
         yield BinaryTask(data.scores, data.labels, weight)
