@@ -89,7 +89,7 @@ def test_other_metrics_take_the_pairs():
     assert kuiper_calibration_error(y, proba, **POOLED) == pytest.approx(kuiper_calibration_error(labels, scores))
     assert brier_decomposition(y, proba, **POOLED) == pytest.approx(brier_decomposition(labels, scores))
     curve = reliability_curve(y, proba, binning=5, **POOLED)
-    assert curve.weight.sum() == 600 and curve.weighted_label.sum() == 200
+    assert (curve.weight.sum(), curve.weighted_label.sum()) == (600, 200)
     by_class = groupwise_calibration_error(y, proba, reduce=None, binning=3, **POOLED)
     rows = proba.argmax(axis=1) == 1
     assert by_class[1] == pytest.approx(expected_calibration_error(y[rows], proba[rows], binning=3, **POOLED))

@@ -186,9 +186,8 @@ def calibration_test(
     data = counted_rows(data, weight_type)
     cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
     kind = resolve_multiclass(multiclass, data, pooled=True)
-    if (
-        cluster is not None or kind == "pooled"
-    ) and f"{method}_calibration_error" in METRICS:  # a cumulative difference
+    is_cumulative = f"{method}_calibration_error" in METRICS
+    if is_cumulative and (cluster is not None or kind == "pooled"):
         method, metric = "resampling", METRICS[f"{method}_calibration_error"].function
     if method == "resampling":
         check_int(n_resamples, "n_resamples")
