@@ -68,7 +68,7 @@ def test_many_classes():
     assert [float(mean), float(worst)] == pytest.approx(
         [np.mean(list(errors.values())), max(errors.values())], abs=1e-3
     )
-    assert max(errors, key=errors.get) == digit
+    assert max(errors, key=errors.get) == int(digit)
     new = names["new"]
     for method in (HistogramBinning, PlattScaling, IsotonicCalibration):
         model = method(multiclass="top_label").fit(names["scores"], names["y_calibration"])
