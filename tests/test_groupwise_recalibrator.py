@@ -33,6 +33,7 @@ from skcalib import (
 from skcalib.metrics import groupwise_calibration_error
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         GroupwiseRecalibrator(TemperatureScaling(input="logit")),
@@ -403,6 +404,7 @@ class _WithoutSite(GaussianNB):
         return super().predict_proba(X[["x", "noise"]])
 
 
+@pytest.mark.slow
 def test_a_column_passes_through_a_pipeline():
     X, y = _table()
     model = make_pipeline(
