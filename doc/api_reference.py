@@ -11,7 +11,7 @@ from skcalib.recalibrators import BaseRecalibrator
 SECTIONS = [
     ("skcalib", "Recalibrators", "Scores in, probabilities out."),
     ("skcalib", "Composition", "Recalibration around and behind a classifier."),
-    ("skcalib.evaluation", "Evaluation", "What recalibrating would gain."),
+    ("skcalib.evaluation", "Evaluation", "What recalibrating would gain, and the numbers that a report cites."),
     ("skcalib.model_selection", "Model selection", "How to choose among recalibrators in a search."),
     ("skcalib.binning", "Binning strategies", "Objects for `binning=`."),
     ("skcalib.metrics", "Metrics", "Errors, intervals, tests, groups, curves and scorers."),

@@ -26,7 +26,7 @@ def _of(n, draw, curve=lambda s: s):
 
 
 def _populated(draw):
-    """Return the shape with its population: scores, event probabilities and weights of many samples, one after other."""
+    """Return the shape with its population: scores, event probabilities and weights of many samples."""
 
     @cache
     def population():
@@ -86,7 +86,8 @@ _FOUND = {}  # summaries by sample: each promise is about the same ones
 
 
 def _holds(name, sample, seed):
-    key = hash((sample.scores.tobytes(), sample.labels.tobytes(), seed))
+    distance = name == "ici" or name in _QUANTILES
+    key = hash((sample.scores.tobytes(), sample.labels.tobytes(), seed, distance))
     if key not in _FOUND:
         _FOUND[key] = calibration_summary(
             sample.labels,
@@ -95,10 +96,10 @@ def _holds(name, sample, seed):
             weight_type=_weight_type(sample),
             clusters=sample.clusters,
             labels=[0, 1],
+            n_resamples=199 if distance else 1,
             random_state=seed,
         )
     found = getattr(_FOUND[key], name)
-    distance = name == "ici" or name in _QUANTILES
     truth = _true_distance(sample, name) if distance else getattr(_true_summary(sample.population), name).estimate
     return found.low - 1e-12 <= truth <= found.high + 1e-12
 

@@ -35,7 +35,7 @@ class LoessPower(Power):
         return float(self.distance(frequency))
 
     def distance(self, curve, quantile=None):
-        """Return the mean over rows of the distance of curves (..., m) from the scores, or a quantile; 1 is the maximum."""
+        """Return the mean over rows of the distance of curves (..., m) from the scores, or a quantile (1: the most)."""
         gap = np.abs(curve - self.scores)
         if quantile is None:
             return gap @ self.share

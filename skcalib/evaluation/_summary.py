@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from scipy.special import expit, logit
 from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
@@ -106,7 +107,7 @@ class CalibrationSummary(ResultTable):
             f"Against a smooth calibration curve (loess), {ici}, {quantiles[0]}, {quantiles[1]} and {quantiles[2]}.",
             f"{brier}, {scaled} and {auc}.",
             *([f"Intervals allow for the dependence of rows in {self.n_clusters} clusters."] * bool(self.n_clusters)),
-            *(f"Not defined: {' and '.join(names)} ({why.rstrip('.')})." for why, names in _by_value(self.reasons).items()),
+            *(f"Not defined: {' and '.join(names)} ({why})." for why, names in _by_value(self.reasons).items()),
             f"(TRIPOD+AI items {'12d, ' * bool(self.n_clusters)}12e, 20a and 23a.)",
         ]
         return " ".join(sentences)
@@ -181,8 +182,9 @@ def calibration_summary(
     its Emax can differ. `ici`, `e50`, `e90` and `emax` are above 0 also for calibrated scores, by the noise of labels.
     Their intervals allow for that, by the test inversion of `calibration_error_interval`, and an estimate may lie above
     its interval. The interval of the ratio is that of its logarithm; slope and intercept have those of
-    `calibration_slope_intercept`; that of the AUC is DeLong's. Except for Wald intervals of slope and intercept,
-    quantiles are Student's, with fewer degrees of freedom where a few rows carry the variance.
+    `calibration_slope_intercept`; that of the AUC has DeLong's variance, on the scale of log-odds. Except for Wald
+    intervals of slope and intercept, quantiles are Student's, with fewer degrees of freedom where a few rows carry the
+    variance.
 
     A number that has no value is NaN and `reasons` says why: the slope of one distinct score, or the AUC of one class.
 
@@ -288,12 +290,16 @@ def _auc(s, y, w):
 
 
 def _with_limits(name, estimate, influence, options):
+    """Return the estimate with its limits: of the ratio those of its logarithm, of the area those of its log-odds."""
     level, weight, units = options
     width = half_width(influence, level, weight, units)
     if name == "observed_expected":
-        return IntervalEstimate(*map(float, (estimate, estimate * np.exp(-width), estimate * np.exp(width))))
-    low, high = {"brier_score": (0, 1), "auc": (0, 1)}.get(name, (-np.inf, 1))
-    return IntervalEstimate(*map(float, (estimate, max(estimate - width, low), min(estimate + width, high))))
+        limits = estimate * np.exp(-width), estimate * np.exp(width)
+    elif name == "auc" and 0 < estimate < 1:
+        limits = expit(logit(estimate) + np.array((-1, 1)) * width / (estimate * (1 - estimate)))
+    else:
+        limits = max(estimate - width, 0.0 if name == "brier_score" else -np.inf), min(estimate + width, 1.0)
+    return IntervalEstimate(*map(float, (estimate, *limits)))
 
 
 def _shown(interval):
@@ -305,4 +311,6 @@ def _shown(interval):
 
 
 def _by_value(reasons):
-    return {why: [name for name in reasons if reasons[name] == why] for why in dict.fromkeys(reasons.values())}
+    return {
+        why.rstrip("."): [name for name in reasons if reasons[name] == why] for why in dict.fromkeys(reasons.values())
+    }
