@@ -266,15 +266,16 @@ def _resampling_test(metric, call, data, options):
         )
     if call.multiclass == "pooled":
         check_scores(call.y_proba, name="y_proba")
-    parallel = Parallel(n_jobs=options.n_jobs, prefer="threads", verbose=10 if options.verbose else 0)
+    parallel = Parallel(n_jobs=options.n_jobs, prefer="threads", return_as="generator")
     data = _kept(data)
-    statistics = _metric_statistics(partial(metric, **multiclass), data, options.resampling, parallel)
+    progress = Progress("calibration_test", options.verbose)
+    statistics = _metric_statistics(partial(metric, **multiclass), data, options.resampling, parallel, progress)
     # Labels that give the same bins may differ in the last digit of the statistic.
     pvalue = float(np.mean(np.asarray(statistics) >= statistics[0] - 1e-12))
     return CalibrationTestResult(statistics[0], pvalue)
 
 
-def _metric_statistics(metric, data, resampling, parallel):
+def _metric_statistics(metric, data, resampling, parallel, progress):
     """Return a metric for the labels and for labels drawn from the scores."""
     n_classes = len(data.classes)
     given = _only_if(not data.is_binary, labels=np.arange(n_classes))
@@ -282,7 +283,7 @@ def _metric_statistics(metric, data, resampling, parallel):
     statistic = metric(data.labels, data.scores, **given, **weight)
     draws = (_drawn_rows(data, resampling) for _ in range(resampling.n_draws))
     drawn = parallel(delayed(metric)(labels, scores, **given, **weight) for labels, scores, weight in draws)
-    return [float(statistic), *drawn]
+    return [float(statistic), *progress.over(drawn, resampling.n_draws, "draws")]
 
 
 def _drawn_rows(data, resampling):
