@@ -56,7 +56,7 @@ def _write(folder, shape):
     labels = np.empty(shape[0], np.int16)
     for start in range(0, shape[0], _BLOCK):
         block = 4 * rng.standard_normal((min(_BLOCK, shape[0] - start), shape[1]), np.float32)
-        noise = -np.log(rng.standard_exponential(block.shape, np.float32))
+        noise = -np.log(np.maximum(rng.standard_exponential(block.shape, np.float32), 1e-30))
         labels[start : start + len(block)] = (block / 2 + noise).argmax(axis=1)
         logits[start : start + len(block)] = block
     logits.flush()

@@ -96,7 +96,7 @@ def _measure(report, kind):
     platt = report("fit Platt", partial(_called, "fit", PlattScaling())).value
     report("fit Platt, 50 segments", partial(_called, "fit", PlattScaling(), by="segment"))
     histogram = report("fit histogram", partial(_called, "fit", HistogramBinning())).value
-    _report_isotonic(report)
+    isotonic = _report_isotonic(report)
     report("apply Platt", partial(_applied, platt), by_hand=f"SELECT sum({_sigmoid(platt)}) FROM log", at_most=1.5)
     report(
         "apply histogram",
@@ -116,6 +116,7 @@ def _report_isotonic(report):
     isotonic, looks = report("fit isotonic", _isotonic).value
     shares = [f"{rows / report.options.rows:.2%} {'fetched' if last else 'split'}" for rows, last in looks]
     report.note("rows looked at again", f"{', '.join(shares)}; {len(isotonic.score_knots_)} knots")
+    return isotonic
 
 
 _ONLY = {
