@@ -35,6 +35,7 @@ from skcalib.export import to_sql
 from skcalib.metrics import groupwise_calibration_error
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         GroupwiseRecalibrator(TemperatureScaling(input="logit")),
@@ -405,6 +406,7 @@ class _WithoutSite(GaussianNB):
         return super().predict_proba(X[["x", "noise"]])
 
 
+@pytest.mark.slow
 def test_a_column_passes_through_a_pipeline():
     X, y = _table()
     model = make_pipeline(
