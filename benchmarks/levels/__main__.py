@@ -16,6 +16,7 @@ from benchmarks.levels.page import Row, read_rows, with_tables
 from benchmarks.levels.peers import peer_promises
 from benchmarks.levels.promises import INTERVALS, TESTS
 from benchmarks.levels.shapes import SHAPES
+from benchmarks.levels.summary import SUMMARY
 
 _RUNS, _QUICK_RUNS = 400, 4
 
@@ -34,7 +35,7 @@ def main(argv=None):
     options = parser.parse_args(argv)
     known = read_rows(options.rows)
     intervals, tests, broken, missing = peer_promises() if options.peers else ([], [], [], [])
-    promised = {"coverage": INTERVALS + BANDS + intervals, "size": TESTS + tests, "broken": BROKEN + broken}
+    promised = {"coverage": INTERVALS + BANDS + SUMMARY + intervals, "size": TESTS + tests, "broken": BROKEN + broken}
     if missing:
         print(f"not installed: {', '.join(missing)}", file=sys.stderr)
     jobs = [
