@@ -189,12 +189,12 @@ def _verified(bins, sample, seed):
 
 
 INTERVALS = [
-    Promise("l2, debiased, 1 bin", 0.9, _binned(2, 1), _BINARY + _MODES + _HARD),
-    Promise("l2, debiased, 2 bins", 0.9, _binned(2, 2), _BINARY + _MODES + _IMPORTANCE),
-    Promise("l2, debiased, 15 bins", 0.9, _binned(2, 15),
+    Promise("l2, 1 bin", 0.9, _binned(2, 1), _BINARY + _MODES + _HARD),
+    Promise("l2, 2 bins", 0.9, _binned(2, 2), _BINARY + _MODES + _IMPORTANCE),
+    Promise("l2, 15 bins", 0.9, _binned(2, 15),
             _BINARY + _WEIGHTED + _CLUSTERED + _COPULA + _IMPORTANCE + _MULTICLASS),
-    Promise("l2, debiased, 50 bins", 0.9, _binned(2, 50), ("calibrated, n = 500", "s^1.6, n = 200", "s^1.6, n = 1500")),
-    Promise("l2, unbiased, 15 bins", 0.9, _binned(2, 15, method="unbiased"), _SOME),
+    Promise("l2, 50 bins", 0.9, _binned(2, 50), ("calibrated, n = 500", "s^1.6, n = 200", "s^1.6, n = 1500")),
+    Promise("l2, debiased, 15 bins", 0.9, _binned(2, 15, method="debiased"), _SOME),
     Promise("l1, debiased, 15 bins", 0.9, _binned(1, 15), _BINARY + _WEIGHTED + _CLUSTERED),
     Promise("l2, marginal, 10 bins", 0.9, _binned(2, 10, multiclass="marginal"), _MULTICLASS),
     Promise("ECE, 15 bins", 0.9, partial(_covers, expected_calibration_error), _BINARY + _WEIGHTED + _MULTICLASS),

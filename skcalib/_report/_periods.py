@@ -177,10 +177,8 @@ def _change_pvalue(before, after, seed):
     both, options = (before, after), {"n_resamples": _N_RESAMPLES, "random_state": seed}
     try:
         weights = [np.ones(len(one.scores)) if one.sample_weight is None else one.sample_weight for one in both]
-        options |= {
-            "sample_weight": weights,
-            "weight_type": max(one.weight_type for one in both),
-        }  # "importance", if any
+        kind = max(one.weight_type for one in both)  # "importance", if any
+        options |= {"sample_weight": weights, "weight_type": kind}
         rows = (before.labels, before.scores, after.labels, after.scores)
         return calibration_change(*rows, labels=LABELS, binning=REPORT_BINNING, **options).pvalue
     except ValueError:  # too few rows for an error
