@@ -75,7 +75,6 @@ WITHOUT_ROWS = {
         "Figure 15": f"{_IMAGENET} Figure 16 is the same for CIFAR-10.",
         "Draft Theorem 1": "Said again as Lemma 4.3, whose rows check it.",
         "Draft Theorem 2": "Said again as Lemma D.2, whose rows check it.",
-        "Draft Theorem 3": "An earlier form of Theorem 4.1, with 3 eps for the error itself; not simulated.",
         "Draft Theorem 4": "Said again as Proposition D.4, with B up to n log n, which is more than the proof has.",
         "Draft Lemma 1": "Said again as Proposition 3.3, whose rows check it.",
     },
