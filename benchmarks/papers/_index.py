@@ -26,6 +26,7 @@ LISTS = {
     "kumar": _list(
         17,
         0,
+        "Section 2.2",
         "Example 3.2",
         "Proposition 3.3",
         "Theorem 4.1",

@@ -78,7 +78,7 @@ def _rules():
     rules["Figure 4: V(.05) of UMD, n = 7000 less n = 1000"] = above(0, "improves with n", possible=_GAP)
     quantity = "Figure 4: that largest difference, n = 1000 less n = 3000"
     rules[quantity] = above(0, "less well explained at 1000", possible=_GAP)
-    rules["Figure 5: n = 7000, conditional V(.05), UMD less scaling-binning"] = above(
+    rules["Figure 3, Figure 5: n = 7000, conditional V(.05), UMD less scaling-binning"] = above(
         0, "slightly better for large n", possible=_GAP
     )
     rules["Figure 5: n = 1000, conditional V(.1), scaling-binning less UMD"] = above(0, "better", possible=_GAP)
@@ -245,7 +245,7 @@ def _scaling(curves):
     yield quantity, _difference(curves, 1000, "scaling-binning", "isotonic", 0.05)
     quantity = "Figure 5: n = 1000, conditional V(.1), scaling-binning less UMD"
     yield quantity, _difference(curves, 1000, "scaling-binning", "UMD", 0.1, conditional=True)
-    quantity = "Figure 5: n = 7000, conditional V(.05), UMD less scaling-binning"
+    quantity = "Figure 3, Figure 5: n = 7000, conditional V(.05), UMD less scaling-binning"
     yield quantity, _difference(curves, 7000, "UMD", "scaling-binning", 0.05, conditional=True)
     grown = _at(curves, "UMD", 7000, 0.05) - _at(curves, "UMD", 1000, 0.05)
     yield "Figure 4: V(.05) of UMD, n = 7000 less n = 1000", mean(grown)

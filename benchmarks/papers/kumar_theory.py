@@ -1,9 +1,10 @@
 """Kumar, Liang and Ma (2019): their statements, checked against known truths.
 
-The statements of Sections 3 to 5 and of Appendices D to F, and what the earlier draft adds. The estimators of Theorems
-5.3, 5.4, F.6 and F.9 are those of the library. Constants are those of the proofs where they are printed. Misprints:
-Proposition D.4 has B = Omega(n) where its proof needs n = Omega(B); the sentence before Theorem 5.3 has sqrt(B) for the
-B of the theorem; Definition 5.2 has (1 - y)^2 for the 1 - y of Lemma F.7.
+The errors of several classes in Section 2.2, the statements of Sections 3 to 5 and of Appendices D to F, and what the
+earlier draft adds. The estimators of Theorems 5.3, 5.4, F.6 and F.9 are those of the library. Constants are those of
+the proofs where they are printed. Misprints: Proposition D.4 has B = Omega(n) where its proof needs n = Omega(B); the
+sentence before Theorem 5.3 has sqrt(B) for the B of the theorem; Definition 5.2 has (1 - y)^2 for the 1 - y of Lemma
+F.7.
 """
 
 from functools import partial
@@ -22,8 +23,18 @@ from skcalib.simulation import CalibrationModel, PlattCurve, roelofs_models
 PAPER = "kumar"
 
 _FLOAT = 1e-12  # rounding
+# Definitions 2.3 and 2.4, and event-pooled calibration, which the paper names and does not write down.
+_KINDS = {
+    "top_label": "top-label error less that of whether the predicted class is right",
+    "marginal": "marginal error less the root of the mean of K squares, each class against the rest",
+    "pooled": "event-pooled error less that of the n K pairs of a row and a class as one problem",
+}
 _HOLDS = above(0.9, "at least 1 - delta = .9", possible=(0, 1))
 ROWS = {
+    **{f"Section 2.2: {kind}, largest difference, 40 samples": Rule("0", -_FLOAT, _FLOAT) for kind in _KINDS.values()},
+    "Section 2.2: squared event-pooled less squared marginal error in the same bins, largest": below(
+        _FLOAT, "(ours) at most 0"
+    ),
     "Example 3.2: square of the binned error, 15 equal-width bins": Rule("0", -1e-5, 1e-5, 1e-5),
     "Example 3.2: true error of the same model": above(0.49, "at least .49", possible=(0, 1)),
     "Proposition 3.3: largest of binned less true error, 10 fits, l1, l2, l4, B to 256": below(_FLOAT, "at most 0"),
@@ -89,6 +100,7 @@ ROWS = {
 def measure(options):
     """Check all statements."""
     repeats = 5 if options.quick else options.repeats or 10
+    yield from _several_classes()
     yield from _example_32(options.quick)
     yield from _binned_errors()
     yield from _theorem_41(10 * repeats)
@@ -104,6 +116,35 @@ def measure(options):
     yield from _draft_lemma()
     if options.plot is not None:
         _plot(options.plot)
+
+
+# --- Section 2.2 ---
+
+
+def _several_classes(norm=2, n=300):
+    """The errors of several classes, each against binary problems put together by hand."""
+    rng, bins = np.random.default_rng(0), EqualWidth(10)
+    error = partial(calibration_error, norm=norm, method="plugin", binning=bins)
+    gaps, excess = {kind: [] for kind in _KINDS}, []
+    for _ in range(40):
+        n_classes = int(rng.integers(3, 8))
+        scores = rng.dirichlet(np.full(n_classes, rng.uniform(0.2, 2)), n)
+        labels = rng.integers(n_classes, size=n)
+        events, predicted = labels[:, None] == np.arange(n_classes), scores.argmax(axis=1)
+        squares = [error(events[:, k], scores[:, k], labels=[False, True]) ** 2 for k in range(n_classes)]
+        plain = {
+            "top_label": error(labels == predicted, scores.max(axis=1), labels=[False, True]),
+            "marginal": np.sqrt(np.mean(squares)),
+            "pooled": error(events.ravel(), scores.ravel()),
+        }
+        found = {kind: error(labels, scores, multiclass=kind, labels=range(n_classes)) for kind in _KINDS}
+        for kind, values in gaps.items():
+            values.append(found[kind] - plain[kind])
+        excess.append(found["pooled"] ** 2 - found["marginal"] ** 2)
+    for kind, words in _KINDS.items():
+        yield f"Section 2.2: {words}, largest difference, 40 samples", exact(max(gaps[kind], key=abs))
+    quantity = "Section 2.2: squared event-pooled less squared marginal error in the same bins, largest"
+    yield quantity, exact(max(excess))
 
 
 # --- Section 3 ---
