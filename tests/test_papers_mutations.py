@@ -608,7 +608,7 @@ def right_verdicts(measure):
 
 
 ON_THE_PAGE = verdicts_in(PAGE.read_text(encoding="utf-8"))
-QUICK = (FORMULAS, ALGORITHMS, DECOMPOSITIONS, SLICES)
+QUICK = (FORMULAS, ALGORITHMS, DECOMPOSITIONS)
 
 
 @pytest.mark.parametrize(
