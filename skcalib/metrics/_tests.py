@@ -263,11 +263,12 @@ def _resampling_test(metric, call, data, options):
         check_scores(call.y_proba, name="y_proba")
     kept = _kept(data)
     draws = _drawn_rows(kept, options.resampling.at(data.kept))
+    draws = Progress("calibration_test", options.verbose).over(draws, options.resampling.n_draws, "draws")
     if row is not None and row.statistics is not None:
         statistic = float(known(call.y_true, call.y_proba, **call.given, **params))
         statistics = row.statistics(kept, draws, **params)
     else:
-        parallel = Parallel(n_jobs=options.n_jobs, prefer="threads", verbose=10 if options.verbose else 0)
+        parallel = Parallel(n_jobs=options.n_jobs, prefer="threads")
         statistics = _metric_statistics(partial(metric, **multiclass), kept, draws, parallel)
         statistic = statistics[0]
     # Labels that give the same bins may differ in the last digit of the statistic.
