@@ -172,6 +172,7 @@ def test_figure_4_can_be_missed(shift):
     assert {row.verdict for row in rows} == {"differs" if shift else "agrees"}
 
 
+@pytest.mark.slow
 def test_a_rare_point_that_is_no_trap_is_seen(monkeypatch):
     """Theorem 3.1 where the third point lies on the side of its label: every classifier is right there."""
     over = "Theorem 3.1: n rows, share of samples whose classifier is over-confident"
@@ -422,6 +423,7 @@ def test_data_are_asked_for(capsys):
     assert "--data" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_command_writes_its_section_and_the_index(tmp_path, capsys):
     page = tmp_path / "page.md"
     shutil.copy(PAGE, page)
