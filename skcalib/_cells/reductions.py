@@ -13,18 +13,6 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order, sorted_rows
 
-__all__ = [
-    "BinaryTask",
-    "BinnedTask",
-    "binary_tasks",
-    "check_rows_or_bins",
-    "counted_rows",
-    "resolve_multiclass",
-    "spread_top_label",
-    "top_label",
-]
-
-
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
 _WEIGHTED = ("weight", "weighted_score", "weighted_label", "weighted_score_squared", "weighted_score_label")
 _COLUMNS = 32  # that are copied at a time: each cache line of the rows is read once for 16 or 8 of them

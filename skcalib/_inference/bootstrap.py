@@ -5,8 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-__all__ = ["BootstrapOptions", "basic_limits"]
-
 
 class BootstrapOptions(NamedTuple):
     """How to resample rows."""

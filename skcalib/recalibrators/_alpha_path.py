@@ -7,7 +7,6 @@ from scipy.special import logsumexp
 
 from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.leave_one_out import leave_one_out_loss
-from skcalib._solvers.softmax_curvature import inverse_curvature
 from skcalib._solvers.softmax_regression import fit_softmax_regression
 from skcalib.recalibrators._folds import cross_validation_folds
 
@@ -34,7 +33,7 @@ class AffineProblem(NamedTuple):
         """Return the temperature-scaled logits above the reference, with a last row of ones, (K + 1, n_rows)."""
         return affine_features(self.logits[rows], self.reference[rows], self.inverse_temperature)
 
-    def fit(self, penalty, start=None, preconditioner=None):
+    def fit(self, penalty, start=None):
         """Return the parameters of least log-loss with a ridge toward temperature scaling."""
         return fit_softmax_regression(
             self.affine_map,
@@ -44,13 +43,7 @@ class AffineProblem(NamedTuple):
             centre=self.affine_map.identity(self.logits.shape[1]),
             penalty=penalty,
             start=start,
-            preconditioner=preconditioner,
         )
-
-    def inverse_curvature(self, parameters, penalty):
-        """Return about that of the log-loss a row with a ridge, or None where it is too large."""
-        rows = self.features, len(self.codes), self.sample_weight
-        return inverse_curvature(self.affine_map, *rows, parameters, penalty)
 
     def leave_one_out_loss(self, parameters, penalty):
         """Return the log-loss of the rows by the fits to the others."""
@@ -86,7 +79,7 @@ def fit_path(problem, penalties):
     if len(penalties) == 1:
         return 0, problem.fit(penalties[0])
     if n_classes <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW:
-        path, best, _ = _path(problem, penalties, problem.leave_one_out_loss, curvature_from=0)
+        path, best = _path(problem, penalties, problem.leave_one_out_loss)
         return best, path[best]
     fold = cross_validation_folds(5, problem.logits, problem.codes, problem.sample_weight, "logit")[0]
     rest, held_out = problem.taken(fold.train, fold.train_weight), problem.taken(fold.test, fold.test_weight)
@@ -95,28 +88,21 @@ def fit_path(problem, penalties):
     def held_out_loss(parameters, _):
         return held_out.log_loss(parameters) / share
 
-    path, best, preconditioner = _path(rest, penalties, held_out_loss, curvature_from=1)
-    return best, problem.fit(penalties[best], path[best], preconditioner)
+    path, best = _path(rest, penalties, held_out_loss)
+    return best, problem.fit(penalties[best], path[best])
 
 
-def _path(problem, penalties, loss_of, curvature_from):
-    """Return the parameters fitted with each ridge, up to where the loss rises, the index of the best, and a curvature.
-
-    The curvature makes weaker ridges cheap. With many classes it is dear, too, and found for the weakest ones alone.
-    """
-    path, preconditioners = [], [None]
+def _path(problem, penalties, loss_of):
+    """Return the parameters fitted with each ridge, up to where the loss rises, and the index of the best."""
+    path = []
 
     def losses():
-        start = None
-        for index, penalty in enumerate(penalties):
-            if index == curvature_from + 1:
-                preconditioners.append(problem.inverse_curvature(start, penalty))
-            start = problem.fit(penalty, start, preconditioners[-1])
-            path.append(start)
-            yield loss_of(start, penalty)
+        for penalty in penalties:
+            path.append(problem.fit(penalty, path[-1] if path else None))
+            yield loss_of(path[-1], penalty)
 
     best = best_on_path(losses())
-    return path, best, preconditioners[-1]
+    return path, best
 
 
 def tried(ridges, codes, sample_weight, n_classes):
