@@ -19,6 +19,7 @@ RUN_ELSEWHERE = {
     "howto_recalibrator.md": "test_documentation.py",
     "large_tables.md": "test_large_tables.py",
     "many_classes.md": "test_guide.py",
+    "reading_a_diagram.md": "test_guide.py",
     "scores.md": "test_guide.py",
     "which_error.md": "test_guide.py",
     "which_groups.md": "test_guide_groups.py",

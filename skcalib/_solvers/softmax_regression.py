@@ -20,6 +20,7 @@ _LEAST_SPREAD = 1e-3  # of a feature about its mean, relative to its square
 _LEAST_WEIGHT = 1e-30  # relative to the sum: single precision has little below
 _LARGEST_DENSE_HESSIAN = 500  # parameters, or twice as many where rows are no fewer
 _RIDGE_FOR_SINGLE_PRECISION = 1e-6  # of the curvature
+MOST_KEPT = 1 << 27  # numbers: of more logits the probabilities are computed again where they are needed
 
 
 class DiagonalMap:
@@ -150,6 +151,7 @@ def fit_softmax_regression(
     centre,
     penalty,
     start=None,
+    preconditioner=None,
     tolerance=TOLERANCE,
 ):
     """Return the parameters of an affine map of least log-loss, with a ridge that pulls them to a centre.
@@ -174,6 +176,8 @@ def fit_softmax_regression(
         Strength of the ridge ``penalty @ (parameters - centre)**2`` on the summed loss.
     start : ndarray of shape (n_parameters,), default=None
         Where to start; None means the centre.
+    preconditioner : ndarray of shape (n_parameters, n_parameters), default=None
+        About the inverse Hessian of the penalised log-loss a row. It changes the number of steps and not what is found.
     tolerance : float, default=1e-16
         Of twice the loss still to be gained, in nats a row.
 
@@ -185,6 +189,7 @@ def fit_softmax_regression(
     loss = _PenalisedLogLoss(affine_map, features, codes, sample_weight, centre, penalty, tolerance)
     parameters = centre if start is None else start
     if loss.dtype == np.float32:
+        loss.preconditioner = preconditioner
         parameters, _ = _minimised(loss, parameters, _WARM_TOLERANCE)
         loss.dtype = np.float64
     parameters, left = _minimised(loss, parameters, tolerance)
@@ -238,7 +243,9 @@ class _PenalisedLogLoss:
         weight = np.maximum(weight / weight.sum(), _LEAST_WEIGHT)
         self.affine_map, n_classes = affine_map, len(affine_map.unpacked(centre)[1])
         self.blocks = [
-            _BlockLoss(affine_map, partial(features, rows), codes[rows], weight[rows])
+            _BlockLoss(
+                affine_map, partial(features, rows), codes[rows], weight[rows], len(codes) * n_classes <= MOST_KEPT
+            )
             for rows in row_blocks(len(codes), (n_classes + 1) // 2)  # of half a megabyte in single precision
         ]
         self.dtype = np.float32 if self._can_be_single() else np.float64
@@ -247,6 +254,7 @@ class _PenalisedLogLoss:
         largest = _LARGEST_DENSE_HESSIAN * (2 if len(codes) >= _LARGEST_DENSE_HESSIAN else 1)
         self.is_dense = self.dtype == np.float64 and len(penalty) <= largest
         self.norm = 1.0  # of the gradient at the last step by conjugate gradients
+        self.preconditioner = None
 
     def _can_be_single(self):
         """Return whether the ridge is large enough beside the curvature for single precision."""
@@ -280,9 +288,11 @@ class _PenalisedLogLoss:
 
     def _conjugate_gradient_step(self):
         second, first = (sum(sums) for sums in zip(*(block.moments() for block in self.blocks), strict=True))
-        preconditioner = _Preconditioner(self.affine_map, second, first, self.penalty)
+        solve = _Preconditioner(self.affine_map, second, first, self.penalty).solve
+        if self.preconditioner is not None:
+            solve = self.preconditioner.__matmul__
         ridge = self.penalty + _DAMPING * (second + self.penalty)
-        norm = np.sqrt(self.gradient @ preconditioner.solve(self.gradient))
+        norm = np.sqrt(self.gradient @ solve(self.gradient))
         if norm == 0:
             return self.gradient, 0.0
 
@@ -293,7 +303,7 @@ class _PenalisedLogLoss:
         # the gain that is left over, so a hundredth of the tolerance is small enough.
         residual = min(0.1, max((norm / self.norm) ** 2, 0.1 * self.tolerance**0.5 / norm))
         self.norm = norm
-        return _conjugate_gradients(hessian_product, preconditioner.solve, self.gradient, residual)
+        return _conjugate_gradients(hessian_product, solve, self.gradient, residual)
 
 
 class _Preconditioner:
@@ -360,8 +370,8 @@ class _BlockLoss:
     Arrays are (K, n_rows): operations run along the rows, because there are many more rows than classes.
     """
 
-    def __init__(self, affine_map, features, codes, weight):
-        self.affine_map, self.features, self.weight = affine_map, features, weight
+    def __init__(self, affine_map, features, codes, weight, keeps=True):
+        self.affine_map, self.features, self.weight, self.keeps = affine_map, features, weight, keeps
         self.label = codes, np.arange(len(codes))
         self.dtype = np.float64  # of the Hessian
 
@@ -375,7 +385,17 @@ class _BlockLoss:
         return float(np.max(np.square(self.features()) @ self.weight)) / 4
 
     def evaluate(self, parameters):
-        """Return the loss and its gradient, and keep the weighted probabilities."""
+        """Return the loss and its gradient, and keep the weighted probabilities, or the parameters that make them."""
+        value, gradient, weighted = self._evaluated(parameters)
+        self.at, self.kept = parameters, weighted if self.keeps else None
+        return value, gradient
+
+    @property
+    def weighted(self):
+        """The weighted probabilities at the parameters of the last `evaluate`."""
+        return self._evaluated(self.at.astype(self.dtype))[2] if self.kept is None else self.kept
+
+    def _evaluated(self, parameters):
         features = self._features(parameters.dtype)
         likelihood = self.affine_map.apply(parameters, features)
         true, top = likelihood[self.label], likelihood.max(axis=0)
@@ -393,29 +413,30 @@ class _BlockLoss:
         likelihood[self.label] = -others * scale  # weight times (probability - [label])
         gradient = self.affine_map.adjoint(likelihood, features)
         likelihood[self.label] = true * scale
-        self.weighted, self.others = likelihood.astype(self.dtype, copy=False), others / (true + others)
-        return value, gradient
+        self.others = others / (true + others)
+        return value, gradient, likelihood.astype(self.dtype, copy=False)
 
     def moments(self):
         """Return the diagonal of the Hessian at the last parameters, and its part for the features themselves."""
-        features, variance = self._features(self.dtype), self._variance()
+        features, variance = self._features(self.dtype), self._variance(self.weighted)
         return [
             self.affine_map.adjoint(variance, power).astype(np.float64) for power in (features * features, features)
         ]
 
     def hessian(self):
         """Return the Hessian, at the parameters of the last `evaluate`."""
-        root = self.weighted / np.sqrt(self.weight)
-        return self.affine_map.hessian(self._variance(), root, self._features(self.dtype))
+        weighted = self.weighted
+        root = weighted / np.sqrt(self.weight)
+        return self.affine_map.hessian(self._variance(weighted), root, self._features(self.dtype))
 
     def hessian_product(self, direction):
         """Return the Hessian, at the parameters of the last `evaluate`, times a direction."""
-        features = self._features(self.dtype)
+        features, weighted = self._features(self.dtype), self.weighted
         change = self.affine_map.apply(direction.astype(self.dtype), features)
-        mean = np.einsum("kn,kn->n", self.weighted, change)
+        mean = np.einsum("kn,kn->n", weighted, change)
         mean /= self.weight
         change -= mean
-        change *= self.weighted
+        change *= weighted
         return self.affine_map.adjoint(change, features)
 
     def reach(self, direction):
@@ -424,12 +445,12 @@ class _BlockLoss:
         return np.abs(self.affine_map.apply(direction.astype(self.dtype), features)).max()
 
     def _features(self, dtype):
-        return self.single if dtype == np.float32 else self.features()
+        return self.single if dtype == np.float32 and self.keeps else self.features().astype(dtype, copy=False)
 
-    def _variance(self):
+    def _variance(self, weighted):
         """Return weight * probability * (1 - probability)."""
-        variance = self.weighted / -self.weight.astype(self.dtype)
+        variance = weighted / -self.weight.astype(self.dtype)
         variance += 1
         variance[self.label] = self.others
-        variance *= self.weighted
+        variance *= weighted
         return variance

@@ -49,7 +49,7 @@ def groupwise_calibration_error(
     method : {"plugin", "auto", "debiased", "unbiased", "label_binned"}, default="plugin"
         See `calibration_error`. The plugin error of a small group is mostly noise: compare groups of unequal size by
         "auto" with few bins.
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
@@ -96,7 +96,7 @@ def groupwise_calibration_error(
     one_group = Error(BinnedPower, params, norm, multiclass=multiclass)
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **rows)
-    resolve_multiclass(multiclass, data)
+    resolve_multiclass(multiclass, data, pooled=True)
     names, codes = group_codes(groups, data)
     errors, weights = {}, []
     for code, rows in split_by_group(data, codes):

@@ -89,8 +89,8 @@ def calibration_test(
         Number of label vectors drawn; the smallest p-value is ``1 / (n_resamples + 1)``.
     binning : BaseBinning, int or None, default=None
         Bins of the Hosmer-Lemeshow test; None means ``EqualMass(10)``.
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
-        See `calibration_error`; "marginal" has a resampling test only.
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
+        See `calibration_error`; "marginal" and "pooled" have a resampling test only.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
@@ -175,7 +175,9 @@ def calibration_test(
     data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, drop=False, **rows)
     data = counted_rows(data, weight_type)
     cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
-    if cluster is not None and f"{method}_calibration_error" in METRICS:  # a cumulative difference
+    kind = resolve_multiclass(multiclass, data, pooled=True)
+    is_cumulative = f"{method}_calibration_error" in METRICS
+    if is_cumulative and (cluster is not None or kind == "pooled"):
         method, metric = "resampling", METRICS[f"{method}_calibration_error"].function
     if method == "resampling":
         check_int(n_resamples, "n_resamples")
@@ -189,10 +191,10 @@ def calibration_test(
         return _resampling_test(metric, call, data, options)
     if clusters is not None:
         raise ValueError(f'clusters= has no meaning for method={method!r}: use "resampling" or "kuiper".')
-    if resolve_multiclass(multiclass, data) == "marginal":
+    if kind in ("marginal", "pooled"):
         raise ValueError(
-            f'method={method!r} tests one binary problem, multiclass="marginal" are several: use "resampling" or '
-            '"top_label".'
+            f"method={method!r} tests one binary problem with independent labels, multiclass={kind!r} is none: use "
+            '"resampling" or "top_label".'
         )
     (task,) = binary_tasks(_kept(data), multiclass)
     options = (check_binning(binning, EqualMass(10)),) if method == "hosmer_lemeshow" else ()
@@ -236,8 +238,7 @@ class _Options(NamedTuple):
 
 def _resampling_test(metric, call, data, options):
     multiclass = _only_if(call.multiclass != "auto", multiclass=call.multiclass)
-    marginal = resolve_multiclass(call.multiclass, data) == "marginal"
-    if marginal:
+    if resolve_multiclass(call.multiclass, data, pooled=True) == "marginal":
         check_scores(call.y_proba, name="y_proba")  # one label a row is drawn: rows must sum to 1
     known, params = unwrapped_metric(metric or sweep_calibration_error, multiclass)
     row = metric_of(known)
@@ -252,6 +253,8 @@ def _resampling_test(metric, call, data, options):
             "clusters= is for the errors of skcalib.metrics whose bins do not depend on the labels, for example "
             "metric=calibration_error."
         )
+    if call.multiclass == "pooled":
+        check_scores(call.y_proba, name="y_proba")
     parallel = Parallel(n_jobs=options.n_jobs, prefer="threads", verbose=10 if options.verbose else 0)
     data = _kept(data)
     statistics = _metric_statistics(partial(metric, **multiclass), data, options.resampling, parallel)

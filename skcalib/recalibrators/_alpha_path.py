@@ -6,8 +6,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skcalib._rows.blocks import row_blocks
-from skcalib._solvers.leave_one_out import leave_one_out_loss
-from skcalib._solvers.softmax_regression import fit_softmax_regression
+from skcalib._solvers.leave_one_out import leave_one_out_loss, log_loss_hessian
+from skcalib._solvers.newton import damped_solution
+from skcalib._solvers.softmax_regression import MOST_KEPT, fit_softmax_regression
 from skcalib.recalibrators._folds import cross_validation_folds
 
 # Classes up to which every row is left out by one Newton step. That takes K^4 operations a row: beyond, the first of
@@ -17,6 +18,8 @@ _LEAST_GAIN = 1.0  # in nats, summed over the rows, of a weaker ridge
 # With fewer rows a class the strongest ridge stays. Rows that are left out then praise weaker ones that lose on others:
 # 50 rows of three classes, and the 20 rows of each of 150 classes of CLINC150.
 _LEAST_ROWS_A_CLASS = 30
+_SAMPLE = 1 << 24  # logits of the rows that decide where there are too many to keep
+_MOST_PARAMETERS = 1000  # of a Hessian that is inverted
 
 
 class AffineProblem(NamedTuple):
@@ -33,7 +36,7 @@ class AffineProblem(NamedTuple):
         """Return the temperature-scaled logits above the reference, with a last row of ones, (K + 1, n_rows)."""
         return affine_features(self.logits[rows], self.reference[rows], self.inverse_temperature)
 
-    def fit(self, penalty, start=None):
+    def fit(self, penalty, start=None, preconditioner=None):
         """Return the parameters of least log-loss with a ridge toward temperature scaling."""
         return fit_softmax_regression(
             self.affine_map,
@@ -43,7 +46,16 @@ class AffineProblem(NamedTuple):
             centre=self.affine_map.identity(self.logits.shape[1]),
             penalty=penalty,
             start=start,
+            preconditioner=preconditioner,
         )
+
+    def inverse_curvature(self, parameters, penalty):
+        """Return that of the log-loss a row with a ridge, None where it is too large to be inverted."""
+        if len(penalty) > _MOST_PARAMETERS:
+            return None
+        rows = self.features, len(self.codes), self.sample_weight
+        hessian = log_loss_hessian(self.affine_map, *rows, parameters) + 2 * np.diag(penalty)
+        return _total(self) * damped_solution(hessian, np.eye(len(hessian)))
 
     def leave_one_out_loss(self, parameters, penalty):
         """Return the log-loss of the rows by the fits to the others."""
@@ -75,6 +87,16 @@ def fit_path(problem, penalties):
     ends where the loss rises. Every fit starts from the last.
     """
     n_classes = problem.logits.shape[1]
+    if problem.logits.size > MOST_KEPT and min(penalties[0]) > 0:  # without a ridge a sample may be separable
+        # A ridge is the precision of a prior, whatever the number of rows. What a sample finds is close to the optimum.
+        step = -(-problem.logits.size // _SAMPLE)
+        weight = None if problem.sample_weight is None else problem.sample_weight[::step]
+        sample = problem.taken(slice(None, None, step), weight)
+        best, start = fit_path(sample, penalties)
+        share = _total(sample) / _total(problem)
+        # Rows are then read less often: with 10 classes in 143 products of a block in place of 359.
+        curvature = sample.inverse_curvature(start, penalties[best] * share)
+        return best, problem.fit(penalties[best], start, curvature)
     penalties = tried(penalties, problem.codes, problem.sample_weight, n_classes)
     if len(penalties) == 1:
         return 0, problem.fit(penalties[0])

@@ -115,9 +115,9 @@ class RecalibratorOfColumns(ProbabilityTransformer):
         if sparse.issparse(X):
             raise TypeError("X must be dense, found a sparse matrix. Convert it with .toarray().")
         X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
+        positions = column_positions(X, keys, name=name)
         if not reset:
             validate_data(self, X, skip_check_array=True, reset=False)
-        positions = column_positions(X, keys, name=name)
         others = [column for column in range(X.shape[1]) if column not in positions]
         if not others:
             raise ValueError(f"{name} takes all {X.shape[1]} columns out of X, and no scores are left.")
