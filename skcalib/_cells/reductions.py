@@ -155,7 +155,7 @@ class BinnedTask:
         """Refused: only rows have it."""
         self._refuse()
 
-    labels = sample_weight = classes = weight = weight_type = mean_score = event_frequency = scores
+    labels = sample_weight = classes = kept = weight = weight_type = mean_score = event_frequency = scores
 
 
 def check_rows_or_bins(

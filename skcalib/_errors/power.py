@@ -27,6 +27,7 @@ class Power:
     """
 
     is_binned = False  # whether the cells are bins, rather than scores that stand for their neighbours, too
+    refits = None  # a strategy whose bins are made anew for drawn labels
     is_sum_of_squares = False  # whether it depends on the deviations of the cells through their squares alone
 
     def __init__(self, cells, *, norm=1):
@@ -112,7 +113,8 @@ class Error(NamedTuple):
     @property
     def has_bins_of_labels(self):
         """Whether its bins depend on the labels, but are not made anew for those that are drawn."""
-        return getattr(self.params.get("binning"), "needs_labels", False)
+        binning = self.params.get("binning")
+        return getattr(binning, "needs_labels", False) and type(binning) is not self.power.refits
 
     def of_task(self, task, most=None):
         """Return the power of a binary problem; see `Power.of_task`."""

@@ -26,6 +26,10 @@ class Resampling(NamedTuple):
     cluster: np.ndarray | None = None
     importance: bool = False
 
+    def at(self, rows):
+        """Return the same for the rows of an index."""
+        return self if self.cluster is None else self._replace(cluster=self.cluster[rows])
+
 
 def error_hypotheses(error, data, resampling):
     """Return the hypotheses about an error, for validated data.
