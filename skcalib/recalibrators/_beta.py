@@ -111,10 +111,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         self.parameters = parameters
         self.class_pooling = class_pooling
         self.smooth_targets = smooth_targets
-        self.input = input
-        self.classes = classes
-        self.multiclass = multiclass
-        self.normalize = normalize
+        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
         self.clip = clip
 
     @property

@@ -95,8 +95,7 @@ class TemperatureScaling(LogitRecalibrator):
 
     def __init__(self, *, loss="log", input="probability", classes=None, clip="auto"):
         self.loss = loss
-        self.input = input
-        self.classes = classes
+        super().__init__(input=input, classes=classes)
         self.clip = clip
 
     def _fit_logits(self, logits, codes, sample_weight):
