@@ -6,8 +6,6 @@ import numpy as np
 
 from skcalib._input.warn import warn
 
-__all__ = ["hint_at_keywords", "hint_at_labels", "hint_at_two_indices", "parameters_of", "refuse_swapped"]
-
 _FEW_ROWS = 10  # below, scores of 0 and 1 are no sign of anything
 _FIRST_ROWS = 64
 # Keywords of other libraries, the parameter that stands for them here, and what to write.

@@ -3,8 +3,6 @@
 import sys
 import warnings
 
-__all__ = ["warn"]
-
 _BETWEEN = ("skcalib", "sklearn", "joblib")  # packages that stand between the user's line and the warning
 
 
