@@ -8,8 +8,6 @@ from skcalib._errors.power import Error, Power, error_value
 from skcalib._input.hints import hint_at_keywords
 from skcalib.binning import PoolAdjacentViolators, check_binning
 
-__all__ = ["DecisionPower", "decision_calibration_error"]
-
 _MOST_CELLS = 1 << 10  # that are recalibrated anew for each draw
 
 
