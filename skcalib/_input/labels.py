@@ -40,8 +40,8 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
                 f"{name} has {len(classes)} classes but the scores have {n_columns} columns, one for each class."
             )
         raise ValueError(
-            f"{name} has {len(classes)} classes but the scores have one column. Give one column for each class. Reshape your "
-            "data: X.reshape(1, -1) if it is a single row."
+            f"{name} has {len(classes)} classes but the scores have one column. Give one column for each class. "
+            "Reshape your data: X.reshape(1, -1) if it is a single row."
         )
     if len(classes) < n_classes:
         raise ValueError(

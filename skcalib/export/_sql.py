@@ -98,7 +98,7 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
 
 
 def _decided(decision, texts, dialect):
-    """Return the label of a decision by probabilities (one for each class, or of the positive one alone), NULL for NULL."""
+    """Return the label of a decision by probabilities (one for each class, or of the positive one), NULL for NULL."""
     labels, reached = [dialect.label(label) for label in decision.labels], f">={number(decision.threshold)}"
     otherwise = f"{texts[-1]} IS NOT NULL", labels[decision.otherwise]
     if decision.is_event:

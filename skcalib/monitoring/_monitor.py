@@ -104,7 +104,7 @@ class CalibrationMonitor(BaseEstimator):
     all together.
 
     A likelihood ratio that starts at row 0 has become small by the time of a late change. With `restarts` it has half
-    of the weight. Of the other half the share ``log(10) / log(10 + n)`` has not started after n rows, and what starts at a
+    of the weight. Of the other half the share ``log(10) / log(10 + n)`` has not started after n rows; what starts at a
     row has the value 1 there. A mixture of likelihood ratios that start at fixed rows keeps the level. Simulated
     with a shift of .3 or .6 in the log-odds at row 5,000 and level .05, the median delay is 1,490 or 460 rows, and
     2,980 or 1,110 without `restarts`. Told the size of the shift the same scheme needs 1,020 or 330 rows.
