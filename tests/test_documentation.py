@@ -153,6 +153,13 @@ def test_every_page_is_in_one_table_of_contents():
     assert sorted(listed) == sorted(pages | {"api", "auto_gallery/index"})
 
 
+def test_titles_are_the_same_in_the_guide_and_on_the_page():
+    for name in ("user_guide.md", "developers.md"):
+        for title, page in re.findall(r"\| \[([^\]]+)\]\((\w+)\.md\) \|$", (DOC / name).read_text("utf-8"), flags=re.M):
+            text = (DOC / f"{page}.md").read_text("utf-8")
+            assert text.startswith(f"# {title}\n") or page == "changelog", page
+
+
 # --- Pictures and examples ------------------------------------------------------------------------------------
 
 

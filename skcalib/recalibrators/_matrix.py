@@ -59,11 +59,7 @@ class AffineScaling(LogitRecalibrator):
                 f"X holds logits that take the temperature {1 / self.inverse_temperature_:.0e}, at which their "
                 "log-probabilities are out of range: rescale the logits."
             )
-        penalties = [self._penalty(n_classes, alpha) for alpha in self._alphas]
-        if len(penalties) == 1:
-            best, parameters = 0, problem.fit(penalties[0])
-        else:
-            best, parameters = fit_path(problem, penalties)
+        best, parameters = fit_path(problem, [self._penalty(n_classes, alpha) for alpha in self._alphas])
         self.alpha_ = float(self._alphas[best])
         coef, intercept = self._affine_map.unpacked(parameters)
         self.coef_, self.intercept_ = self.inverse_temperature_ * coef, intercept.copy()
@@ -174,8 +170,7 @@ class VectorScaling(AffineScaling):
         self.alpha = alpha
         self.center = center
         self.alpha_intercept = alpha_intercept
-        self.input = input
-        self.classes = classes
+        super().__init__(input=input, classes=classes)
         self.clip = clip
 
     def _penalty(self, n_classes, alpha):
@@ -297,8 +292,7 @@ class MatrixScaling(AffineScaling):
         self.alpha_diagonal = alpha_diagonal
         self.alpha_off_diagonal = alpha_off_diagonal
         self.alpha_intercept = alpha_intercept
-        self.input = input
-        self.classes = classes
+        super().__init__(input=input, classes=classes)
         self.clip = clip
 
     def _penalty(self, n_classes, alpha):
