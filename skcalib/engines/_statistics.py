@@ -47,8 +47,7 @@ def binned(columns, strategy):
 def statistics_of(cells, edges):
     """Return the bin statistics of cells that no edge cuts."""
     bins = assign_bins(cells.high, edges)
-    present = [name for name in _SUMS if getattr(cells, name) is not None]
-    sums = {name: np.bincount(bins, getattr(cells, name), len(edges) - 1) for name in present}
+    sums = {name: np.bincount(bins, cells[name], len(edges) - 1) for name in _SUMS if name in cells}
     return unchecked_statistics(edges, **sums | {"count": sums["count"].astype(np.int64)})
 
 
