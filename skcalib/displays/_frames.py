@@ -25,7 +25,7 @@ __all__ = [
 # Marks on artists: a display that is drawn on top of another recognises what is there.
 BELOW, _LEGEND = "skcalib-below", "skcalib-legend"
 _FULL_SIZE = 2.4  # inches: the side of a panel from which text has the user's size
-_EXPLAINED = 1.8  # inches: the legend inside a narrower panel has no explanations
+_EXPLAINED, _MOST_INSIDE = 1.8, 5  # inches and entries: a legend inside less room, or of more, has no explanations
 _SMALLEST = 0.58  # text is never smaller than this share of the user's size
 _LETTER = 0.56  # mean width of a letter in units of the font size
 _LEGEND_SHARE = 0.16  # of the height of a figure that a legend with explanations may take
@@ -330,7 +330,8 @@ def add_words(frame, keys, *, caption=None, note=None, with_curves=True, legend_
     labels = {**({} if is_single else curves), **keys}
     needed = {label: handle for label, handle in labels.items() if label not in keys}
     if not frame.is_own:
-        return _legend_inside(frame, labels if frame.width >= _EXPLAINED else needed, note, options)
+        is_explained = frame.width >= _EXPLAINED and len(labels) <= _MOST_INSIDE
+        return _legend_inside(frame, labels if is_explained else needed, note, options)
     names = {label.rsplit(": ", 1)[0]: handle for label, handle in needed.items()}
     names = names if len(names) == len(needed) else needed
     for shown, share in ((labels, _LEGEND_SHARE + 0.05 * len(needed)), (needed, 0.4), (names, 0.4)):
