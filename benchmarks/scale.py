@@ -4,6 +4,9 @@ Makes Parquet files of uniform and of skewed scores (Beta(.5, 200)) in 50 segmen
 with two threads and a memory limit of 1 GB, beside the SQL that one would write by hand. Each result is made in a
 process of its own, so that its greatest memory (all of it: Python and the packages too, .2 GB) is known. Wall time
 beside SQL is the best of several runs in turns, more of them where they are short. Prints a table in Markdown.
+
+A billion rows: ``python -m benchmarks.scale --rows 1000000000 --kinds uniform --only width mass isotonic``, which
+writes 12 GB of files into --data, of 100 million rows each.
 """
 
 import argparse
@@ -22,7 +25,7 @@ from skcalib import GroupwiseRecalibrator, HistogramBinning, IsotonicCalibration
 from skcalib.binning import EqualMass, EqualWidth
 from skcalib.engines import PredictionTable, _histogram, scan
 
-_BINS, _SEGMENTS, _PART = 20, 50, 10**7
+_BINS, _SEGMENTS, _PART, _FILE = 20, 50, 10**7, 10**8
 _KINDS = {"uniform": lambda rng, n: rng.random(n), "skewed": lambda rng, n: rng.beta(0.5, 200, n)}
 _MOST_RUNS, _SHORT = 5, 20.0  # seconds of all runs, below which there are more
 _LEAST_RATIO = {"uniform": 4, "skewed": 2.5}  # of `ntile` to the equal-mass table
@@ -37,6 +40,7 @@ def main(argv=None):
     parser.add_argument("--memory", default="1GB", help="DuckDB's memory limit (default: 1GB)")
     parser.add_argument("--repeat", type=int, default=2, help="runs beside SQL, at least (default: 2)")
     parser.add_argument("--kinds", nargs="+", choices=_KINDS, default=list(_KINDS), help="of scores (default: both)")
+    parser.add_argument("--only", nargs="+", choices=_ONLY, help="these results alone, without SQL by hand")
     options = parser.parse_args(argv)
     print("| scores | result | seconds | by hand | GB | target |\n|---|---|--:|--:|--:|---|")
     with tempfile.TemporaryDirectory() as scratch:
@@ -44,28 +48,37 @@ def main(argv=None):
         folder.mkdir(exist_ok=True, parents=True)
         missed = 0
         for kind in options.kinds:
-            path = folder / f"{kind}_{options.rows}.parquet"
-            if not path.exists():
-                _write(path, kind, options.rows)
-            missed += _measure(_Report(kind, path, scratch, options), kind)
+            path = folder / f"{kind}_{options.rows}_*.parquet"
+            if not list(folder.glob(path.name)):
+                _write(path, kind, options.rows, with_segment=not options.only)
+            report = _Report(kind, path, scratch, options)
+            for name in options.only or ():
+                _ONLY[name](report)
+            missed += report.missed if options.only else _measure(report, kind)
     print(f"\n{missed} targets missed")
     return int(missed > 0)
 
 
-def _write(path, kind, n_rows):
-    """Write the file, ten million rows at a time."""
+def _write(path, kind, n_rows, with_segment=True):
+    """Write files of at most 100 million rows, ten million at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rng, writer = np.random.default_rng(0), None
+    rng, writer, begun = np.random.default_rng(0), None, time.perf_counter()
     for start in range(0, n_rows, _PART):
         score = _KINDS[kind](rng, min(_PART, n_rows - start))
-        label = (rng.random(len(score)) < score).astype(np.int8)
-        segment = rng.integers(0, _SEGMENTS, len(score)).astype(np.int16)
-        part = pa.table({"score": score, "label": label, "segment": segment})
-        writer = writer or pq.ParquetWriter(path, part.schema)
+        columns = {"score": score, "label": (rng.random(len(score)) < score).astype(np.int8)}
+        if with_segment:
+            columns["segment"] = rng.integers(0, _SEGMENTS, len(score)).astype(np.int16)
+        part = pa.table(columns)
+        if start % _FILE == 0:
+            if writer:
+                writer.close()
+            name = path.with_name(path.name.replace("*", f"{start // _FILE:02d}"))
+            writer = pq.ParquetWriter(name, part.schema, use_dictionary=["label", "segment"][: len(columns) - 1])
         writer.write_table(part)
     writer.close()
+    print(f"wrote {path.name} in {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
 
 
 def _measure(report, kind):
@@ -83,9 +96,7 @@ def _measure(report, kind):
     platt = report("fit Platt", partial(_called, "fit", PlattScaling())).value
     report("fit Platt, 50 segments", partial(_called, "fit", PlattScaling(), by="segment"))
     histogram = report("fit histogram", partial(_called, "fit", HistogramBinning())).value
-    isotonic, looks = report("fit isotonic", _isotonic).value
-    shares = [f"{rows / report.options.rows:.2%} {'fetched' if last else 'split'}" for rows, last in looks]
-    report.note("rows looked at again", f"{', '.join(shares)}; {len(isotonic.score_knots_)} knots")
+    isotonic = _report_isotonic(report)
     report("apply Platt", partial(_applied, platt), by_hand=f"SELECT sum({_sigmoid(platt)}) FROM log", at_most=1.5)
     report(
         "apply histogram",
@@ -99,6 +110,20 @@ def _measure(report, kind):
     by_hand = f"SELECT sum(CASE segment {by_hand} END) FROM log"
     report("apply Platt by segment", partial(_applied, groups, by="segment"), by_hand=by_hand)
     return report.missed
+
+
+def _report_isotonic(report):
+    isotonic, looks = report("fit isotonic", _isotonic).value
+    shares = [f"{rows / report.options.rows:.2%} {'fetched' if last else 'split'}" for rows, last in looks]
+    report.note("rows looked at again", f"{', '.join(shares)}; {len(isotonic.score_knots_)} knots")
+    return isotonic
+
+
+_ONLY = {
+    "width": lambda report: report("width", partial(_called, "bin_statistics", EqualWidth(_BINS))),
+    "mass": lambda report: report("mass", partial(_called, "bin_statistics", EqualMass(_BINS))),
+    "isotonic": _report_isotonic,
+}
 
 
 # What is measured: functions of the file (first their own arguments) that return what is timed.

@@ -1,52 +1,146 @@
-"""The pages of the API reference as data: what stands in which section. The lists come from ``__all__``."""
+"""The pages of the API reference as data: what stands in which section. The names come from ``__all__``."""
 
+import re
 from importlib import import_module
-from inspect import isclass
 from pathlib import Path
 
 import skcalib
-from skcalib.recalibrators import BaseRecalibrator
 
-# Module, title, and what a reader finds there.
+# Module, title, what a reader finds there, the page of the guide, and the names (None: those that stand nowhere else).
 SECTIONS = [
-    ("skcalib", "Recalibrators", "Scores in, probabilities out."),
-    ("skcalib", "Composition", "Recalibration around and behind a classifier."),
-    ("skcalib.evaluation", "Evaluation", "What recalibrating would gain."),
-    ("skcalib.model_selection", "Model selection", "How to choose among recalibrators in a search."),
-    ("skcalib.binning", "Binning strategies", "Objects for `binning=`."),
-    ("skcalib.metrics", "Metrics", "Errors, intervals, tests, groups, curves and scorers."),
-    ("skcalib.guarantees", "Guarantees", "Certificates, bounds, and the numbers of bins and rows that they need."),
-    ("skcalib.decisions", "Decisions", "Thresholds with a promise, costs and net benefit."),
-    ("skcalib.monitoring", "Monitoring", "Calibration over time."),
-    ("skcalib.export", "Export", "Fitted recalibrators as JSON, SQL and ONNX."),
-    ("skcalib.engines", "Tables", "Calibration where the table lives."),
-    ("skcalib.displays", "Displays", "Pictures. They need matplotlib."),
-    ("skcalib.simulation", "Simulation", "Scores with a known calibration error."),
+    (
+        "skcalib",
+        "Start here",
+        "Around or behind a classifier. `RecalibratedClassifierCV(model)` chooses the method itself.",
+        "pipelines",
+        ["RecalibratedClassifierCV", "CrossFittedClassifier", "CautiousRecalibrator", "StackedRecalibrator"],
+    ),
+    ("skcalib", "Smooth maps", "Scores in, probabilities out: few parameters, few rows.", "which_recalibrator", None),
+    (
+        "skcalib",
+        "Steps and bins",
+        "Maps with few values, and those that carry a certificate.",
+        "how_many_bins",
+        ["HistogramBinning", "UniformMassBinning", "ScalingBinning", "IsotonicCalibration", "VennAbers"],
+    ),
+    (
+        "skcalib",
+        "Many classes",
+        "Maps that look at all columns of a row at once.",
+        "many_classes",
+        [
+            "TemperatureScaling",
+            "ClasswiseTemperatureScaling",
+            "EnsembleTemperatureScaling",
+            "VectorScaling",
+            "MatrixScaling",
+            "DirichletCalibration",
+        ],
+    ),
+    (
+        "skcalib",
+        "Groups and other class frequencies",
+        "One map for each group, and a new base rate without a curve.",
+        "which_groups",
+        ["GroupwiseRecalibrator", "MulticalibratedRecalibrator", "PriorShift", "estimate_target_prior"],
+    ),
+    ("skcalib", "Labels", "Labels that are distributions.", "where_predictions_live", ["expand_soft_labels"]),
+    ("skcalib.metrics", "Errors", "How far off are the probabilities?", "which_error", None),
+    (
+        "skcalib.metrics",
+        "Intervals and tests",
+        "How well is that known, and is it more than noise?",
+        "which_error",
+        ["calibration_error_interval", "calibration_test", "calibration_slope_intercept"],
+    ),
+    (
+        "skcalib.metrics",
+        "Groups and segments",
+        "Is it right for every group?",
+        "which_groups",
+        ["calibration_by_group", "segment_calibration_test", "groupwise_calibration_error"],
+    ),
+    (
+        "skcalib.metrics",
+        "Decompositions",
+        "What recalibration can save, and what only a better model can.",
+        "scores",
+        ["brier_decomposition", "log_loss_decomposition"],
+    ),
+    (
+        "skcalib.metrics",
+        "Curves and sums",
+        "The numbers behind the pictures, and sums that can be merged.",
+        "displays",
+        ["BinStatistics", "reliability_curve", "validity_curve", "mean_validity_curve"],
+    ),
+    ("skcalib.metrics", "Scorers", "For `scoring=`.", "pipelines", ["get_scorer", "get_scorer_names"]),
+    (
+        "skcalib.evaluation",
+        "Evaluation",
+        "Summaries, comparisons, and what recalibrating would gain.",
+        "which_error",
+        None,
+    ),
+    ("skcalib.model_selection", "Model selection", "How to choose among recalibrators in a search.", "pipelines", None),
+    ("skcalib.binning", "Binning strategies", "Objects for `binning=`.", "how_many_bins", None),
+    (
+        "skcalib.guarantees",
+        "Guarantees",
+        "Certificates, bounds, and the numbers of bins and rows that they need.",
+        "how_many_bins",
+        None,
+    ),
+    ("skcalib.decisions", "Decisions", "Thresholds with a promise, costs and net benefit.", "which_threshold", None),
+    ("skcalib.monitoring", "Monitoring", "Calibration over time.", "drift", None),
+    ("skcalib.export", "Export", "Fitted recalibrators as JSON, SQL, ONNX and JavaScript.", "deploying", None),
+    ("skcalib.engines", "Tables", "Calibration where the table lives.", "large_tables", None),
+    ("skcalib.displays", "Displays", "Pictures. They need matplotlib.", "displays", None),
+    ("skcalib.simulation", "Simulation", "Scores with a known calibration error.", "which_error", None),
+    (
+        "skcalib.recalibrators",
+        "Bases",
+        "What a recalibrator of your own derives from.",
+        "howto_recalibrator",
+        ["BaseRecalibrator", "BinaryRecalibrator", "LogitRecalibrator"],
+    ),
 ]
 MODULES = ["skcalib", *(f"skcalib.{name}" for name in skcalib._SUBMODULES)]
+_MOST_PAGES = 3
 
 
 def names(module, title):
     """Return the public names of a section."""
-    public = [name for name in import_module(module).__all__ if not name.startswith("__")]
-    if module != "skcalib":
-        return public
-    recalibrates = title == "Recalibrators"
-    return [name for name in public if _is_recalibrator(getattr(skcalib, name)) == recalibrates]
+    listed = {one[1]: one[4] for one in SECTIONS if one[0] == module}
+    if listed[title] is not None:
+        return listed[title]
+    elsewhere = {name for some in listed.values() for name in some or ()}
+    public = import_module(module).__all__
+    return [name for name in public if not name.startswith("__") and name not in elsewhere]
 
 
-def _is_recalibrator(thing):
-    return not isclass(thing) or issubclass(thing, BaseRecalibrator)
+def guide_pages(folder):
+    """Return the guide pages of each public name: that of its section, then those that name it most."""
+    folder = Path(folder)
+    guide = re.findall(r"\]\((\w+)\.md\)", (folder / "user_guide.md").read_text("utf-8"))
+    texts = {page: (folder / f"{page}.md").read_text("utf-8") for page in guide}
+    pages = {}
+    for module, title, _, own, _ in SECTIONS:
+        for name in names(module, title):
+            counts = {page: len(re.findall(rf"\b{name}\b", text)) for page, text in texts.items() if page != own}
+            others = sorted((page for page in counts if counts[page]), key=lambda page: -counts[page])
+            pages[f"{module}.{name}"] = [own, *others][:_MOST_PAGES]
+    return pages
 
 
 def text():
     """Return the source of the reference page."""
     parts = ["API reference\n=============\n"]
-    for module, title, words in SECTIONS:
-        if module in MODULES:
+    for module, title, words, page, _ in SECTIONS:
+        if module in MODULES or module == "skcalib.recalibrators":
             listed = "\n".join(f"   {name}" for name in names(module, title))
             parts.append(
-                f".. currentmodule:: {module}\n\n{title}\n{'-' * len(title)}\n\n{words}\n\n"
+                f".. currentmodule:: {module}\n\n{title}\n{'-' * len(title)}\n\n{words} Guide: :doc:`{page}`.\n\n"
                 f".. autosummary::\n   :toctree: _generated\n   :caption: {title}\n\n{listed}\n"
             )
     return "\n".join(parts)

@@ -45,6 +45,7 @@ default_role = "py:obj"
 html_math_renderer = "mathml"
 myst_heading_anchors = 3
 autosummary_generate = True
+autosummary_context = {"guide_pages": api_reference.guide_pages(_HERE)}
 autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False

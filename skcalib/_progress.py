@@ -23,9 +23,19 @@ class Progress:
         self.title, self.verbose = title, verbose
         self.begun, self.last = monotonic(), -float("inf")
 
-    def __call__(self, done):
-        """Write a line with what has been done and the seconds so far, unless there was one a moment ago."""
+    def __call__(self, done, share=0.0):
+        """Write a line with what has been done and the seconds so far, unless there was one a moment ago.
+
+        With the share of the work that is done the line also says how many seconds are left if it goes on like that.
+        """
         now = monotonic()
         if self.verbose and now - self.last >= _SECONDS:
-            self.last = now
-            print(f"[{self.title}] {done}, {now - self.begun:.0f} s", file=sys.stderr, flush=True)
+            self.last, seconds = now, now - self.begun
+            left = f", about {seconds * (1 / share - 1):.0f} s left" if share else ""
+            print(f"[{self.title}] {done}, {seconds:.0f} s{left}", file=sys.stderr, flush=True)
+
+    def over(self, results, total, what):
+        """Yield the results as they come, and write how many of them there are."""
+        for number, result in enumerate(results, start=1):
+            self(f"{number:,} of {total:,} {what}", number / total)
+            yield result

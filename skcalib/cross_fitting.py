@@ -1,6 +1,7 @@
 """Cross-fitting: every row is scored by a model that was fitted on other rows."""
 
 from numbers import Integral
+from typing import NamedTuple
 
 import numpy as np
 from sklearn import get_config
@@ -24,7 +25,50 @@ from skcalib.recalibrators._folds import row_indices
 __all__ = ["CrossFittedClassifier"]
 
 
-class CrossFittedClassifier(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
+class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
+    """Base of estimators around a classifier: metadata go to its `fit`, and to the splitter where there is a `cv`."""
+
+    _callers = ("fit",)  # the methods that fit the classifier
+
+    def get_metadata_routing(self):
+        """Return how metadata is routed: to the classifier's `fit` and, where there is one, to the splitter's `split`.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            The routes of the methods that fit the classifier.
+        """
+        to_fit, to_split = MethodMapping(), MethodMapping()
+        for caller in self._callers:
+            to_fit.add(caller=caller, callee="fit")
+            to_split.add(caller=caller, callee="split")
+        router = MetadataRouter(owner=type(self).__name__).add(estimator=self._classifier(), method_mapping=to_fit)
+        return router.add(splitter=self.cv, method_mapping=to_split) if hasattr(self, "cv") else router
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._classifier()).input_tags
+        return tags
+
+    def _classifier(self):
+        """Return the unfitted classifier."""
+        return self.estimator
+
+    def _fits(self, X, y, response_method, params, caller="fit"):
+        """Return the fits of the classifier to checked rows, with the metadata given to the method `caller`."""
+        estimator = self._classifier()
+        classes, routed = check_known_classes(estimator, y), route_metadata(self, caller, params)
+        return ClassifierFits(estimator, X, y, classes, response_method, routed)
+
+    def _copy_attributes(self, names, found):
+        """Set those attributes that `found` has, and remove the others, of an earlier fit."""
+        for name in names:
+            vars(self).pop(name, None)
+            if hasattr(found, name):
+                setattr(self, name, getattr(found, name))
+
+
+class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     """A classifier in the middle of a pipeline: it transforms rows into out-of-fold scores.
 
     A model is too confident on the rows it was fitted on, so these scores cannot calibrate it. `fit_transform`
@@ -113,6 +157,8 @@ class CrossFittedClassifier(TransformerMixin, MetaEstimatorMixin, BaseEstimator)
     >>> bool((frozen.fit_transform(X[200:], y[200:]) == frozen.transform(X[200:])).all())
     True
     """
+
+    _callers = ("fit", "fit_transform")
 
     def __init__(self, estimator, *, cv=5, response_method="auto", passthrough=False, n_jobs=None):
         self.estimator = estimator
@@ -213,53 +259,27 @@ class CrossFittedClassifier(TransformerMixin, MetaEstimatorMixin, BaseEstimator)
         names += [key if isinstance(key, str) else names_in[key] for key in self._passthrough_keys()]
         return np.asarray(names, dtype=object)
 
-    def get_metadata_routing(self):
-        """Return how metadata is routed: to the classifier's `fit` and to the splitter's `split`.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            The routes of `fit` and `fit_transform`.
-        """
-        to_fit, to_split = MethodMapping(), MethodMapping()
-        for caller in ("fit", "fit_transform"):
-            to_fit.add(caller=caller, callee="fit")
-            to_split.add(caller=caller, callee="split")
-        router = MetadataRouter(owner=type(self).__name__).add(estimator=self.estimator, method_mapping=to_fit)
-        return router.add(splitter=self.cv, method_mapping=to_split)
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
         tags.target_tags.required = True
         return tags
 
-    def _fit(self, X, y, method, params):
-        """Fit on all rows; return the out-of-fold scores if `method` is "fit_transform"."""
+    def _fit(self, X, y, caller, params):
+        """Fit on all rows; return the out-of-fold scores if `caller` is "fit_transform"."""
         keys = self._passthrough_keys()
         methods = {"auto": ("predict_proba", "decision_function")}.get(self.response_method, (self.response_method,))
         response_method = check_response_method(self.estimator, methods)
         X, y = check_rows(X, y)
-        routed = route_metadata(self, method, params)
-        classes = check_known_classes(self.estimator, y)
+        fits = self._fits(X, y, response_method, params, caller)
         validate_data(self, X, skip_check_array=True)
         column_positions(X, keys, name="passthrough")
-        if "sample_weight" in routed.estimator.fit:
-            check_sample_weight(routed.estimator.fit["sample_weight"], len(y))
-        if method == "fit":
-            scores, self.estimator_ = None, fitted_classifier(self.estimator, X, y, routed.estimator.fit)
+        if "sample_weight" in fits.routed.estimator.fit:
+            check_sample_weight(fits.routed.estimator.fit["sample_weight"], len(y))
+        if caller == "fit":
+            scores, self.estimator_ = None, fits.on_all_rows()
         else:
-            scores, self.estimator_ = cross_fit(
-                self.estimator,
-                X,
-                y,
-                cv=self.cv,
-                classes=classes,
-                response_method=response_method,
-                routed=routed,
-                n_jobs=self.n_jobs,
-            )
-        self.classes_, self.response_method_ = classes, response_method
+            scores, self.estimator_ = fits.cross_fitted(self.cv, self.n_jobs)
+        self.classes_, self.response_method_ = fits.classes, fits.response_method
         return scores
 
     def _passthrough_keys(self):
@@ -287,26 +307,51 @@ class CrossFittedClassifier(TransformerMixin, MetaEstimatorMixin, BaseEstimator)
         return np.hstack([scores, columns])
 
 
-def cross_fit(estimator, X, y, *, cv, classes, response_method, routed, n_jobs=None):
-    """Return out-of-fold scores of all rows and the model fitted on all of them; a frozen model is only asked."""
-    if isinstance(estimator, FrozenEstimator):
-        return classifier_scores(estimator, X, classes, response_method), estimator
-    splits = check_splits(cv, X, y, routed.splitter.split, partition=True)
-    fit_params = routed.estimator.fit
-    model, *folds = Parallel(n_jobs=n_jobs)(
-        [delayed(fitted_classifier)(estimator, X, y, fit_params)]
-        + [delayed(_fold_scores)(estimator, X, y, *split, fit_params, classes, response_method) for split in splits]
-    )
-    return _gathered(folds, splits), model
+class ClassifierFits(NamedTuple):
+    """A classifier, the rows that clones of it are fitted to, and the method that they are asked for scores by."""
 
+    estimator: object
+    X: object
+    y: np.ndarray
+    classes: np.ndarray
+    response_method: str
+    routed: Bunch
 
-def cross_fitted_models(estimator, X, y, splits, *, fit_params, classes, response_method, n_jobs=None):
-    """Return the models of the folds and the scores that each gives to the rows it was not fitted on."""
-    folds = Parallel(n_jobs=n_jobs)(
-        delayed(_fold_model)(estimator, X, y, *split, fit_params, classes, response_method) for split in splits
-    )
-    models, scores = zip(*folds, strict=True)
-    return models, _gathered(scores, splits)
+    def on_all_rows(self):
+        """Return the classifier fitted on all rows, a frozen one as it is."""
+        return clone(self.estimator).fit(self.X, self.y, **self.routed.estimator.fit)
+
+    def on_fold(self, train, test):
+        """Return the classifier fitted on the rows `train`, and the rows `test` of `X`."""
+        X_train, y_train = safe_split(self.estimator, self.X, self.y, train)
+        X_test, _ = safe_split(self.estimator, self.X, None, test, train)
+        fit_params = check_method_params(self.X, self.routed.estimator.fit, train)
+        return clone(self.estimator).fit(X_train, y_train, **fit_params), X_test
+
+    def splits(self, cv, *, partition):
+        """Return the checked splits of `cv`; see `check_splits`."""
+        return check_splits(cv, self.X, self.y, self.routed.splitter.split, partition=partition)
+
+    def of_folds(self, splits, n_jobs):
+        """Return the models of the folds, and the score of each row from the one that was not fitted on it."""
+        models, scores = zip(*Parallel(n_jobs=n_jobs)(delayed(self._fold)(*split) for split in splits), strict=True)
+        return models, _gathered(scores, splits)
+
+    def cross_fitted(self, cv, n_jobs):
+        """Return out-of-fold scores of all rows and the model fitted on all of them; a frozen model is only asked."""
+        if isinstance(self.estimator, FrozenEstimator):
+            return classifier_scores(self.estimator, self.X, self.classes, self.response_method), self.estimator
+        splits = self.splits(cv, partition=True)
+        tasks = [delayed(self.on_all_rows)(), *(delayed(self._fold_scores)(*split) for split in splits)]
+        model, *scores = Parallel(n_jobs=n_jobs)(tasks)
+        return _gathered(scores, splits), model
+
+    def _fold(self, train, test):
+        model, X_test = self.on_fold(train, test)
+        return model, classifier_scores(model, X_test, self.classes, self.response_method)
+
+    def _fold_scores(self, train, test):
+        return self._fold(train, test)[1]
 
 
 def _gathered(folds, splits):
@@ -315,18 +360,6 @@ def _gathered(folds, splits):
     for (_, test), fold in zip(splits, folds, strict=True):
         scores[test] = fold
     return scores
-
-
-def fitted_classifier(estimator, X, y, fit_params):
-    """Return a clone of the classifier fitted on all rows, a frozen one as it is."""
-    return clone(estimator).fit(X, y, **fit_params)
-
-
-def fitted_on_fold(estimator, X, y, train, test, fit_params):
-    """Return a clone of the classifier fitted on the rows `train`, and the rows `test` of `X`."""
-    X_train, y_train = safe_split(estimator, X, y, train)
-    X_test, _ = safe_split(estimator, X, None, test, train)
-    return fitted_classifier(estimator, X_train, y_train, check_method_params(X, fit_params, train)), X_test
 
 
 def classifier_scores(model, X, classes, response_method):
@@ -441,15 +474,6 @@ def is_partition(splits, n_samples):
 
 def _times_tested(splits, n_samples):
     return np.bincount(np.concatenate([test for _, test in splits]), minlength=n_samples)
-
-
-def _fold_model(estimator, X, y, train, test, fit_params, classes, response_method):
-    model, X_test = fitted_on_fold(estimator, X, y, train, test, fit_params)
-    return model, classifier_scores(model, X_test, classes, response_method)
-
-
-def _fold_scores(*fold):
-    return _fold_model(*fold)[1]
 
 
 def _aligned(scores, known, n_classes, is_logit):

@@ -5,29 +5,23 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skcalib._defaults import ParameterHints
 from skcalib._input.weights import check_sample_weight
 from skcalib.cross_fitting import (
-    check_known_classes,
+    ClassifierFits,
+    ClassifierWrapper,
     check_response_method,
     check_rows,
-    check_splits,
     classifier_scores,
-    cross_fit,
-    cross_fitted_models,
-    fitted_classifier,
-    fitted_on_fold,
     is_partition,
-    route_metadata,
 )
 from skcalib.recalibrators import CautiousRecalibrator
 from skcalib.recalibrators._base import check_recalibrator
@@ -45,7 +39,7 @@ def _linear_svc():
     return classifier.set_fit_request(sample_weight=True) if get_config()["enable_metadata_routing"] else classifier
 
 
-class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, ParameterHints, BaseEstimator):
+class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrapper):
     """Classifier whose probabilities are recalibrated on rows that it was not fitted on.
 
     The counterpart of `sklearn.calibration.CalibratedClassifierCV` that takes any recalibrator object. For a classifier
@@ -190,7 +184,7 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, ParameterHin
         TypeError
             If `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` is none.
         """
-        estimator, methods = self._resolved("estimator"), ("decision_function", "predict_proba")
+        estimator, methods = self._classifier(), ("decision_function", "predict_proba")
         response_method = check_response_method(estimator, methods[:: -1 if self.recalibrator is None else 1])
         ensemble = self._resolved_ensemble(estimator)
         X, y = check_rows(X, y)
@@ -198,14 +192,13 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, ParameterHin
         recalibrator = self._resolved("recalibrator")
         _weight_params(recalibrator, sample_weight)
         _refuse_columns(check_recalibrator(recalibrator))
-        routed = self._routed(estimator, sample_weight, fit_params)
-        self.classes_ = check_known_classes(estimator, y)
-        arguments = estimator, recalibrator, X, y, sample_weight
-        options = {"response_method": response_method, "routed": routed}
+        fits = self._fits(X, y, response_method, self._metadata(estimator, sample_weight, fit_params))
+        self.classes_ = fits.classes
+        pair_fits = _PairFits(fits, recalibrator, sample_weight)
         if ensemble is False:
-            pairs = self._fit_cross_fitted(*arguments, **options)
+            pairs = pair_fits.cross_fitted(self.cv, self.n_jobs)
         else:
-            pairs = self._fit_folds(*arguments, **options, shared=ensemble == "auto")
+            pairs = pair_fits.of_folds(self.cv, self.n_jobs, shared=ensemble == "auto")
         self.calibrated_classifiers_ = pairs
         forbid_certificates_of_pairs(pairs, estimator)
         self._copy_attributes(("n_features_in_", "feature_names_in_"), pairs[0].estimator)
@@ -257,26 +250,16 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, ParameterHin
         routing : MetadataRouter
             The routes of `fit`; `sample_weight` is used here too, for the recalibrator.
         """
-        to_fit = MethodMapping().add(caller="fit", callee="fit")
-        to_split = MethodMapping().add(caller="fit", callee="split")
-        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        router.add(estimator=self._resolved("estimator"), method_mapping=to_fit)
-        return router.add(splitter=self.cv, method_mapping=to_split)
+        return super().get_metadata_routing().add_self_request(self)
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        estimator_tags = get_tags(self._resolved("estimator"))
-        tags.input_tags = estimator_tags.input_tags
-        if estimator_tags.classifier_tags is not None:
-            tags.classifier_tags.multi_class = estimator_tags.classifier_tags.multi_class
+        tags, of_estimator = super().__sklearn_tags__(), get_tags(self._classifier()).classifier_tags
+        if of_estimator is not None:
+            tags.classifier_tags.multi_class = of_estimator.multi_class
         return tags
 
-    def _copy_attributes(self, names, found):
-        """Set those attributes that `found` has, and remove the others, of an earlier fit."""
-        for name in names:
-            vars(self).pop(name, None)
-            if hasattr(found, name):
-                setattr(self, name, getattr(found, name))
+    def _classifier(self):
+        return self._resolved("estimator")
 
     def _resolved_ensemble(self, estimator):
         if isinstance(self.ensemble, bool | np.bool_):
@@ -286,81 +269,78 @@ class RecalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, ParameterHin
         whole = isinstance(self.estimator, FrozenEstimator) or get_tags(estimator).input_tags.pairwise
         return False if whole else "auto"
 
-    def _routed(self, estimator, sample_weight, fit_params):
-        """Return metadata sorted by consumer; without routing the classifier gets the weights if it takes them."""
+    def _metadata(self, estimator, sample_weight, fit_params):
+        """Return the metadata of the classifier and the splitter: without routing with the weights if `fit` takes them.
+
+        With routing it is for the requests to say who gets them.
+        """
         if get_config()["enable_metadata_routing"] or has_fit_parameter(estimator, "sample_weight"):
-            fit_params = {"sample_weight": sample_weight, **fit_params}
-        elif sample_weight is not None and not isinstance(estimator, FrozenEstimator):
+            return {"sample_weight": sample_weight, **fit_params}
+        if sample_weight is not None and not isinstance(estimator, FrozenEstimator):
             warnings.warn(
                 f"{type(estimator).__name__}.fit takes no sample_weight, so the weights are used for the "
                 "recalibration alone, which then differs in weighting from the classifier.",
                 stacklevel=3,
             )
-        return route_metadata(self, "fit", fit_params)
+        return fit_params
 
-    def _fit_folds(self, estimator, recalibrator, X, y, sample_weight, *, response_method, routed, shared):
+
+class _PairFits(NamedTuple):
+    """The fits of a classifier and of recalibrators of its scores to the same rows."""
+
+    fits: ClassifierFits
+    recalibrator: object
+    sample_weight: np.ndarray | None
+
+    def of_folds(self, cv, n_jobs, *, shared):
         """Return one pair a fold: the classifier fitted on its training rows, and a recalibrator.
 
         Which is shared by all folds, or fitted on the fold's test rows alone.
         """
-        if get_tags(estimator).input_tags.pairwise:
+        if get_tags(self.fits.estimator).input_tags.pairwise:
             raise ValueError("ensemble=True cannot predict from a precomputed kernel: use ensemble=False.")
-        splits = check_splits(self.cv, X, y, routed.splitter.split, partition=False)
-        if shared and is_partition(splits, len(y)):
-            options = {"fit_params": routed.estimator.fit, "response_method": response_method}
-            return self._fit_shared(estimator, recalibrator, X, y, sample_weight, splits, **options)
+        splits = self.fits.splits(cv, partition=False)
+        if shared and is_partition(splits, len(self.fits.y)):
+            return self._shared(splits, n_jobs)
         if any(len(test) < 2 for _, test in splits):
             raise ValueError("cv tests a fold on one row alone, too little for a recalibrator: use ensemble=False.")
-        return Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_pair)(
-                estimator,
-                recalibrator,
-                X,
-                y,
-                sample_weight,
-                *split,
-                fit_params=routed.estimator.fit,
-                response_method=response_method,
-                classes=self.classes_,
-                fold=fold,
-            )
-            for fold, split in enumerate(splits)
-        )
+        return Parallel(n_jobs=n_jobs)(delayed(self._of_fold)(fold, *split) for fold, split in enumerate(splits))
 
-    def _fit_shared(self, estimator, recalibrator, X, y, sample_weight, splits, *, fit_params, response_method):
+    def cross_fitted(self, cv, n_jobs):
+        """Return one pair: the recalibrator fitted on cross-fitted scores, the classifier on all rows."""
+        scores, model = self.fits.cross_fitted(cv, n_jobs)
+        return [self._pair(model, self._recalibrator(scores))]
+
+    def _shared(self, splits, n_jobs):
         """Return the folds' classifiers with one recalibrator, or the bare classifier if that is what it chooses."""
-        models, scores = cross_fitted_models(
-            estimator,
-            X,
-            y,
-            splits,
-            fit_params=fit_params,
-            classes=self.classes_,
-            response_method=response_method,
-            n_jobs=self.n_jobs,
-        )
+        models, scores = self.fits.of_folds(splits, n_jobs)
         for fold, model in enumerate(models):
             _known_classes(model, fold)
-        fitted = _fitted_recalibrator(recalibrator, scores, y, sample_weight, response_method, self.classes_)
-        if isinstance(getattr(fitted, "chosen_", None), Uncalibrated):
-            models = [fitted_classifier(estimator, X, y, fit_params)]
-        return [RecalibratedModel(model, fitted, self.classes_, response_method) for model in models]
+        recalibrator = self._recalibrator(scores)
+        if isinstance(getattr(recalibrator, "chosen_", None), Uncalibrated):
+            models = [self.fits.on_all_rows()]
+        return [self._pair(model, recalibrator) for model in models]
 
-    def _fit_cross_fitted(self, estimator, recalibrator, X, y, sample_weight, *, response_method, routed):
-        """Return one pair: the recalibrator fitted on cross-fitted scores, the classifier on all rows."""
-        classes = self.classes_
-        scores, model = cross_fit(
-            estimator,
-            X,
-            y,
-            cv=self.cv,
-            classes=classes,
-            response_method=response_method,
-            routed=routed,
-            n_jobs=self.n_jobs,
-        )
-        recalibrator = _fitted_recalibrator(recalibrator, scores, y, sample_weight, response_method, classes)
-        return [RecalibratedModel(model, recalibrator, classes, response_method)]
+    def _of_fold(self, fold, train, test):
+        """Fit the classifier on the rows `train` and its recalibrator on those of `test` whose class it knows."""
+        model, X_test = self.fits.on_fold(train, test)
+        known = _known_classes(model, fold)
+        is_known = np.isin(self.fits.y[test], known)
+        if not is_known.any():
+            raise ValueError(f"cv trains fold {fold} on none of the classes that it tests: use a stratified cv.")
+        scores = classifier_scores(model, X_test, known, self.fits.response_method)[is_known]
+        return self._pair(model, self._recalibrator(scores, test[is_known], known))
+
+    def _recalibrator(self, scores, rows=slice(None), classes=None):
+        """Return the recalibrator fitted to the scores of rows, with a column for each of `classes`: all by default."""
+        recalibrator, method = clone(self.recalibrator), self.fits.response_method
+        classes = self.fits.classes if classes is None else classes
+        _describe_scores(recalibrator, {"input": _SCALE[method], "classes": classes})
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return recalibrator.fit(_rounded(scores), self.fits.y[rows], **_weight_params(recalibrator, weight))
+
+    def _pair(self, model, recalibrator):
+        return RecalibratedModel(model, recalibrator, self.fits.classes, self.fits.response_method)
 
 
 class RecalibratedModel(NamedTuple):
@@ -387,21 +367,6 @@ class RecalibratedModel(NamedTuple):
         )
 
 
-def _fit_pair(estimator, recalibrator, X, y, sample_weight, train, test, *, fit_params, response_method, classes, fold):
-    """Fit the classifier on the rows `train` and its recalibrator on those rows of `test` whose class it knows."""
-    model, X_test = fitted_on_fold(estimator, X, y, train, test, fit_params)
-    known = _known_classes(model, fold)
-    scores = classifier_scores(model, X_test, known, response_method)
-    is_known = np.isin(y[test], known)
-    if not is_known.any():
-        raise ValueError(f"cv trains fold {fold} on none of the classes that it tests: use a stratified cv.")
-    weight = None if sample_weight is None else sample_weight[test][is_known]
-    recalibrator = _fitted_recalibrator(
-        recalibrator, scores[is_known], y[test][is_known], weight, response_method, known
-    )
-    return RecalibratedModel(model, recalibrator, classes, response_method)
-
-
 def _known_classes(model, fold):
     known = np.unique(model.classes_)
     if len(known) < 2:
@@ -410,12 +375,6 @@ def _known_classes(model, fold):
             "stratified cv, fewer folds, or ensemble=False."
         )
     return known
-
-
-def _fitted_recalibrator(recalibrator, scores, y, sample_weight, response_method, classes):
-    recalibrator = clone(recalibrator)
-    _describe_scores(recalibrator, {"input": _SCALE[response_method], "classes": classes})
-    return recalibrator.fit(_rounded(scores), y, **_weight_params(recalibrator, sample_weight))
 
 
 def _rounded(scores):

@@ -29,7 +29,7 @@ def _parameters(names):
         marks = [pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")]
         if name == "spark":
             marks = [pytest.mark.slow] if REQUIRE_SPARK else [pytest.mark.slow, *marks]
-        if name == "dask":
+        if name in ("dask", "ibis"):
             marks.append(pytest.mark.slow)
         yield pytest.param(name, marks=marks)
 

@@ -40,6 +40,14 @@ def test_every_module_has_a_section():
     assert {module for module, *_ in REFERENCE.SECTIONS} >= set(REFERENCE.MODULES)
 
 
+def test_each_name_has_its_pages_of_the_guide():
+    pages = REFERENCE.guide_pages(_PATH.parent)
+    assert {path.rpartition(".")[0] for path in pages} >= set(REFERENCE.MODULES)
+    assert all((_PATH.parent / f"{page}.md").exists() for some in pages.values() for page in some)
+    assert pages["skcalib.PlattScaling"][0] == "which_recalibrator"
+    assert "which_error" in pages["skcalib.metrics.calibration_test"]
+
+
 def _public():
     """Return each public name, by its path."""
     for module in REFERENCE.MODULES:

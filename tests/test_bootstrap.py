@@ -18,6 +18,7 @@ def sample(n=400, power=1.6, seed=0):
     return rng.random(n) < scores**power, scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clustered", [False, True])
 def test_limits_are_those_of_resampled_rows(clustered):
     labels, scores = sample(200)

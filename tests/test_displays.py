@@ -219,6 +219,7 @@ def test_bootstrap_band_is_that_of_rows():
     np.testing.assert_allclose(np.interp(means, curve.band.scores, curve.band.high), high, atol=0.015)
 
 
+@pytest.mark.slow
 def test_bootstrap_band_of_isotonic_bins_refits_them():
     y, scores = _scores(300, curve=lambda s: s**2)
     options = {"binning": PoolAdjacentViolators(), "n_resamples": 1000, "random_state": 0}
@@ -288,6 +289,7 @@ def test_from_estimator_equals_from_predictions():
     assert [curve.model for curve in several.curves] == ["Bayes", "smooth"]
 
 
+@pytest.mark.slow
 def test_marginal_panels_are_the_classes_in_the_order_asked_for():
     X, y = load_iris(return_X_y=True)
     proba = GaussianNB().fit(X, y).predict_proba(X)
@@ -306,6 +308,7 @@ def test_marginal_panels_are_the_classes_in_the_order_asked_for():
     assert top.ax_.get_ylabel() == "Frequency correct"
 
 
+@pytest.mark.slow
 def test_at_most_twelve_panels():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(20), size=2000)
@@ -316,6 +319,7 @@ def test_at_most_twelve_panels():
     _assert_tidy(display)
 
 
+@pytest.mark.slow
 def test_groups_are_panels_also_those_with_one_class_or_row():
     y, scores = _scores(400)
     groups = np.repeat(["a", "b", "c"], [250, 149, 1])
@@ -351,6 +355,7 @@ def test_several_models_share_axes_and_differ_in_more_than_colour():
     _assert_tidy(display)
 
 
+@pytest.mark.slow
 def test_display_on_top_of_another():
     y, scores = _scores(500)
     first = ReliabilityDisplay.from_predictions(y, scores, name="A", random_state=0)
@@ -434,6 +439,7 @@ def test_a_diagram_fills_the_axes_that_are_given(n_rows, n_columns, layout):
         assert not box.count_contains(points)
 
 
+@pytest.mark.slow
 def test_panels_share_the_place_of_one_axes_or_take_many():
     y, scores = _scores(400)
     groups = np.arange(400) % 3
@@ -608,6 +614,7 @@ def test_missing_matplotlib_names_the_extra(monkeypatch):
         ReliabilityDisplay.from_predictions(*_scores(50))
 
 
+@pytest.mark.slow
 def test_importing_displays_does_not_import_matplotlib():
     code = "import sys, skcalib.displays; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -745,6 +752,7 @@ def test_bin_counts_on_data_are_cross_validated():
     assert "no number of bins" in given.legend_.get_texts()[0].get_text()
 
 
+@pytest.mark.slow
 def test_bin_counts_of_many_classes():
     X, y = load_iris(return_X_y=True)
     model = GaussianNB().fit(X[::2], y[::2])

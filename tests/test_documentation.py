@@ -19,6 +19,7 @@ RUN_ELSEWHERE = {
     "howto_recalibrator.md": "test_documentation.py",
     "large_tables.md": "test_large_tables.py",
     "many_classes.md": "test_guide.py",
+    "reading_a_diagram.md": "test_guide.py",
     "scores.md": "test_guide.py",
     "which_error.md": "test_guide.py",
     "which_groups.md": "test_guide_groups.py",
@@ -150,6 +151,13 @@ def test_every_page_is_in_one_table_of_contents():
     listed = [name for page in DOC.glob("*.md") for name in _contents(page.read_text("utf-8"))]
     pages = {page.stem for page in DOC.glob("*.md")} - {"index"}
     assert sorted(listed) == sorted(pages | {"api", "auto_gallery/index"})
+
+
+def test_titles_are_the_same_in_the_guide_and_on_the_page():
+    for name in ("user_guide.md", "developers.md"):
+        for title, page in re.findall(r"\| \[([^\]]+)\]\((\w+)\.md\) \|$", (DOC / name).read_text("utf-8"), flags=re.M):
+            text = (DOC / f"{page}.md").read_text("utf-8")
+            assert text.startswith(f"# {title}\n") or page == "changelog", page
 
 
 # --- Pictures and examples ------------------------------------------------------------------------------------

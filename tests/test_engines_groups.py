@@ -137,6 +137,7 @@ def test_several_columns_and_types_that_python_changes():
             np.testing.assert_allclose(forecast[own], wanted[:, 1], rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["duckdb", "polars_lazy"])
 def test_many_segments(engine):
     rng = np.random.default_rng(0)
@@ -153,6 +154,7 @@ def test_many_segments(engine):
         np.testing.assert_allclose(forecast[own], wanted, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_top_label_and_marginal_tables():
     rng = np.random.default_rng(0)
     n, classes = 900, ["cat", "dog", "fish"]

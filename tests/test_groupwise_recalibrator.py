@@ -15,6 +15,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_common import EXPECTED_FAILURES
 
@@ -30,9 +31,11 @@ from skcalib import (
     TemperatureScaling,
     UniformMassBinning,
 )
+from skcalib.export import to_sql
 from skcalib.metrics import groupwise_calibration_error
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         GroupwiseRecalibrator(TemperatureScaling(input="logit")),
@@ -403,6 +406,7 @@ class _WithoutSite(GaussianNB):
         return super().predict_proba(X[["x", "noise"]])
 
 
+@pytest.mark.slow
 def test_a_column_passes_through_a_pipeline():
     X, y = _table()
     model = make_pipeline(
@@ -530,3 +534,60 @@ def test_parameters_are_checked():
     ):
         with pytest.raises(ValueError, match=f"'{next(iter(options))}' parameter of GroupwiseRecalibrator"):
             GroupwiseRecalibrator(**options).fit(scores, y)
+
+
+# --- Ids of randomised bins
+
+
+def _randomised():
+    pd = pytest.importorskip("pandas", reason="needs pandas")
+    rng = np.random.default_rng(0)
+    scores, site = rng.random(2000).round(1), rng.choice(["north", "south"], 2000)
+    frame = pd.DataFrame({"p": scores, "site": site, "id": [f"row-{k}" for k in range(2000)]})
+    y = rng.random(2000) < np.where(site == "north", scores, scores / 2)
+    bins = UniformMassBinning(5, randomize=True, random_state=0)
+    return GroupwiseRecalibrator(bins, groups="site").fit(frame[["p", "site"]], y), frame, y
+
+
+def test_ids_break_ties_by_group():
+    model, frame, _ = _randomised()
+    X, ids = frame[["p", "site"]], frame["id"]
+    found = model.predict_proba(X, ids=ids)
+    for site, own in model.recalibrators_.items():
+        rows = (frame["site"] == site).to_numpy()
+        expected = own.predict_proba(X["p"][rows].to_numpy(), ids=ids[rows])
+        np.testing.assert_array_equal(found[rows], expected)
+        tied = found[rows & (frame["p"] == frame["p"].iloc[0]).to_numpy(), 1]
+        assert len(np.unique(tied)) <= 3
+    assert max(len(np.unique(found[(frame["p"] == p).to_numpy(), 1])) for p in frame["p"]) > 2  # ties are broken
+    np.testing.assert_array_equal(model.transform(X, ids=ids), found)
+    np.testing.assert_array_equal(model.predict(X, ids=ids), model.classes_[found.argmax(axis=1)])
+
+
+def test_ids_in_sql_beside_a_column_of_groups():
+    duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
+    model, frame, _ = _randomised()
+    frame.loc[0, "site"] = "a site that was not seen"
+    frame["n"] = range(len(frame))
+    text = to_sql(model, score="p", dialect="duckdb", ids="id")
+    found = duckdb.sql(f"SELECT {text} AS c FROM frame ORDER BY n").fetchnumpy()["c"]
+    with pytest.warns(UserWarning, match="not seen in fit"):
+        expected = model.predict_proba(frame[["p", "site"]], ids=frame["id"])[:, 1]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_ids_are_routed():
+    model, frame, y = _randomised()
+    with config_context(enable_metadata_routing=True):
+        model = model.set_predict_proba_request(ids=True).set_predict_request(ids=True)
+        pipeline = make_pipeline(FunctionTransformer(), model)
+        X, ids = frame[["p", "site"]], frame["id"]
+        found = pipeline.predict_proba(X, ids=ids)
+        np.testing.assert_array_equal(found, model.predict_proba(X, ids=ids))
+        np.testing.assert_array_equal(pipeline.predict(X, ids=ids), model.classes_[found.argmax(axis=1)])
+
+
+def test_ids_of_other_methods_are_refused():
+    model = GroupwiseRecalibrator(PlattScaling()).fit([0.1, 0.4, 0.6, 0.9] * 20, [0, 0, 1, 1] * 20)
+    with pytest.raises(TypeError, match="UniformMassBinning.*PlattScaling"):
+        model.predict_proba([0.5], ids=["a"])

@@ -10,13 +10,13 @@ from sklearn.metrics import brier_score_loss
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
+from skcalib import HistogramBinning, IsotonicCalibration, PlattScaling
 from skcalib.binning import EqualWidth, UniqueScores
 from skcalib.guarantees import conditional_epsilon, max_n_bins
 from skcalib.metrics import (
     brier_decomposition,
     calibration_error,
     expected_calibration_error,
-    groupwise_calibration_error,
 )
 
 GUIDE = Path(__file__).parents[1] / "doc" / "which_error.md"
@@ -60,15 +60,20 @@ def test_bins_hide_errors_of_opposite_sign():
 
 
 def test_many_classes():
-    X_train, X_test, y_train, y_test = train_test_split(*load_digits(return_X_y=True), test_size=0.5, random_state=0)
-    proba = GaussianNB().fit(X_train, y_train).predict_proba(X_test)
-    options = {"norm": 1, "binning": 5}
-    assert calibration_error(y_test, proba, **options) == pytest.approx(0.153, abs=1e-3)
-    assert calibration_error(y_test, proba, multiclass="marginal", **options) == pytest.approx(0.020, abs=1e-3)
-    assert groupwise_calibration_error(y_test, proba, reduce="mean") == pytest.approx(0.141, abs=1e-3)
-    errors = groupwise_calibration_error(y_test, proba, reduce=None)
-    assert max(errors, key=errors.get) == 8
-    assert errors[8] == pytest.approx(0.379, abs=1e-3)
+    text, names = _page("many_classes.md")
+    errors = names["by_class"]
+    mean, worst, digit = re.search(
+        r"it is (\S+) on average, and (\S+) for the worst class, the digit (\d)", text
+    ).groups()
+    assert [float(mean), float(worst)] == pytest.approx(
+        [np.mean(list(errors.values())), max(errors.values())], abs=1e-3
+    )
+    assert max(errors, key=errors.get) == int(digit)
+    new = names["new"]
+    for method in (HistogramBinning, PlattScaling, IsotonicCalibration):
+        model = method(multiclass="top_label").fit(names["scores"], names["y_calibration"])
+        assert np.array_equal(model.predict(new), new.argmax(axis=1))
+        assert 0.07 < np.mean(model.predict_proba(new).argmax(axis=1) != new.argmax(axis=1)) < 0.11
 
 
 def test_snippets_on_groups():
@@ -109,6 +114,19 @@ def test_scores():
         assert shown == pytest.approx([part.score, *part], abs=1.5e-3)
         assert cost == pytest.approx(costs[name], abs=0.015)
     assert names["after_shift"].miscalibration < 0.2 * names["parts"]["balanced logistic regression"].miscalibration
+
+
+def test_reading_a_diagram():
+    text, names = _page("reading_a_diagram.md")
+    for name, (slope, intercept) in names["found"].items():
+        shown = re.search(rf"^\| {name} \|[^|]*\| (\S+) \| (\S+) \|", text, flags=re.M).groups()
+        assert [float(one) for one in shown] == pytest.approx([slope.estimate, intercept.estimate], abs=5.1e-3)
+    pvalue, low, high = re.search(r"p-value is (\S+), .* between (\S+) and (\S+) \(90 %", text).groups()
+    shown = [names["pvalue"], names["error"].low, names["error"].high]
+    assert [float(pvalue), float(low), float(high)] == pytest.approx(shown, abs=5.1e-3)
+    worse, better = re.search(r"by (\d+) true positives in 1,000.*by (\d+) in 1,000", text, flags=re.S).groups()
+    gained = {name: one.net_benefit[0] for name, one in names["against_all"].items()}
+    assert [-int(worse), int(better)] == pytest.approx([1000 * gained["before"], 1000 * gained["after"]], abs=0.5)
 
 
 def test_many_classes_of_the_page():

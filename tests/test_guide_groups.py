@@ -3,7 +3,9 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import norm
 
 DOC = Path(__file__).parents[1] / "doc"
 
@@ -55,3 +57,16 @@ def test_drift():
     assert f"`monitor.alarm_row_` = {monitor.alarm_row_}" in text
     assert f"`monitor.change_row_` = {monitor.change_row_}" in text
     assert all(one.n_rows_ > 3000 for one in names["groups"].monitors_.values())
+
+
+@pytest.mark.slow
+def test_a_normal_approximation_rejects_too_many_families():
+    text = (DOC / "which_groups.md").read_text("utf-8")
+    told = re.search(r"it rejects (\d+) %.*?of 10 groups with 50 rows.*?it rejects (\d+) %", text, flags=re.S).groups()
+    for told_here, n_groups, n_rows in zip(told, (10, 100), (50, 20), strict=True):
+        rng = np.random.default_rng(0)
+        s = rng.beta(0.16, 9.84, (4000, n_groups, n_rows))
+        y = rng.random(s.shape) < s
+        z = np.abs((y - s).sum(axis=2)) / np.sqrt((s * (1 - s)).sum(axis=2))
+        rejected = (2 * norm.sf(z)).min(axis=1) <= 0.05 / n_groups  # Holm rejects a group where Bonferroni does
+        assert rejected.mean() == pytest.approx(int(told_here) / 100, abs=0.025)

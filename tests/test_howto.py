@@ -87,6 +87,7 @@ def _run(library, program):
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_three_files_add_a_metric(tmp_path):
     (module, _), (package, names), (table, row) = _steps("metric")
     _copy(tmp_path)
@@ -107,6 +108,7 @@ print(score == -mean_calibration_error(y, model.predict_proba(X)), METRICS["mean
     assert _run(tmp_path, program) == ["True", "True"]
 
 
+@pytest.mark.slow
 def test_two_files_add_a_strategy(tmp_path):
     (module, _), (package, names) = _steps("binning")
     _copy(tmp_path)
@@ -120,6 +122,7 @@ print(calibration_error([0, 1], [0.1, 0.6], norm=1, method="plugin", binning=Geo
     assert _run(tmp_path, program) == ["0.25"]
 
 
+@pytest.mark.slow
 def test_three_files_add_a_recalibrator_with_all_ways_out(tmp_path):
     (module, _), (room, names), (package, top_names) = _steps("recalibrator")
     _copy(tmp_path)
@@ -158,6 +161,7 @@ except ImportError:
     assert _run(tmp_path, program) == ["True"] * 5
 
 
+@pytest.mark.slow
 def test_two_files_add_a_display(tmp_path):
     pytest.importorskip("matplotlib")
     (module, _), (package, names) = _steps("display")

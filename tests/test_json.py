@@ -384,6 +384,7 @@ def _rename(place, key):
     place[f"{key}x"] = place.pop(key)
 
 
+@pytest.mark.slow
 def test_tampered_documents_are_refused(monkeypatch):
     """Each piece of eight documents in turn is replaced by nonsense, taken away or renamed."""
     monkeypatch.setattr("builtins.eval", lambda *_: pytest.fail("executed"))

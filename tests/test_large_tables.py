@@ -15,6 +15,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 PAGE = Path(__file__).parents[1] / "doc" / "large_tables.md"
 
 
+@pytest.mark.slow
 def test_snippets(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.mkdtemp", lambda: str(tmp_path))
     names = {}

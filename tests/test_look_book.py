@@ -93,6 +93,7 @@ def test_texts_have_room(name, size):
     assert not found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(3, 3), tuple(plt.rcParamsDefault["figure.figsize"])])
 @pytest.mark.parametrize("name", ["reliability", "reliability_overlay", "groups", "validity", "change"])
 def test_given_axes_without_a_layout_keep_their_words_inside(name, size):

@@ -25,6 +25,7 @@ _OWN_FAILURES = {
 }
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [MulticalibratedRecalibrator(SplineCalibration(input="logit"), features=np.asarray, max_rounds=1, cv=2)],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES | _OWN_FAILURES,
@@ -286,6 +287,7 @@ def test_parameters_are_checked():
             MulticalibratedRecalibrator(features=1, **{name: value}).fit(X, y)
 
 
+@pytest.mark.slow
 def test_the_trees_are_imported_when_they_are_needed():
     code = "import sys, skcalib; print('sklearn.ensemble._hist_gradient_boosting.gradient_boosting' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split() == ["False"]

@@ -173,6 +173,7 @@ def test_figure_4_can_be_missed(shift):
     assert {row.verdict for row in rows} == {"differs" if shift else "agrees"}
 
 
+@pytest.mark.slow
 def test_a_worse_method_is_seen_to_be_worse():
     """With histogram binning in the place of scaling-binning, Kumar's ratios are not met."""
     truth = kumar_synthetic.Truth.of(kumar_synthetic.PlattCurve(2, 1))
@@ -189,6 +190,7 @@ def test_a_worse_method_is_seen_to_be_worse():
     assert verdicts["Figure 9: n=2000, B=20, 1 / squared CE of SB"] == "differs"
 
 
+@pytest.mark.slow
 def test_a_rare_point_that_is_no_trap_is_seen(monkeypatch):
     """Theorem 3.1 where the third point lies on the side of its label: every classifier is right there."""
     over = "Theorem 3.1: n rows, share of samples whose classifier is over-confident"
@@ -526,6 +528,7 @@ def test_data_are_asked_for(capsys):
     assert "--data" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_command_writes_its_section_and_the_index(tmp_path, capsys):
     page = tmp_path / "page.md"
     shutil.copy(PAGE, page)

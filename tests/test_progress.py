@@ -27,6 +27,15 @@ def test_a_line_says_who_what_and_for_how_long_but_not_too_often(capsys, monkeyp
     assert capsys.readouterr().err.splitlines() == ["[counting] 0 of 4, 1 s", "[counting] 2 of 4, 3 s"]
 
 
+def test_a_line_says_how_long_the_rest_may_take(capsys, monkeypatch):
+    clock = iter([0.0, 3.0, 6.0, 9.0, 12.0])
+    monkeypatch.setattr(module, "monotonic", lambda: next(clock))
+    assert list(Progress("counting", True).over("abcd", 4, "letters")) == list("abcd")
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert first == "[counting] 1 of 4 letters, 3 s, about 9 s left"
+    assert last == "[counting] 4 of 4 letters, 12 s, about 0 s left"
+
+
 rng = np.random.default_rng(0)
 scores = rng.random(300)
 labels = rng.random(300) < scores

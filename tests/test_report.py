@@ -501,6 +501,7 @@ def test_page_of_few_rows_or_one_class_says_what_is_not_possible(tmp_path, n):
     assert len(_Page(text).pictures) == 2
 
 
+@pytest.mark.slow
 @needs_matplotlib
 def test_page_with_weights_has_no_certificate(file, tmp_path):
     output = tmp_path / "out.html"
@@ -513,6 +514,7 @@ def test_page_with_weights_has_no_certificate(file, tmp_path):
 # --- command ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_json_prints_the_numbers_and_writes_nothing(file, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.iterdir())
@@ -623,6 +625,7 @@ def test_work_that_turns_out_to_be_long_is_announced(monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("skcalib report: first (0 s)")
 
 
+@pytest.mark.slow
 def test_help_imports_nothing_heavy():
     code = (
         "import sys\nfrom skcalib.__main__ import main\n"
@@ -770,6 +773,7 @@ def test_a_failed_write_leaves_the_report_that_was_there(file, tmp_path, capsys,
     assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, "r.html"]
 
 
+@pytest.mark.slow
 def test_periods_are_compared_with_the_first(tmp_path):
     path = _periods_file(tmp_path / "x.csv")
     for time, names in (("month", ["1", "2", "3"]), ("day", ["2026-01", "2026-02", "2026-03"])):

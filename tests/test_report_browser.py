@@ -77,6 +77,7 @@ def page(tmp_path_factory):
     return output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [380, 1280])
 def test_report_in_a_browser(browser, page, width):
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}

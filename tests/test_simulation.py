@@ -153,6 +153,7 @@ def test_true_error_of_a_noisy_curve_with_and_without_its_breakpoints(n_cells):
     assert np.abs(noisy(np.linspace(0.25, 0.75, 999)) - smooth(np.linspace(0.25, 0.75, 999))) == pytest.approx(0.02)
 
 
+@pytest.mark.slow
 def test_a_curve_without_end_of_jumps_is_refused():
     model = CalibrationModel(stats.uniform(), lambda s: (np.sin(1e12 * s) + 1) / 2)
     with pytest.raises(ValueError, match="breakpoints"):
@@ -235,6 +236,7 @@ def test_estimator_bias_is_the_plain_loop():
     assert result.true_error == pytest.approx(truth)
 
 
+@pytest.mark.slow
 def test_simulations_do_not_depend_on_the_number_of_jobs():
     model = roelofs_models()["resnet110_c10"]
     arguments = {"n": 60, "n_simulations": 20, "random_state": 0}

@@ -62,7 +62,7 @@ def test_wider_for_a_higher_level_and_for_fewer_rows():
         return slope.high - slope.low
 
     assert width(confidence_level=0.5) < width() < width(confidence_level=0.99)
-    assert width(sample_weight=np.full(500, 0.25)) == pytest.approx(2 * width())
+    assert width(sample_weight=np.full(500, 4)) == pytest.approx(width() / 2)
 
 
 def test_many_classes_are_the_top_label():

@@ -14,6 +14,7 @@ from benchmarks.levels.decisions import BANDS, BROKEN
 from benchmarks.levels.peers import peer_promises
 from benchmarks.levels.promises import INTERVALS, TESTS
 from benchmarks.levels.shapes import SHAPES
+from benchmarks.levels.summary import SUMMARY
 
 _RUNS, _QUICK_RUNS = 400, 4
 
@@ -49,7 +50,7 @@ def main(argv=None):
     parser.add_argument("--json", action="store_true", help="print JSON in place of Markdown tables")
     options = parser.parse_args(argv)
     intervals, tests, broken, missing = peer_promises() if options.peers else ([], [], [], [])
-    promised = {"coverage": INTERVALS + BANDS + intervals, "size": TESTS + tests, "broken": BROKEN + broken}
+    promised = {"coverage": INTERVALS + BANDS + SUMMARY + intervals, "size": TESTS + tests, "broken": BROKEN + broken}
     if missing:
         print(f"not installed: {', '.join(missing)}", file=sys.stderr)
     jobs = [

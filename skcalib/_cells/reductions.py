@@ -1,10 +1,12 @@
-"""Many classes as binary problems: top-label and one-vs-rest (marginal), once for everybody."""
+"""Many classes as binary problems: top-label, one-vs-rest (marginal) and pooled, once for everybody."""
 
 import reprlib
 import warnings
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from skcalib._cells.cells import Cells
 from skcalib._cells.statistics import BinStatistics, bin_statistics, unchecked_statistics
@@ -16,6 +18,7 @@ from skcalib._rows.sorting import in_order, sorted_rows
 __all__ = [
     "BinaryTask",
     "BinnedTask",
+    "PooledTask",
     "binary_tasks",
     "check_rows_or_bins",
     "counted_rows",
@@ -27,6 +30,7 @@ __all__ = [
 
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
 _WEIGHTED = ("weight", "weighted_score", "weighted_label", "weighted_score_squared", "weighted_score_label")
+_NORMALISED = 1e-2  # the most by which the scores of a row miss 1 where they are those of one label
 _COLUMNS = 32  # that are copied at a time: each cache line of the rows is read once for 16 or 8 of them
 
 
@@ -36,6 +40,7 @@ class BinaryTask(NamedTuple):
     scores: np.ndarray
     labels: np.ndarray
     sample_weight: np.ndarray | None
+    n_columns = 1  # pairs of a score and a label that belong to one row
 
     def statistics(self, strategy, *, moments=2):
         """Return the bin statistics under a binning strategy; see `bin_statistics` for `moments`."""
@@ -58,6 +63,10 @@ class BinaryTask(NamedTuple):
         """Return the cells of the distinct scores."""
         return Cells.from_rows(*self)
 
+    def adjusted(self, cells):
+        """Return its cells with the variances of their events."""
+        return cells
+
     @property
     def weight(self):
         """The weights, or None: rows are cells of one score whose event frequency is the label."""
@@ -74,6 +83,57 @@ class BinaryTask(NamedTuple):
         return self.labels
 
 
+class PooledTask(BinaryTask):
+    """All pairs of a row and a class as one problem. The `n_columns` pairs of a row stand together."""
+
+    @classmethod
+    def of(cls, scores, codes, weight):
+        """Return it for scores (n, K), the column of each label, and the weights of the rows or None."""
+        n_columns = scores.shape[1]
+        task = cls(
+            scores.ravel(),
+            (codes[:, None] == np.arange(n_columns)).ravel(),
+            None if weight is None else np.repeat(weight, n_columns),
+        )
+        task.n_columns = n_columns
+        return task
+
+    def adjusted(self, cells):
+        """Return the cells with the second moments at which they tell how their events vary: a row has one event.
+
+        A row whose scores in a cell sum to q adds q (1 - q) to the variance of its events, and the noise of the cell is
+        that of means of rows, not of pairs. Cells of scores that do not sum to 1 stay as they are.
+        """
+        scores = self.scores.reshape(-1, self.n_columns).astype(np.float64)
+        if not one_label_a_row(scores):
+            return cells
+        cells = Cells.of_bins(cells) if isinstance(cells, BinStatistics) else cells
+        shape = len(scores), len(cells.weight)
+        code, starts = cells.of_rows(self.scores), np.arange(0, scores.size + 1, self.n_columns)
+
+        def by_row(values):
+            sums = csr_array((values, code, starts), shape, copy=True)
+            sums.sum_duplicates()
+            return sums
+
+        score, residual = by_row(scores.ravel()), by_row((self.labels - self.scores).astype(np.float64))
+        n_pairs, cell = by_row(np.ones(scores.size)).data, score.indices
+        weight = np.ones(len(scores)) if self.sample_weight is None else self.sample_weight[:: self.n_columns]
+        weight = np.repeat(weight, np.diff(score.indptr))
+        total, mean, deviation = cells.weight, cells.mean_score, cells.deviation
+        variance = np.bincount(cell, weight * score.data * (1 - score.data), shape[1]) / total
+        squares = total * (mean - np.minimum(variance, mean * (1 - mean)))
+        products = cells.weighted_score_label
+        if products is not None:  # so that `residual_variance` / (total - 1) is the variance of the mean of the rows
+            n_rows = np.bincount(cell, weight, shape[1])
+            noise = np.bincount(cell, weight * (residual.data - n_pairs * deviation[cell]) ** 2, shape[1])
+            noise *= n_rows / np.maximum(n_rows - 1, 1) * (total - 1) / total**2
+            products = (cells.weighted_label + squares - total * (noise + deviation**2)) / 2
+        found = replace(cells, weighted_score_squared=squares, weighted_score_label=products)
+        vars(found)["mean_score"] = mean  # a quotient of sums would round
+        return found
+
+
 class BinnedTask:
     """One binary problem that is known by its sums alone; whoever asks for its rows raises a ValueError."""
 
@@ -85,6 +145,8 @@ class BinnedTask:
     def statistics(self, strategy=None, *, moments=2):
         """Return the sums; the gate has seen to it that no other strategy was asked for."""
         return self.bins
+
+    adjusted = BinaryTask.adjusted
 
     def cells(self):
         """Return the cells of the distinct scores, where each bin holds one."""
@@ -167,24 +229,30 @@ def top_label(scores):
     return predicted, np.take_along_axis(scores, predicted[:, None], axis=1)[:, 0]
 
 
-def resolve_multiclass(multiclass, data):
-    """Return "binary", "top_label" or "marginal" for a metric's `multiclass` and its validated data."""
-    check_option(multiclass, "multiclass", ("auto", "top_label", "marginal"))
+def one_label_a_row(scores):
+    """Return whether the scores (n, K) of each row are the probabilities of one label."""
+    return bool(np.all(np.abs(scores.sum(axis=1) - 1) < _NORMALISED))
+
+
+def resolve_multiclass(multiclass, data, *, pooled=False):
+    """Return "binary", "top_label", "marginal" or, where it is allowed, "pooled" for a metric's `multiclass`."""
+    check_option(multiclass, "multiclass", ("auto", "top_label", "marginal", *["pooled"] * pooled))
     if multiclass == "auto":
         return "binary" if data.is_binary else "top_label"
     return multiclass
 
 
-def binary_tasks(data, multiclass):
+def binary_tasks(data, multiclass, *, pooled=False):
     """Yield the binary problems that `multiclass` makes of a metric's validated data.
 
-    One for "auto" with two classes (the positive class) and for "top_label" (is the predicted class right), one a
-    class for "marginal". Two classes given as one score count as the columns (1 - s, s).
+    One for "auto" with two classes (the positive class), for "top_label" (is the predicted class right) and, where it
+    is allowed, for "pooled" (a `PooledTask`); one a class for "marginal". Two classes given as one score count as the
+    columns (1 - s, s).
     """
     if isinstance(data, BinnedTask):
         yield data
         return
-    kind = resolve_multiclass(multiclass, data)
+    kind = resolve_multiclass(multiclass, data, pooled=pooled)
     weight = data.sample_weight
     if kind == "binary":
         yield BinaryTask(data.scores, data.labels, weight)
@@ -194,6 +262,9 @@ def binary_tasks(data, multiclass):
             yield BinaryTask(np.maximum(data.scores, 1 - data.scores), data.labels == predicted, weight)
         else:
             yield BinaryTask(data.confidence, data.labels == data.predicted, weight)
+    elif kind == "pooled":
+        scores = np.column_stack((1 - data.scores, data.scores)) if data.is_binary else data.scores
+        yield PooledTask.of(scores, data.labels, weight)
     elif data.is_binary:
         yield BinaryTask(1 - data.scores, ~data.labels, weight)
         yield BinaryTask(data.scores, data.labels, weight)

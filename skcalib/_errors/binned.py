@@ -44,6 +44,7 @@ class BinnedPower(Power):
         if most is None and method in ("debiased", "unbiased"):
             _refuse_thin_bins(bins)
         cells = bins if most is None and method != "label_binned" else Cells.of_bins(bins)
+        cells = task.adjusted(cells) if most is not None or method == "unbiased" else cells
         return cls(cells, task=task, norm=norm, method=method, is_value=most is None)
 
     @property

@@ -59,7 +59,7 @@ class Power:
             Its `cells` are those of the problem.
         """
         cells = task.cells()
-        return cls(cells if most is None else cells.condensed(most), **params)
+        return cls(cells if most is None else task.adjusted(cells.condensed(most)), **params)
 
     def power(self, frequency):
         """Map event frequencies of the cells (..., m) to powers of the error (...)."""
@@ -122,7 +122,7 @@ class Error(NamedTuple):
 
     def observed(self, data):
         """Return the power of validated data, over all its binary problems."""
-        powers = np.array([self.of_task(task).observed for task in binary_tasks(data, self.multiclass)])
+        powers = np.array([self.of_task(task).observed for task in binary_tasks(data, self.multiclass, pooled=True)])
         return float(ClassPowers.of(data, self).combine(powers))
 
     def value(self, power):
@@ -140,7 +140,7 @@ class ClassPowers(NamedTuple):
     @classmethod
     def of(cls, data, error):
         """Return it for validated data and an `Error`."""
-        if resolve_multiclass(error.multiclass, data) == "marginal":
+        if resolve_multiclass(error.multiclass, data, pooled=True) == "marginal":
             return cls(error.norm, len(data.classes), check_class_weight(error.class_weight, data.classes))
         if error.class_weight is not None:
             raise ValueError('class_weight has a meaning for multiclass="marginal" only.')

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
+from skcalib._progress import Progress
+
 __all__ = ["BootstrapOptions", "basic_limits"]
 
 
@@ -40,9 +42,10 @@ def basic_limits(metric, data, estimate, options):
         The limits.
     """
     weights = _resampled_weights(data, options)
-    resamples = Parallel(n_jobs=options.n_jobs, prefer="threads", verbose=10 if options.verbose else 0)(
-        delayed(metric)(sample_weight=weight) for weight in weights
-    )
+    parallel = Parallel(n_jobs=options.n_jobs, prefer="threads", return_as="generator")
+    drawn = parallel(delayed(metric)(sample_weight=weight) for weight in weights)
+    progress = Progress("calibration_error_interval", options.verbose)
+    resamples = list(progress.over(drawn, options.n_resamples, "resamples"))
     tail = (1 - options.confidence_level) / 2
     low, high = np.quantile(resamples, [tail, 1 - tail])
     return float(2 * estimate - high), float(2 * estimate - low)

@@ -7,32 +7,32 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
 
-from skcalib._inference.count_draws import CountDraws, block_sizes
+from skcalib._inference.count_draws import block_sizes
 
-__all__ = ["FEW_EVENTS", "ClusterDraws", "RowsInCells", "cluster_correlation", "one_label_a_row"]
+__all__ = ["FEW_EVENTS", "ClusterDraws", "RowsInCells", "cluster_correlation", "exclusive_draws"]
 
 FEW_EVENTS = 40  # expected, below which the dependence within clusters is not known well enough for the level
 _CORRELATIONS = np.array([0, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.99])
 _QUANTILES = ndtri((np.arange(100) + 0.5) / 100)  # of what the rows of a cluster share
+_LEAST, _ROUNDS = 1e-12, 10  # probability of a class, and turns that fit rows and cells to each other
 _KEPT = 1 << 23  # random numbers that are kept in memory
 
-_ROWS = 20_000  # rows that show how the counts of classes depend on each other; more are thinned to these
+# Rows, and scores of them, that show how the counts of classes depend on each other; more are thinned to these.
+_ROWS, _SCORES = 20_000, 1 << 21
 
 
-def one_label_a_row(cells, cell_of, probability, n_draws, rng):
-    """Return draws in which a row belongs to one class: its event in one class is a non-event in the others.
+def exclusive_draws(rows, n_cells, n_draws, rng):
+    """Return uniform numbers behind the counts of cells whose rows belong to one class each.
 
-    Labels are drawn row by row at the scores. The rank of each cell's count among the draws is the random number
-    behind the count for other frequencies.
+    Labels are drawn row by row at the scores: an event in one class is a non-event in the others. The rank of each
+    cell's count among the draws is the random number behind the count, for other frequencies, too.
 
     Parameters
     ----------
-    cells : Cells
-        The cells of all classes.
-    cell_of : ndarray of int, shape (n, K)
-        Cell of each row, by class.
-    probability : ndarray of shape (n, K)
-        Scores of the classes.
+    rows : RowsInCells
+        The rows, by class.
+    n_cells : int
+        Number of cells.
     n_draws : int
         Number of draws.
     rng : RandomState
@@ -40,23 +40,25 @@ def one_label_a_row(cells, cell_of, probability, n_draws, rng):
 
     Returns
     -------
-    draws : CountDraws
-        Draws of the cells' event frequencies.
+    uniforms : ndarray of shape (n_draws, n_cells)
+        For `CountDraws`.
     """
-    n, n_cells = len(probability), len(cells.weight)
-    if n > _ROWS:
-        rows = rng.choice(n, _ROWS, replace=False)
-        cell_of, probability = cell_of[rows], probability[rows]
+    (n, n_columns), weight = rows.cell.shape, rows.sample_weight
+    most, cell_of, probability = min(_ROWS, max(_SCORES // n_columns, 1)), rows.cell, rows.scores
+    if n > most or weight is not None:
+        share = None if weight is None else weight / weight.sum()
+        drawn = rng.choice(n, min(n, most), replace=weight is not None, p=share)
+        cell_of, probability = cell_of[drawn], probability[drawn]
     cumulative = np.cumsum(probability, axis=1, dtype=np.float64)
     cumulative = cumulative[:, :-1] / cumulative[:, -1:]
-    rows = np.arange(len(cell_of))
+    numbers = np.arange(len(cell_of))
     counts = np.empty((n_draws, n_cells))
     for count in counts:
-        labels = np.count_nonzero(cumulative <= rng.random_sample((len(rows), 1)), axis=1)
-        count[:] = np.bincount(cell_of[rows, labels], minlength=n_cells)
+        labels = np.count_nonzero(cumulative <= rng.random_sample((len(numbers), 1)), axis=1)
+        count[:] = np.bincount(cell_of[numbers, labels], minlength=n_cells)
     counts += rng.random_sample(counts.shape)  # ties in random order
     ranks = counts.argsort(axis=0).argsort(axis=0)
-    return CountDraws(cells, n_draws, rng, (ranks + rng.random_sample(counts.shape)) / n_draws)
+    return (ranks + rng.random_sample(counts.shape)) / n_draws
 
 
 class RowsInCells(NamedTuple):
@@ -117,14 +119,19 @@ class ClusterDraws:
         fitted = np.clip(self._scores + deviation[rows.cell], 0, 1)
         code = (self._cluster[:, None] * n_tasks + np.arange(n_tasks)).ravel()
         self.correlation = cluster_correlation(self._scores.ravel(), (rows.labels - fitted).ravel(), weight, code)
-        self._sizes, self._seed = block_sizes(n_draws, n), rng.randint(np.iinfo(np.int32).max)
+        self._sizes, self._seed = block_sizes(n_draws, n * n_tasks), rng.randint(np.iinfo(np.int32).max)
         self._kept = [self._latent(k) for k in range(len(self._sizes))] if n_draws * n <= _KEPT else None
 
     def __call__(self, frequency, c=0):
         """Yield blocks of event frequencies drawn for frequencies (m,)."""
-        probability = np.clip(self._scores + (frequency - self._mean_score)[self._cell], 0, 1)
-        n_tasks = probability.shape[1]
+        n_tasks = self._scores.shape[1]
+        least = 0 if n_tasks == 1 else _LEAST
+        probability = np.clip(self._scores + (frequency - self._mean_score)[self._cell], least, 1)
         if n_tasks > 1:
+            # Rows that are scaled to sum to 1 no longer have the frequencies as means of the cells: fit both in turn.
+            for _ in range(_ROUNDS):
+                probability /= probability.sum(axis=1, keepdims=True)
+                probability *= (np.maximum(frequency, _LEAST) / (self._means @ probability.ravel()))[self._cell]
             probability = np.cumsum(probability, axis=1)
             probability /= probability[:, -1:]
         threshold = ndtri(probability)

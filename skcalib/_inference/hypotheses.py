@@ -6,10 +6,10 @@ import numpy as np
 
 from skcalib._cells.cells import Cells
 from skcalib._cells.groups import group_codes, reduced
-from skcalib._cells.reductions import BinnedTask, binary_tasks
+from skcalib._cells.reductions import BinnedTask, binary_tasks, one_label_a_row
 from skcalib._errors.power import ClassPowers
 from skcalib._inference.count_draws import CountDraws
-from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells, one_label_a_row
+from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells, exclusive_draws
 from skcalib._inference.directions import directions_of
 from skcalib._inference.inversion import Hypotheses
 
@@ -48,9 +48,9 @@ def error_hypotheses(error, data, resampling):
     """
     segments, weights, cluster = _segments(error.groups, data, resampling.cluster)
     classes = ClassPowers.of(data, error)
-    dependent = cluster is not None or _is_one_label_a_row(data, classes)
+    dependent = cluster is not None or _is_one_label_a_row(data, classes, error.multiclass)
     most = max(_MOST_COUNTS // (resampling.n_draws * classes.n_tasks), _FEWEST_CELLS) if dependent else _MOST_CELLS
-    tasks = [task for segment in segments for task in binary_tasks(segment, error.multiclass)]
+    tasks = [task for segment in segments for task in binary_tasks(segment, error.multiclass, pooled=True)]
     powers = [error.of_task(task, min(most, _MOST_CELLS)) for task in tasks]
     cells = Cells.joined([power.cells for power in powers])
     ends = np.cumsum([len(power.weight) for power in powers])[:-1]
@@ -74,12 +74,16 @@ def error_hypotheses(error, data, resampling):
         return power if error.groups is not None else error.value(power)
 
     directions = directions_of(powers, cells)
+    trials = _effective_trials(tasks, powers, classes.n_tasks, cells) if resampling.importance else None
+    uniforms = None
     if dependent and (cluster is not None or resampling.n_draws * len(cells.weight) <= _MOST_COUNTS):
         rows = _rows_of(tasks, powers, classes.n_tasks)
-        draw = _dependent_draws(rows, cells, directions[0], resampling._replace(cluster=cluster))
+        if cluster is None:
+            uniforms = exclusive_draws(rows, len(cells.weight), resampling.n_draws, resampling.rng)
+    if dependent and cluster is not None:
+        draw = ClusterDraws(cells, rows, directions[0], cluster, resampling.n_draws, resampling.rng)
     else:
-        trials = _effective_trials(tasks, powers, classes.n_tasks, cells) if resampling.importance else None
-        draw = CountDraws(cells, resampling.n_draws, resampling.rng, trials=trials)
+        draw = CountDraws(cells, resampling.n_draws, resampling.rng, uniforms, trials)
     observed = float(combine(np.array([power.observed for power in drawn])))
     return Hypotheses(cells, draw, statistic, noiseless, observed, directions)
 
@@ -101,18 +105,21 @@ def _segments(groups, data, cluster):
     return segments, np.array(weights), None if cluster is None else cluster[order]
 
 
-def _is_one_label_a_row(data, classes):
-    """Return whether a row has a label in several binary problems, which can be drawn together."""
-    if not 1 < classes.n_tasks <= _MOST_CLASSES or data.sample_weight is not None:
+def _is_one_label_a_row(data, classes, multiclass):
+    """Return whether a row has a label in several binary problems, or in one several times, to be drawn together."""
+    if multiclass != "pooled" and (not 1 < classes.n_tasks <= _MOST_CLASSES or data.sample_weight is not None):
         return False
-    return data.is_binary or bool(np.all(np.abs(data.scores.sum(axis=1) - 1) < 1e-2))
+    return data.is_binary or one_label_a_row(data.scores)
 
 
 def _rows_of(tasks, powers, n_tasks):
     firsts = np.cumsum([0] + [len(power.weight) for power in powers])
 
+    n_columns = tasks[0].n_columns
+
     def by_row(columns):
-        return np.column_stack([np.concatenate(columns[k::n_tasks]) for k in range(n_tasks)])
+        parts = [np.concatenate(columns[k::n_tasks]) for k in range(n_tasks)]
+        return np.column_stack(parts) if n_columns == 1 else parts[0].reshape(-1, n_columns)
 
     cells = [
         first + power.cells.of_rows(task.scores) for first, power, task in zip(firsts, powers, tasks, strict=False)
@@ -122,7 +129,7 @@ def _rows_of(tasks, powers, n_tasks):
         by_row(cells),
         by_row([task.scores for task in tasks]),
         by_row([task.labels for task in tasks]),
-        None if weights[0] is None else np.concatenate(weights),
+        None if weights[0] is None else np.concatenate(weights)[::n_columns],
     )
 
 
@@ -133,11 +140,4 @@ def _effective_trials(tasks, powers, n_tasks, cells):
     rows = _rows_of(tasks, powers, n_tasks)
     if rows.sample_weight is None:
         return None
-    return cells.weight**2 / np.bincount(rows.cell.ravel(), np.repeat(rows.sample_weight**2, n_tasks))
-
-
-def _dependent_draws(rows, cells, deviation, resampling):
-    n_draws, rng, cluster, _ = resampling
-    if cluster is None:
-        return one_label_a_row(cells, rows.cell, rows.scores, n_draws, rng)
-    return ClusterDraws(cells, rows, deviation, cluster, n_draws, rng)
+    return cells.weight**2 / np.bincount(rows.cell.ravel(), np.repeat(rows.sample_weight**2, rows.cell.shape[1]))

@@ -213,7 +213,7 @@ def segment_calibration_test(
         correlation = cluster_correlation(scores, residual - residual.mean(), np.ones(len(scores)), cluster)
     progress = Progress("segment_calibration_test", verbose)
     for number, statistics in enumerate(drawn):
-        progress(f"{number} of {n_resamples} draws, {len(observed)} segments")
+        progress(f"{number:,} of {n_resamples:,} draws, {len(observed):,} segments", number / n_resamples)
         if cluster is None:
             drawn_events = rng.random(len(scores)) < scores
         else:

@@ -23,7 +23,8 @@ class ScoredLabels(NamedTuple):
     index of each label. Two columns are one score, that of the positive class, where `multiclass` is "auto". Rows of
     weight zero are gone; `sample_weight` is None or float64 (n,). `classes` holds the labels: (negative, positive)
     for one score, else in the order of the columns. `predicted` (n,) is the column of the first of the largest scores
-    and `confidence` (n,) that score: None for one score per row and for `multiclass="marginal"`.
+    and `confidence` (n,) that score: None for one score per row and where `multiclass`
+    is "marginal" or "pooled".
     """
 
     scores: np.ndarray
@@ -59,11 +60,12 @@ def check_scored_labels(
             "This needs the score and the label of each row, of which a BinStatistics holds sums by bin only."
         )
     hint_at_two_indices(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
+    by_class = multiclass in ("marginal", "pooled")
     scores, *top = checked_scores(
         y_proba,
         name="y_proba",
-        rows_sum_to_one=multiclass != "marginal",
-        predict_from=np.inf if multiclass == "marginal" else 3 if multiclass == "auto" else 2,
+        rows_sum_to_one=not by_class,
+        predict_from=np.inf if by_class else 3 if multiclass == "auto" else 2,
     )
     y_true = check_label_vector(y_true, len(scores), name="y_true", scores_name="y_proba")
     sample_weight = check_sample_weight(sample_weight, len(scores))

@@ -114,12 +114,8 @@ def _bias(task, *, is_confidence):
 
 def _errors(task, seed, classes):
     """Return calibration errors with their intervals; the first is the one of the summary."""
-    options = {
-        "confidence_level": CONFIDENCE_LEVEL,
-        "random_state": seed,
-        "weight_type": task.weight_type,
-        **given(task),
-    }
+    of_rows = {"confidence_level": CONFIDENCE_LEVEL, "weight_type": task.weight_type, **given(task)}
+    options = {"random_state": seed, **of_rows}
     n_rows = len(task.scores) if task.sample_weight is None else task.sample_weight.sum()
     sweeps = 1000 if n_rows <= _MANY_ROWS else 199  # of very many bins; the interval is narrow then
     kinds = {
@@ -135,7 +131,7 @@ def _errors(task, seed, classes):
     if classes is not None:  # a slope is one of the log-odds of an event
         return errors
     try:
-        slope = calibration_slope_intercept(task.labels, task.scores, confidence_level=CONFIDENCE_LEVEL, **given(task))
+        slope = calibration_slope_intercept(task.labels, task.scores, **of_rows)
     except ValueError:  # one class only, separated classes, or equal scores: no slope is the most likely
         return errors
     return [

@@ -36,7 +36,7 @@ def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
         Without the ridge's part.
     """
     hessian, n_classes = 0.0, len(affine_map.unpacked(parameters)[1])
-    for rows in row_blocks(n_rows, n_classes * (n_classes + 1)):
+    for rows in row_blocks(n_rows, n_classes, at_least=n_classes):  # enough of them for one matrix product
         block = features(rows)
         weight = 1.0 if sample_weight is None else sample_weight[rows]
         probability = softmax(affine_map.apply(parameters, block), axis=0)

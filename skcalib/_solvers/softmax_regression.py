@@ -22,6 +22,7 @@ _LEAST_SPREAD = 1e-3  # of a feature about its mean, relative to its square
 _LEAST_WEIGHT = 1e-30  # relative to the sum: single precision has little below
 _LARGEST_DENSE_HESSIAN = 500  # parameters, or twice as many where rows are no fewer
 _RIDGE_FOR_SINGLE_PRECISION = 1e-6  # of the curvature
+MOST_KEPT = 1 << 27  # numbers: of more logits the probabilities are computed again where they are needed
 
 
 class DiagonalMap:
@@ -245,7 +246,9 @@ class _PenalisedLogLoss:
         weight = np.maximum(weight / weight.sum(), _LEAST_WEIGHT)
         self.affine_map, n_classes = affine_map, len(affine_map.unpacked(centre)[1])
         self.blocks = [
-            _BlockLoss(affine_map, partial(features, rows), codes[rows], weight[rows])
+            _BlockLoss(
+                affine_map, partial(features, rows), codes[rows], weight[rows], len(codes) * n_classes <= MOST_KEPT
+            )
             for rows in row_blocks(len(codes), (n_classes + 1) // 2)  # of half a megabyte in single precision
         ]
         self.dtype = np.float32 if self._can_be_single() else np.float64
@@ -371,23 +374,34 @@ class _BlockLoss:
     Arrays are (K, n_rows): operations run along the rows, because there are many more rows than classes.
     """
 
-    def __init__(self, affine_map, features, codes, weight):
-        self.affine_map, self.features, self.weight = affine_map, features, weight
+    def __init__(self, affine_map, features, codes, weight, keeps=True):
+        self.affine_map, self.features, self.weight, self.keeps = affine_map, features, weight, keeps
         self.label = codes, np.arange(len(codes))
         self.dtype, self.single = np.float64, None
 
     def keep_single_precision(self):
         """Keep the features in single precision, and return a bound on the curvature in any parameter."""
         with np.errstate(over="ignore"):
-            self.dtype, self.single = np.float32, self.features().astype(np.float32)
-            return float(np.max(np.square(self.single) @ self.weight.astype(np.float32))) / 4
+            self.dtype, single = np.float32, self.features().astype(np.float32)
+            self.single = single if self.keeps else None
+            return float(np.max(np.square(single) @ self.weight.astype(np.float32))) / 4
 
     def drop_single_precision(self):
         """Let the Hessian be in double precision."""
         self.dtype, self.single = np.float64, None
 
     def evaluate(self, parameters):
-        """Return the loss and its gradient, and keep the weighted probabilities."""
+        """Return the loss and its gradient, and keep the weighted probabilities, or the parameters that make them."""
+        value, gradient, weighted = self._evaluated(parameters)
+        self.at, self.kept = parameters, weighted if self.keeps else None
+        return value, gradient
+
+    @property
+    def weighted(self):
+        """The weighted probabilities at the parameters of the last `evaluate`."""
+        return self._evaluated(self.at.astype(self.dtype))[2] if self.kept is None else self.kept
+
+    def _evaluated(self, parameters):
         features = self._features(parameters.dtype)
         likelihood = self.affine_map.apply(parameters, features)
         true, top = likelihood[self.label], likelihood.max(axis=0)
@@ -405,29 +419,30 @@ class _BlockLoss:
         likelihood[self.label] = -others * scale  # weight times (probability - [label])
         gradient = self.affine_map.adjoint(likelihood, features)
         likelihood[self.label] = true * scale
-        self.weighted, self.others = likelihood.astype(self.dtype, copy=False), others / (true + others)
-        return value, gradient
+        self.others = others / (true + others)
+        return value, gradient, likelihood.astype(self.dtype, copy=False)
 
     def moments(self):
         """Return the diagonal of the Hessian at the last parameters, and its part for the features themselves."""
-        features, variance = self._features(self.dtype), self._variance()
+        features, variance = self._features(self.dtype), self._variance(self.weighted)
         return [
             self.affine_map.adjoint(variance, power).astype(np.float64) for power in (features * features, features)
         ]
 
     def hessian(self):
         """Return the Hessian, at the parameters of the last `evaluate`."""
-        root = self.weighted / np.sqrt(self.weight)
-        return self.affine_map.hessian(self._variance(), root, self._features(self.dtype))
+        weighted = self.weighted
+        root = weighted / np.sqrt(self.weight)
+        return self.affine_map.hessian(self._variance(weighted), root, self._features(self.dtype))
 
     def hessian_product(self, direction):
         """Return the Hessian, at the parameters of the last `evaluate`, times a direction."""
-        features = self._features(self.dtype)
+        features, weighted = self._features(self.dtype), self.weighted
         change = self.affine_map.apply(direction.astype(self.dtype), features)
-        mean = np.einsum("kn,kn->n", self.weighted, change)
+        mean = np.einsum("kn,kn->n", weighted, change)
         mean /= self.weight
         change -= mean
-        change *= self.weighted
+        change *= weighted
         return self.affine_map.adjoint(change, features)
 
     def reach(self, direction):
@@ -436,12 +451,12 @@ class _BlockLoss:
         return np.abs(self.affine_map.apply(direction.astype(self.dtype), features)).max()
 
     def _features(self, dtype):
-        return self.single if dtype == np.float32 else self.features()
+        return self.single if dtype == np.float32 and self.keeps else self.features().astype(dtype, copy=False)
 
-    def _variance(self):
+    def _variance(self, weighted):
         """Return weight * probability * (1 - probability)."""
-        variance = self.weighted / -self.weight.astype(self.dtype)
+        variance = weighted / -self.weight.astype(self.dtype)
         variance += 1
         variance[self.label] = self.others
-        variance *= self.weighted
+        variance *= weighted
         return variance

@@ -8,8 +8,7 @@ from sklearn.model_selection import train_test_split
 
 from skcalib._input.labels import shown
 from skcalib._input.scalars import check_option
-from skcalib._input.sklearn_private import check_method_params, safe_split
-from skcalib.cross_fitting import classifier_scores, fitted_classifier
+from skcalib.cross_fitting import classifier_scores
 from skcalib.decisions._certified import ANSWERS, PROMISES
 from skcalib.decisions._certified_threshold import certified_threshold
 from skcalib.decisions._expected_cost import WrappedClassifier
@@ -139,7 +138,7 @@ default="error_when_answered"
             If `estimator` has no `predict_proba`.
         """
         check_option(self.promise, "promise", tuple(name for name in PROMISES if name != "routing"))
-        X, y, fit_params = self._checked(X, y, fit_params)
+        fits = self._checked_fits(X, y, fit_params)
         if self.promise in ANSWERS:
             self._abstain_label()
         elif len(self.classes_) > 2:
@@ -148,17 +147,16 @@ default="error_when_answered"
                 f"multiclass: y has the classes {shown(self.classes_)}."
             )
         if isinstance(self.estimator, FrozenEstimator):
-            model, X_test, y_test = self.estimator, X, y
+            model, X_test, y_test = self.estimator, fits.X, fits.y
         else:
-            train, test = train_test_split(np.arange(len(y)), test_size=self.test_size, random_state=self.random_state)
-            X_train, y_train = safe_split(self.estimator, X, y, train)
-            X_test, y_test = safe_split(self.estimator, X, y, test, train)
-            if len(np.unique(y_train)) < 2:
+            rows = np.arange(len(fits.y))
+            train, test = train_test_split(rows, test_size=self.test_size, random_state=self.random_state)
+            if len(np.unique(fits.y[train])) < 2:
                 raise ValueError(
-                    f"The {len(train)} rows for the classifier have one class only ({shown(y_train[:1])}): give "
+                    f"The {len(train)} rows for the classifier have one class only ({shown(fits.y[train[:1]])}): give "
                     "more rows, another random_state, or a model that is fitted already, in a FrozenEstimator."
                 )
-            model = fitted_classifier(self.estimator, X_train, y_train, check_method_params(X, fit_params, train))
+            (model, X_test), y_test = fits.on_fold(train, test), fits.y[test]
         self.certificate_ = certified_threshold(
             y_test,
             classifier_scores(model, X_test, self.classes_, "predict_proba"),

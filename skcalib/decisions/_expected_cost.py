@@ -1,27 +1,18 @@
 """Decisions at the least expected cost: a cost for each class and action, also one that changes from row to row."""
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib._input.labels import check_label_vector, encode_labels, shown
 from skcalib._input.scores import first_index
 from skcalib._input.weights import check_sample_weight
-from skcalib.cross_fitting import (
-    check_known_classes,
-    check_response_method,
-    check_rows,
-    classifier_scores,
-    fitted_classifier,
-    route_metadata,
-)
+from skcalib.cross_fitting import ClassifierWrapper, check_response_method, check_rows, classifier_scores
 
 __all__ = ["ExpectedCostClassifier", "mean_cost"]
 
 
-class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
     """Base of classifiers that decide by the probabilities of another one: metadata go to its `fit`."""
 
     def predict_proba(self, X):
@@ -40,34 +31,16 @@ class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return classifier_scores(self.estimator_, X, self.classes_, "predict_proba")
 
-    def get_metadata_routing(self):
-        """Return how metadata is routed: to the classifier's `fit`.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            The routes of `fit`.
-        """
-        router = MetadataRouter(owner=type(self).__name__)
-        return router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
-        return tags
-
-    def _checked(self, X, y, fit_params):
-        """Return checked rows and labels, and the metadata of the wrapped classifier's fit; set `classes_`."""
-        check_response_method(self.estimator, ("predict_proba",))
-        X, y = check_rows(X, y)
-        self.classes_ = check_known_classes(self.estimator, y)
-        return X, y, route_metadata(self, "fit", fit_params).estimator.fit
+    def _checked_fits(self, X, y, fit_params):
+        """Set `classes_`; return the fits of the wrapped classifier to checked rows."""
+        response_method = check_response_method(self.estimator, ("predict_proba",))
+        fits = self._fits(*check_rows(X, y), response_method, fit_params)
+        self.classes_ = fits.classes
+        return fits
 
     def _set_fitted(self, model):
         self.estimator_ = model
-        for attribute in ("n_features_in_", "feature_names_in_"):
-            if hasattr(model, attribute):
-                setattr(self, attribute, getattr(model, attribute))
+        self._copy_attributes(("n_features_in_", "feature_names_in_"), model)
         return self
 
 
@@ -166,7 +139,7 @@ class ExpectedCostClassifier(WrappedClassifier):
         TypeError
             If `estimator` has no `predict_proba`.
         """
-        X, y, fit_params = self._checked(X, y, fit_params)
+        fits = self._checked_fits(X, y, fit_params)
         actions = self.classes_ if self.actions is None else np.asarray(self.actions)
         if actions.ndim != 1 or len(set(actions.tolist())) < len(actions):
             raise ValueError(f"actions must be a list of different labels, found {self.actions!r}.")
@@ -178,7 +151,7 @@ class ExpectedCostClassifier(WrappedClassifier):
                     f"multiclass: y has {len(self.classes_)} classes ({shown(self.classes_)}), one a row is needed."
                 )
             _check_costs(self.cost_matrix, (len(self.classes_), len(actions)), self.classes_)
-        return self._set_fitted(fitted_classifier(self.estimator, X, y, fit_params))
+        return self._set_fitted(fits.on_all_rows())
 
     def predict(self, X):
         """Return the action of the least expected cost.

@@ -112,7 +112,7 @@ def recalibration_gain(
     before = LOSSES[loss](data.scores, data.labels)
     progress, gains = Progress("recalibration_gain", verbose), np.empty((len(folds), len(codes)))
     for k, fold in enumerate(folds):
-        progress(f"fit {k + 1} of {len(folds)}")
+        progress(f"fit {k + 1} of {len(folds)}", k / len(folds))
         gains[k] = before - LOSSES[loss](recalibrated_by_fold(recalibrator, fold, columns, codes), data.labels)
     return gain_interval(gains, folds, data.sample_weight, level)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib.export._decisions import split_decision
 from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map
 from skcalib.recalibrators._provenance import provenance_text
@@ -75,7 +76,8 @@ def to_javascript(recalibrator, *, name="calibrate"):
     ----------
     recalibrator : recalibrator
         A fitted recalibrator that has a map: any of this package but a `MulticalibratedRecalibrator` with rounds, a
-        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose groups a function makes.
+        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose groups a function makes. Or a
+        `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.
     name : str, default="calibrate"
         Name of the function.
 
@@ -84,7 +86,8 @@ def to_javascript(recalibrator, *, name="calibrate"):
     text : str
         The statement ``const calibrate = ...;``. For two classes the function takes the positive class's probability
         (its log-odds with ``input="logit"``) and returns its calibrated probability; for K classes it takes and returns
-        arrays. Where groups are given its second argument is the group.
+        arrays. Where groups are given its second argument is the group. Of a `CertifiedThresholdClassifier` the result
+        is the label that `predict` gives.
 
     Raises
     ------
@@ -99,9 +102,10 @@ def to_javascript(recalibrator, *, name="calibrate"):
     Notes
     -----
     What is no score gives NaN, or an array of NaN: NaN, a score out of range, probabilities that do not sum to 1, and a
-    group that is null or undefined. Groups that were not seen use the pooled fit. A logit of -Infinity is an impossible
-    class. The results are those of Python
-    within 1e-12, since engines compute logarithms and exponentials each in their own way.
+    group that is null or undefined; a decision is then null. Groups that were not seen use the pooled fit. A logit of
+    -Infinity is an impossible class. The results are those of Python within 1e-12, since engines compute logarithms and
+    exponentials each in their own way. A decision takes probabilities that are below its threshold by so much to be at
+    it.
 
     Examples
     --------
@@ -113,13 +117,16 @@ def to_javascript(recalibrator, *, name="calibrate"):
     """
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_$][A-Za-z0-9_$]*", name):
         raise ValueError(f"name must be a name of JavaScript, found {name!r}.")
+    recalibrator, decision = split_decision(recalibrator)
     as_map = calibration_map(recalibrator)
     writer = _Writer()
     output = writer(as_map.output)
     two_classes, width = as_map.scores.width == 1, len(as_map.classes)
     result = f"{output}[0]" if two_classes else f"open({output}, closed)" if as_map.input == "logit" else output
-    body = [*writer.front(as_map), *writer.steps, f"return {result};"]
     invalid = "NaN" if two_classes else f"Array({width}).fill(NaN)"
+    if decision is not None:
+        result, invalid = _decided(decision, f"[1 - {result}, {result}]" if two_classes else result, writer), "null"
+    body = [*writer.front(as_map), *writer.steps, f"return {result};"]
     body = [line.replace("INVALID", invalid) for line in body]
     arguments = "score, group" if as_map.group_key is not None else "score"
     helpers = _used_helpers("\n".join(body))
@@ -131,6 +138,13 @@ def to_javascript(recalibrator, *, name="calibrate"):
     ]
     lines += [f"  return ({arguments}) => {{", *(f"    {line}" for line in body), "  };", "})();"]
     return "\n".join(lines) + "\n"
+
+
+def _decided(decision, probabilities, writer):
+    """Return the text of the label of a decision by an array of probabilities."""
+    labels = writer.constant(json.dumps(decision.labels).replace("</", "<" + chr(92) + "/"))
+    score, accepted = ("p[1]", "1") if decision.is_event else ("max(p)", "largest(p)")
+    return f"{labels}[(p => {score} >= {decision.threshold!r} ? {accepted} : {decision.otherwise})({probabilities})]"
 
 
 def _used_helpers(text):

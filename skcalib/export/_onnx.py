@@ -7,6 +7,7 @@ import numpy as np
 from skcalib._defaults import check_fitted
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib.export._decisions import split_decision
 from skcalib.export._node_writer import NodeWriter
 from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map
@@ -27,7 +28,8 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     ----------
     recalibrator : recalibrator
         A fitted recalibrator that has a map: any of this package but a `MulticalibratedRecalibrator` with rounds, a
-        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose groups a function makes.
+        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose groups a function makes. Or a
+        `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input and of the output. The graph computes in float64 either way.
     target_opset : int, default=None
@@ -38,8 +40,8 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     model : onnx.ModelProto
         With the input ``scores``, of the width that `fit` was given, and the output ``calibrated``, one column a class.
         A `GroupwiseRecalibrator` whose groups are given or in a column has a second input ``group``: strings (n, 1),
-        the text of other groups; unknown ones use the pooled fit. The properties ``classes`` and
-        ``provenance`` are JSON.
+        the text of other groups; unknown ones use the pooled fit. A `CertifiedThresholdClassifier` has a second output
+        ``decision`` (n,), the label that `predict` gives. The properties ``classes`` and ``provenance`` are JSON.
 
     Raises
     ------
@@ -57,7 +59,9 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     Notes
     -----
     A graph cannot raise an error: rows that `predict_proba` refuses (NaN, scores out of range, probabilities that do
-    not sum to 1) give NaN. A logit of -inf beside others is a class that is impossible, as in `predict_proba`.
+    not sum to 1) give NaN, and are below the threshold of a decision. A decision takes probabilities that are below its
+    threshold by at most 1e-12, which is rounding, to be at it. A logit of -inf beside others is a class that is
+    impossible, as in `predict_proba`.
 
     Examples
     --------
@@ -71,7 +75,8 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     if dtype not in _ROUNDING:
         raise ValueError(f"dtype must be 'float32' or 'float64', found {dtype!r}.")
     opset = _check_opset(target_opset, onnx.defs.onnx_opset_version())
-    graph = graph_of(recalibrator, dtype, opset, group="group")
+    recalibrator, decision = split_decision(recalibrator)
+    graph = graph_of(recalibrator, dtype, opset, group="group", decision=decision)
     properties = {"classes": graph.as_map.classes.tolist(), "provenance": getattr(recalibrator, "provenance_", None)}
     return _model(onnx, graph, dtype, opset, properties)
 
@@ -87,8 +92,8 @@ def import_onnx():
     return onnx
 
 
-def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated", group=None):
-    """Return the `Graph` of a fitted recalibrator between inputs and an output of these names."""
+def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated", group=None, decision=None):
+    """Return the `Graph` of a fitted recalibrator between inputs and an output of these names, and of a decision."""
     check_fitted(recalibrator)
     as_map = calibration_map(recalibrator, n_columns=getattr(recalibrator, "_score_width", None))
     if as_map.group_key is not None and group is None:
@@ -102,9 +107,26 @@ def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated
     if len(as_map.classes) == 2:
         output = graph.add("Concat", graph.add("Sub", graph.constant(1.0), output), output, axis=1)
     output = output if closed is None else _without_impossible(graph, output, closed)
+    if decision is not None:
+        _add_decision(graph, decision, output, valid)
     output = graph.add("Where", valid, output, graph.constant(np.nan))
     graph.add("Cast", output, to=_type_number(dtype), output=calibrated)
     return graph
+
+
+def _add_decision(graph, decision, probabilities, valid):
+    """Add the output ``decision``, labels (n,)."""
+    labels = np.array(decision.labels)
+    graph.decision = graph.constant(labels, object if labels.dtype.kind == "U" else labels.dtype)
+    if decision.is_event:
+        score, accepted = graph.add("Gather", probabilities, graph.integer([1]), axis=1), graph.integer(1)
+    else:
+        score, accepted = graph.row_extreme("ReduceMax", probabilities), graph._largest(probabilities)
+    is_reached = graph.add("GreaterOrEqual", score, graph.constant(decision.threshold))
+    is_reached = graph.add("And", valid, is_reached)
+    place = graph.add("Where", is_reached, accepted, graph.integer(decision.otherwise))
+    place = graph.add("Reshape", place, graph.integer([-1]))
+    graph.add("Gather", graph.decision, place, axis=0, output="decision")
 
 
 class Graph(NodeWriter):
@@ -124,7 +146,7 @@ class Graph(NodeWriter):
         self.opset, self.name_in, self.name_out, self.as_map, self.group = opset, name_in, name_out, as_map, group
         super().__init__()
         self.nodes, self.constants, self.names = [], {}, {}
-        self.scores = name_in
+        self.scores, self.decision = name_in, None
 
     def add(self, operator, *inputs, output=None, **attributes):
         """Add a node and return the name of its output."""
@@ -405,9 +427,12 @@ def _model(onnx, graph, dtype, opset, properties):
     if graph.as_map.group_key is not None:
         inputs.append(helper.make_tensor_value_info(graph.group, texts, ["n", 1]))
         imports.append(helper.make_opsetid(_ML, 2))
-    calibrated = helper.make_tensor_value_info(graph.name_out, number, ["n", n_classes])
+    outputs = [helper.make_tensor_value_info(graph.name_out, number, ["n", n_classes])]
+    if graph.decision is not None:
+        kind = next(constant.data_type for constant in constants if constant.name == graph.decision)
+        outputs.append(helper.make_tensor_value_info("decision", kind, ["n"]))
     model = helper.make_model(
-        helper.make_graph(protos, "calibration", inputs, [calibrated], constants),
+        helper.make_graph(protos, "calibration", inputs, outputs, constants),
         opset_imports=imports,
         ir_version=helper.find_min_ir_version_for(imports),
         producer_name="skcalib",

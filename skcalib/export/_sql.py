@@ -6,6 +6,7 @@ from scipy.special import expit
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.keys import HEX_DIGITS
 from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib.export._decisions import split_decision
 from skcalib.export._node_writer import NodeWriter
 from skcalib.export._sql_text import case, clamped, dialect_named, exponential, linear, number, piece_tree
 from skcalib.recalibrators import _maps as nodes
@@ -30,21 +31,24 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     ----------
     recalibrator : recalibrator
         A fitted recalibrator that has a map: any of this package but a `MulticalibratedRecalibrator` with rounds and a
-        `GroupwiseRecalibrator` whose `groups` is not the name of a column or ``"predicted_class"``.
+        `GroupwiseRecalibrator` whose `groups` is not the name of a column or ``"predicted_class"``. Or a
+        `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.
     score : str or list of str, default="p"
         For two classes the column of the positive class's probability (its log-odds with ``input="logit"``). A list
         names one column per class, in the order of `classes_`.
     dialect : {"ansi", "duckdb", "spark", "postgres"}, default="ansi"
         Whose SQL. DuckDB's, Spark's and PostgreSQL's are run in the tests of this package; ANSI is parsed, not run.
     ids : str, default=None
-        For a `UniformMassBinning` with ``randomize=True`` the column of the rows' ids, strings or integers. The result
-        is that of ``predict_proba(scores, ids=...)``. Not in ANSI SQL, which has no md5.
+        For a `UniformMassBinning` with ``randomize=True`` the column of the rows' ids, strings or integers, also where
+        it is the recalibrator of a `GroupwiseRecalibrator`. The result is that of ``predict_proba(scores, ids=...)``.
+        Not in ANSI SQL, which has no md5.
 
     Returns
     -------
     expression : str or list of str
-        The probability of the positive class; for a list of columns a list with the probability of each class. A
-        comment at the end (of the first) tells rows, parameters, versions and the hash of the fit.
+        The probability of the positive class; for a list of columns a list with the probability of each class. Of a
+        `CertifiedThresholdClassifier` one expression, the label that `predict` gives. A comment at the end (of the
+        first) tells rows, parameters, versions and the hash of the fit.
 
     Raises
     ------
@@ -67,6 +71,8 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     (five with logits) that text would be too long, and 1 - p stands for the sum. The result is the same unless a
     probability is so near to 1, within about 1e-9, that 1 - p is mostly rounding.
 
+    A decision takes probabilities that are below its threshold by at most 1e-12, which is rounding, to be at it.
+
     Examples
     --------
     >>> from skcalib import HistogramBinning
@@ -76,9 +82,10 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     THEN 0.5e0 ELSE 1e0 END) END'
     """
     dialect = dialect_named(dialect)
-    columns = check_score_names(score)
+    columns, (recalibrator, decision) = check_score_names(score), split_decision(recalibrator)
     as_map = calibration_map(recalibrator, n_columns=_n_columns(recalibrator, columns, score))
     written = guarded_texts(as_map, columns, dialect, ids)
+    written = written if decision is None else [_decided(decision, [f"({text})" for text in written], dialect)]
     longest = max(map(len, written))
     if longest > _LONGEST:
         raise ValueError(
@@ -86,7 +93,23 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
             f"beyond {_LONGEST:,}. For one score of two classes use to_sql_table."
         )
     written[0] += provenance_comment(recalibrator)
-    return written if isinstance(score, list | tuple) else written[0]
+    return written if isinstance(score, list | tuple) and decision is None else written[0]
+
+
+def _decided(decision, texts, dialect):
+    """Return the label of a decision by probabilities (of the positive class alone, or one a class), NULL for NULL."""
+    labels, reached = [dialect.label(label) for label in decision.labels], f">={number(decision.threshold)}"
+    otherwise = f"{texts[-1]} IS NOT NULL", labels[decision.otherwise]
+    if decision.is_event:
+        return case([(texts[-1] + reached, labels[1]), otherwise])
+    if len(texts) <= 2:
+        p = texts[-1]
+        return case(
+            [(f"{p}>0.5e0 AND {p}{reached}", labels[1]), (f"{p}<=0.5e0 AND 1e0-{p}{reached}", labels[0]), otherwise]
+        )
+    top = f"GREATEST({','.join(texts)}){reached}"
+    largest = zip([*_largest(texts), "1=1"], labels[:-1], strict=True)
+    return case([*((f"{top} AND {is_it}", label) for is_it, label in largest), otherwise])
 
 
 def provenance_comment(recalibrator):

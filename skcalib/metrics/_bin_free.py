@@ -34,7 +34,7 @@ def kolmogorov_smirnov_calibration_error(
         describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
@@ -100,7 +100,7 @@ def kuiper_calibration_error(
         describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
@@ -171,7 +171,7 @@ def neighborhood_calibration_error(
         Least number of neighbours (total weight), between 1 and n; None means the square root of n, rounded up.
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1, or ``np.inf`` for the largest row.
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.

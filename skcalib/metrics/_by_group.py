@@ -362,7 +362,7 @@ def _columns(names, parts, confidence_level, error_options, adjustment, progress
     pvalue, bias_low, bias_high, bias_pvalue = np.array([part.bias(confidence_level) for part in parts]).T
     errors = []
     for part in parts:
-        progress(f"errors of {len(errors)} of {len(parts)} groups")
+        progress(f"errors of {len(errors):,} of {len(parts):,} groups", len(errors) / len(parts))
         errors.append(part.error(error_options))
     error, error_low, error_high = np.array(errors).T
     if adjustment == "holm":

@@ -29,7 +29,7 @@ def reliability_curve(
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
         Strategy; an int is a number of equal-mass bins, None ``EqualMass(15)``.
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
@@ -80,5 +80,5 @@ def reliability_curve(
         multiclass=multiclass,
     )
     data = counted_rows(data, weight_type, warns=False)
-    curves = [task.statistics(strategy) for task in binary_tasks(data, multiclass)]
-    return curves if resolve_multiclass(multiclass, data) == "marginal" else curves[0]
+    curves = [task.statistics(strategy) for task in binary_tasks(data, multiclass, pooled=True)]
+    return curves if resolve_multiclass(multiclass, data, pooled=True) == "marginal" else curves[0]

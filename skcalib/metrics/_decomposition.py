@@ -55,7 +55,7 @@ def brier_decomposition(
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
         Strategy; an int is a number of equal-mass bins, None ``PoolAdjacentViolators()``.
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`. For "marginal" the mean over classes, each against the rest: the Brier score of the
         K classes is K times it.
     sample_weight : array-like of shape (n,), default=None
@@ -113,7 +113,7 @@ def log_loss_decomposition(
         Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52].
     binning : BaseBinning, int or None, default=None
         Strategy; an int is a number of equal-mass bins, None ``PoolAdjacentViolators()``.
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`. For "marginal" the mean over classes, each against the rest.
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
@@ -165,7 +165,7 @@ def _decomposition(expected_score, y_true, y_proba, binning, multiclass, sample_
         labels=labels,
         multiclass=multiclass,
     )
-    parts = [_parts(expected_score, task, strategy) for task in binary_tasks(data, multiclass)]
+    parts = [_parts(expected_score, task, strategy) for task in binary_tasks(data, multiclass, pooled=True)]
     return ScoreDecomposition(*np.mean(parts, axis=0).tolist())
 
 

@@ -50,9 +50,10 @@ def calibration_error(
         sample variance instead: it is unbiased for the binned square also where scores vary within a bin, whose labels
         then vary less than "debiased" takes them to. "label_binned" averages ``|s_i - y_b|^p`` over rows [2]_ and is
         never below "plugin".
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more. "top_label" asks whether the
         predicted class is right as often as its score predicts, "marginal" takes every class against the rest.
+        "pooled" takes all n K pairs of a row and a class as one problem ([1]_, Section 2.2); see Notes.
     class_weight : array-like of shape (K,) or dict, default=None
         Weights w_k of the classes of the marginal error, as they are; None means 1 / K each.
     squared : bool, default=False
@@ -86,6 +87,9 @@ def calibration_error(
     -----
     A marginal error is ``(sum_k w_k E_k^p)^(1/p)``. Signed powers are summed over the classes, and clipped at zero
     once, at the root. For ``norm=np.inf`` it is the largest error of a class with a positive weight.
+
+    Of a pooled error the K pairs of a row hold one event. "unbiased", intervals and tests know that: labels are drawn
+    one a row. Columns that do not sum to 1 are drawn independently.
 
     References
     ----------
@@ -149,7 +153,7 @@ def expected_calibration_error(
         p >= 1 or ``np.inf``.
     binning : BaseBinning, int or None, default=None
         Strategy; an int is a number of equal-width bins, None ``EqualWidth(15)``.
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
@@ -229,7 +233,7 @@ def maximum_calibration_error(
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
         Strategy; an int is a number of equal-width bins, None ``EqualWidth(15)``.
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
         Classes of weight zero are left out of the marginal error.

@@ -51,7 +51,7 @@ def groupwise_calibration_error(
     method : {"plugin", "auto", "debiased", "unbiased", "label_binned"}, default="plugin"
         See `calibration_error`. The plugin error of a small group is mostly noise: compare groups of unequal size by
         "auto" with few bins.
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
@@ -105,7 +105,7 @@ def groupwise_calibration_error(
         multiclass=multiclass,
         drop=False,
     )
-    resolve_multiclass(multiclass, data)
+    resolve_multiclass(multiclass, data, pooled=True)
     names, codes = group_codes(groups, data)
     errors, weights = {}, []
     for code, rows in split_by_group(data, codes):

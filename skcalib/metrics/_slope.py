@@ -5,16 +5,18 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, ndtri
 
-from skcalib._cells.reductions import binary_tasks, resolve_multiclass
+from skcalib._cells.reductions import binary_tasks, counted_rows, resolve_multiclass
+from skcalib._inference.influence import cluster_codes, half_width
 from skcalib._inference.results import IntervalEstimate, record_html, record_text
 from skcalib._input.hints import hint_at_keywords
+from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.condensed import condensed
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
 
-__all__ = ["CalibrationSlopeIntercept", "calibration_slope_intercept"]
+__all__ = ["CalibrationSlopeIntercept", "calibration_slope_intercept", "coefficient", "not_estimable"]
 
 
 class CalibrationSlopeIntercept(NamedTuple):
@@ -42,7 +44,9 @@ def calibration_slope_intercept(
     *,
     confidence_level=0.9,
     multiclass="auto",
+    clusters=None,
     sample_weight=None,
+    weight_type="frequency",
     pos_label=None,
     labels=None,
 ):
@@ -58,11 +62,16 @@ def calibration_slope_intercept(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52]: a score of exactly 0 or 1 has a lot of leverage.
     confidence_level : float, default=0.9
-        Coverage of the Wald intervals, between 0 and 1.
+        Coverage of the intervals, between 0 and 1.
     multiclass : {"auto", "top_label"}, default="auto"
         See `calibration_error`.
+    clusters : array-like of shape (n,), default=None
+        Rows that are not independent (of one patient or centre) have the same entry.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen once
+        and stands for more or fewer (a sampling correction).
     pos_label : int, float, bool or str, default=None
         The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
@@ -76,12 +85,24 @@ def calibration_slope_intercept(
     Raises
     ------
     ValueError
-        Where there is no finite estimate: one class only, one distinct score, or scores that separate the classes.
+        Where there is no finite estimate: one class only, one distinct score, or scores that separate the classes. Also
+        for one cluster only.
+
+    Warns
+    -----
+    UserWarning
+        For weights that are no integers with ``weight_type="frequency"``.
 
     See Also
     --------
+    skcalib.evaluation.calibration_summary : These and all other numbers that a paper on a model reports.
     skcalib.PlattScaling : A slope and an intercept on the log-odds.
     skcalib.metrics.calibration_test : Is the error more than noise?
+
+    Notes
+    -----
+    Wald intervals from the information. With clusters or weights of importance the variance is that of the sums of the
+    score function over the clusters, or rows (the sandwich), with a quantile of Student's distribution.
 
     References
     ----------
@@ -98,30 +119,32 @@ def calibration_slope_intercept(
     (1.0, 0.0)
     """
     confidence_level = check_confidence_level(confidence_level)
-    data = check_scored_labels(
-        y_true, y_proba, multiclass=multiclass, sample_weight=sample_weight, pos_label=pos_label, labels=labels
-    )
+    options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels, "drop": False}
+    data = check_scored_labels(y_true, y_proba, multiclass=multiclass, **options)
     if resolve_multiclass(multiclass, data) == "marginal":
         raise ValueError('multiclass="marginal" has no single slope: use "top_label", or one class against the rest.')
-    (task,) = binary_tasks(data, multiclass)
-    logit = log_odds(task.scores)
-    _check_estimable(logit, task.labels)
-    rows = _Rows(logit, task.labels, task.sample_weight)
-    few = _Rows(*condensed(*rows))
-    return CalibrationSlopeIntercept(*(_last_coefficient(rows, few, model, confidence_level) for model in _MODELS))
+    data = counted_rows(data, weight_type)
+    cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
+    rows = data.kept
+    cluster = cluster_codes(None if cluster is None else cluster[rows], weight_type, len(rows))
+    (task,) = binary_tasks(data.at(rows), multiclass)
+    for reason in not_estimable(task).values():
+        raise ValueError(reason)
+    return CalibrationSlopeIntercept(*(coefficient(task, cluster, name, confidence_level) for name in _MODELS))
 
 
-def _check_estimable(logit, labels):
+def not_estimable(task):
+    """Return why there is no intercept or slope of a binary problem, by their names: empty where there is."""
+    labels, logit = task.labels, log_odds(task.scores)
     if labels.all() or not labels.any():
-        raise ValueError("y_true has one class only: calibration slope and intercept would be infinite.")
-    lowest, highest = logit.min(), logit.max()
-    if lowest == highest:
-        raise ValueError(f"y_proba has one distinct score ({expit(logit[0]):.6g}): there is no calibration slope.")
-    # Of the negatives and the positives, the least and the greatest: the other rows count as the other end.
-    least = [np.where(labels == positive, logit, highest).min() for positive in (False, True)]
-    greatest = [np.where(labels == positive, logit, lowest).max() for positive in (False, True)]
-    if greatest[0] <= least[1] or greatest[1] <= least[0]:
-        raise ValueError("The scores separate the classes of y_true: the calibration slope would be infinite.")
+        reason = "y_true has one class only: calibration slope and intercept would be infinite."
+        return {"intercept": reason, "slope": reason}
+    low, high = ([end(logit[labels == event]) for event in (False, True)] for end in (np.min, np.max))
+    if min(low) == max(high):
+        return {"slope": f"y_proba has one distinct score ({task.scores[0]:.6g}): there is no calibration slope."}
+    if high[0] <= low[1] or high[1] <= low[0]:
+        return {"slope": "The scores separate the classes of y_true: the calibration slope would be infinite."}
+    return {}
 
 
 class _Rows(NamedTuple):
@@ -133,30 +156,36 @@ class _Rows(NamedTuple):
 
 
 # What the last coefficient belongs to: features (d, m) of log-odds (m,), and whether these are an offset.
-_MODELS = (
-    (lambda logit: np.stack((np.ones_like(logit), logit)), False),
-    (lambda logit: np.ones((1, len(logit))), True),
-)
+_MODELS = {
+    "slope": (lambda logit: np.stack((np.ones_like(logit), logit)), False),
+    "intercept": (lambda logit: np.ones((1, len(logit))), True),
+}
 
 
-def _last_coefficient(rows, few, model, confidence_level):
-    """Return the last coefficient of a logistic regression by maximum likelihood, with its Wald interval.
+def coefficient(task, cluster, name, confidence_level):
+    """Return the slope or the intercept of a binary problem by maximum likelihood, with its interval.
 
-    `few` are the same rows, condensed: a fit to them is where the fit begins, and the width of the interval is theirs.
+    Many rows are condensed: a fit to these is where the fit begins, and the width of the interval is theirs. With units
+    of `cluster_codes` it is the width by the rows' scores.
     """
-    features, is_offset = model
-    near = _fit(few, model) if len(few.logit) < len(rows.logit) else None
-    coef = _fit(rows, model, near)
-    design = features(few.logit)
+    features, is_offset = _MODELS[name]
+    rows = _Rows(log_odds(task.scores), task.labels, task.sample_weight)
+    few = _Rows(*condensed(*rows)) if cluster is None else rows
+    near = _fit(few, name) if len(few.logit) < len(rows.logit) else None
+    coef = _fit(rows, name, near)
+    design, weight = features(few.logit), 1.0 if few.sample_weight is None else few.sample_weight
     probability = expit(coef @ design + (few.logit if is_offset else 0))
-    weight = probability * (1 - probability) * (1 if few.sample_weight is None else few.sample_weight)
-    information = (design * weight) @ design.T
-    width = ndtri((1 + confidence_level) / 2) * np.sqrt(np.linalg.inv(information)[-1, -1])
+    inverse = np.linalg.inv((design * (weight * probability * (1 - probability))) @ design.T)[-1]
+    if cluster is None:
+        width = ndtri((1 + confidence_level) / 2) * np.sqrt(inverse[-1])
+    else:
+        influence = inverse @ design * (rows.labels - probability) * np.sum(weight * np.ones(len(rows.logit)))
+        width = half_width(influence, confidence_level, rows.sample_weight, cluster)
     return IntervalEstimate(*map(float, (coef[-1], coef[-1] - width, coef[-1] + width)))
 
 
-def _fit(rows, model, near=None):
-    features, is_offset = model
+def _fit(rows, name, near=None):
+    features, is_offset = _MODELS[name]
     offset = rows.logit if is_offset else None
     return fit_logistic(
         lambda part: features(rows.logit[part]), rows.labels, rows.sample_weight, offset=offset, near=near

@@ -40,7 +40,7 @@ def kde_calibration_error(
     bandwidth : float, default=None
         Standard deviation of the kernel, whose half-width is three times that; None means the normal reference rule
         ``1.06 std(scores) n^(-1/5)``.
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
@@ -120,7 +120,7 @@ def smooth_calibration_error(
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.

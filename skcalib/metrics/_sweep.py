@@ -35,7 +35,7 @@ def sweep_calibration_error(
         p >= 1 or ``np.inf``.
     base : EqualMass or EqualWidth, default=None
         Where the bins are cut; None means ``EqualMass()``, which is recommended. Its `n_bins` is not used.
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.

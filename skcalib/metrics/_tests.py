@@ -91,8 +91,8 @@ def calibration_test(
         Number of label vectors drawn; the smallest p-value is ``1 / (n_resamples + 1)``.
     binning : BaseBinning, int or None, default=None
         Bins of the Hosmer-Lemeshow test; None means ``EqualMass(10)``.
-    multiclass : {"auto", "top_label", "marginal"}, default="auto"
-        See `calibration_error`; "marginal" has a resampling test only.
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
+        See `calibration_error`; "marginal" and "pooled" have a resampling test only.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
@@ -185,7 +185,9 @@ def calibration_test(
     )
     data = counted_rows(data, weight_type)
     cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
-    if cluster is not None and f"{method}_calibration_error" in METRICS:  # a cumulative difference
+    kind = resolve_multiclass(multiclass, data, pooled=True)
+    is_cumulative = f"{method}_calibration_error" in METRICS
+    if is_cumulative and (cluster is not None or kind == "pooled"):
         method, metric = "resampling", METRICS[f"{method}_calibration_error"].function
     if method == "resampling":
         check_int(n_resamples, "n_resamples")
@@ -200,10 +202,10 @@ def calibration_test(
         return _resampling_test(metric, call, data, options)
     if clusters is not None:
         raise ValueError(f'clusters= has no meaning for method={method!r}: use "resampling" or "kuiper".')
-    if resolve_multiclass(multiclass, data) == "marginal":
+    if kind in ("marginal", "pooled"):
         raise ValueError(
-            f'method={method!r} tests one binary problem, multiclass="marginal" are several: use "resampling" or '
-            '"top_label".'
+            f"method={method!r} tests one binary problem with independent labels, multiclass={kind!r} is none: use "
+            '"resampling" or "top_label".'
         )
     (task,) = binary_tasks(_kept(data), multiclass)
     options = (check_binning(binning, EqualMass(10)),) if method == "hosmer_lemeshow" else ()
@@ -247,8 +249,7 @@ class _Options(NamedTuple):
 
 def _resampling_test(metric, call, data, options):
     multiclass = _only_if(call.multiclass != "auto", multiclass=call.multiclass)
-    marginal = resolve_multiclass(call.multiclass, data) == "marginal"
-    if marginal:
+    if resolve_multiclass(call.multiclass, data, pooled=True) == "marginal":
         check_scores(call.y_proba, name="y_proba")  # one label a row is drawn: rows must sum to 1
     known, params = unwrapped_metric(metric or sweep_calibration_error, multiclass)
     row = metric_of(known)
@@ -263,15 +264,18 @@ def _resampling_test(metric, call, data, options):
             "clusters= is for the errors of skcalib.metrics whose bins do not depend on the labels, for example "
             "metric=calibration_error."
         )
-    parallel = Parallel(n_jobs=options.n_jobs, prefer="threads", verbose=10 if options.verbose else 0)
+    if call.multiclass == "pooled":
+        check_scores(call.y_proba, name="y_proba")
+    parallel = Parallel(n_jobs=options.n_jobs, prefer="threads", return_as="generator")
     data = _kept(data)
-    statistics = _metric_statistics(partial(metric, **multiclass), data, options.resampling, parallel)
+    progress = Progress("calibration_test", options.verbose)
+    statistics = _metric_statistics(partial(metric, **multiclass), data, options.resampling, parallel, progress)
     # Labels that give the same bins may differ in the last digit of the statistic.
     pvalue = float(np.mean(np.asarray(statistics) >= statistics[0] - 1e-12))
     return CalibrationTestResult(statistics[0], pvalue)
 
 
-def _metric_statistics(metric, data, resampling, parallel):
+def _metric_statistics(metric, data, resampling, parallel, progress):
     """Return a metric for the labels and for labels drawn from the scores."""
     n_classes = len(data.classes)
     given = _only_if(not data.is_binary, labels=np.arange(n_classes))
@@ -279,7 +283,7 @@ def _metric_statistics(metric, data, resampling, parallel):
     statistic = metric(data.labels, data.scores, **given, **weight)
     draws = (_drawn_rows(data, resampling) for _ in range(resampling.n_draws))
     drawn = parallel(delayed(metric)(labels, scores, **given, **weight) for labels, scores, weight in draws)
-    return [float(statistic), *drawn]
+    return [float(statistic), *progress.over(drawn, resampling.n_draws, "draws")]
 
 
 def _drawn_rows(data, resampling):

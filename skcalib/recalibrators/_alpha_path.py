@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.leave_one_out import leave_one_out_loss
 from skcalib._solvers.softmax_curvature import inverse_curvature
-from skcalib._solvers.softmax_regression import fit_softmax_regression
+from skcalib._solvers.softmax_regression import MOST_KEPT, fit_softmax_regression
 from skcalib.recalibrators._folds import cross_validation_folds
 
 # Classes up to which every row is left out by one Newton step. That takes K^4 operations a row: beyond, the first of
@@ -18,6 +18,7 @@ _LEAST_GAIN = 1.0  # in nats, summed over the rows, of a weaker ridge
 # With fewer rows a class the strongest ridge stays. Rows that are left out then praise weaker ones that lose on others:
 # 50 rows of three classes, and the 20 rows of each of 150 classes of CLINC150.
 _LEAST_ROWS_A_CLASS = 30
+_SAMPLE = 1 << 24  # logits of the rows that decide where there are too many to keep
 
 
 class AffineProblem(NamedTuple):
@@ -82,6 +83,15 @@ def fit_path(problem, penalties):
     ends where the loss rises. Every fit starts from the last.
     """
     n_classes = problem.logits.shape[1]
+    if problem.logits.size > MOST_KEPT and min(penalties[0]) > 0:  # without a ridge a sample may be separable
+        # A ridge is the precision of a prior, whatever the number of rows. What a sample finds is close to the optimum.
+        step = -(-problem.logits.size // _SAMPLE)
+        weight = None if problem.sample_weight is None else problem.sample_weight[::step]
+        sample = problem.taken(slice(None, None, step), weight)
+        best, start = fit_path(sample, penalties)
+        share = _total(sample) / _total(problem)
+        curvature = sample.inverse_curvature(start, penalties[best] * share)
+        return best, problem.fit(penalties[best], start, curvature)
     penalties = tried(penalties, problem.codes, problem.sample_weight, n_classes)
     if len(penalties) == 1:
         return 0, problem.fit(penalties[0])

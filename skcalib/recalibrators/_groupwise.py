@@ -17,6 +17,7 @@ from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_estimator_scores, check_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight
+from skcalib._rows.keys import check_ids
 from skcalib._rows.links import possible, without_impossible
 from skcalib.recalibrators._base import ProbabilityTransformer, check_recalibrator, decisions
 from skcalib.recalibrators._certified import certify_groups, forbid_certificates
@@ -24,6 +25,7 @@ from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place, rows_by_code
 from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._temperature import TemperatureScaling
+from skcalib.recalibrators._uniform_mass import UniformMassBinning
 
 _PREDICTED_CLASS = "predicted_class"
 
@@ -238,7 +240,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         """
         return self.fit(X, y, sample_weight, groups).transform(X, groups)
 
-    def predict_proba(self, X, groups=None):
+    def predict_proba(self, X, groups=None, ids=None):
         """Return calibrated probabilities, each row by the map of its group.
 
         Parameters
@@ -247,6 +249,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             Scores, and the column of the groups if there is one.
         groups : array-like of shape (n,), default=None
             The group of each row, if `fit` was given them.
+        ids : array-like of shape (n,), default=None
+            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or integers, which make their keys.
 
         Returns
         -------
@@ -257,20 +261,29 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         ------
         ValueError
             For groups that are missing, and for scores that are not valid or of another width than those of `fit`.
+        TypeError
+            For ids of a recalibrator that takes none.
         """
         check_fitted(self)
+        if ids is not None and not isinstance(self.pooled_recalibrator_, UniformMassBinning):
+            raise TypeError(f"ids are for UniformMassBinning(randomize=True), not {self.pooled_recalibrator_!r}.")
         scores, values = self._scores_and_values(X, groups, reset=False)
         group = decisions(scores, self.input) if values is None else self._known_groups(values, len(scores))
         scores, impossible = possible(scores) if self.input == "logit" else (scores, None)
-        probabilities = self.pooled_recalibrator_.predict_proba(scores)
+        ids = None if ids is None else check_ids(ids, len(scores))
+
+        def predicted(recalibrator, rows=slice(None)):
+            return recalibrator.predict_proba(scores[rows], **({} if ids is None else {"ids": ids[rows]}))
+
+        probabilities = predicted(self.pooled_recalibrator_)
         for code, rows in rows_by_code(group):
             recalibrator = self.pooled_recalibrator_ if code < 0 else self.recalibrators_[self._names[code]]
             if recalibrator is not self.pooled_recalibrator_:
-                own, share = recalibrator.predict_proba(scores[rows]), self._own_share[code]
+                own, share = predicted(recalibrator, rows), self._own_share[code]
                 probabilities[rows] = share * own + (1 - share) * probabilities[rows]
         return without_impossible(probabilities, impossible)
 
-    def transform(self, X, groups=None):
+    def transform(self, X, groups=None, ids=None):
         """Return the same as `predict_proba`, so that recalibrators chain.
 
         Parameters
@@ -279,15 +292,17 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             Scores, and the column of the groups if there is one.
         groups : array-like of shape (n,), default=None
             The group of each row, if `fit` was given them.
+        ids : array-like of shape (n,), default=None
+            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or integers, which make their keys.
 
         Returns
         -------
         probabilities : ndarray of float64, shape (n, n_classes)
             In the order of `classes_`.
         """
-        return self.predict_proba(X, groups)
+        return self.predict_proba(X, groups, ids)
 
-    def predict(self, X, groups=None):
+    def predict(self, X, groups=None, ids=None):
         """Return the most probable class, or that of the scores with methods that keep decisions.
 
         Parameters
@@ -296,6 +311,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             Scores, and the column of the groups if there is one.
         groups : array-like of shape (n,), default=None
             The group of each row, if `fit` was given them.
+        ids : array-like of shape (n,), default=None
+            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or integers, which make their keys.
 
         Returns
         -------
@@ -305,7 +322,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         check_fitted(self)
         if getattr(self.pooled_recalibrator_, "_keeps_decisions", False):
             return self.classes_[decisions(self._scores_and_values(X, groups, reset=False)[0], self.input)]
-        return self.classes_[self.predict_proba(X, groups).argmax(axis=1)]
+        return self.classes_[self.predict_proba(X, groups, ids).argmax(axis=1)]
 
     def certificate(self, confidence_level=None, kind="conditional", n_candidates=1, *, interval="theorem"):
         """Return what may be promised about all groups together, where the groups were fixed beforehand.

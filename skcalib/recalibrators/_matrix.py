@@ -59,11 +59,7 @@ class AffineScaling(LogitRecalibrator):
                 f"X holds logits that take the temperature {1 / self.inverse_temperature_:.0e}, at which their "
                 "log-probabilities are out of range: rescale the logits."
             )
-        penalties = [self._penalty(n_classes, alpha) for alpha in self._alphas]
-        if len(penalties) == 1:
-            best, parameters = 0, problem.fit(penalties[0])
-        else:
-            best, parameters = fit_path(problem, penalties)
+        best, parameters = fit_path(problem, [self._penalty(n_classes, alpha) for alpha in self._alphas])
         self.alpha_ = float(self._alphas[best])
         coef, intercept = self._affine_map.unpacked(parameters)
         self.coef_, self.intercept_ = self.inverse_temperature_ * coef, intercept.copy()

@@ -284,6 +284,43 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             probabilities[rows, -probability.shape[1] :] = probability
         return without_impossible(probabilities, impossible)
 
+    def transform(self, X, ids=None):
+        """Return the same as `predict_proba`, so that recalibrators chain.
+
+        Parameters
+        ----------
+        X : array-like of the width given to `fit`
+            Scores.
+        ids : array-like of shape (n,), default=None
+            With ``randomize=True`` the ids of the rows: see `predict_proba`.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n, n_classes)
+            In the order of `classes_`.
+        """
+        return self.predict_proba(X, ids)
+
+    def predict(self, X, ids=None):
+        """Return the most probable class, or with ``multiclass="top_label"`` that of the largest score.
+
+        Parameters
+        ----------
+        X : array-like of the width given to `fit`
+            Scores.
+        ids : array-like of shape (n,), default=None
+            With ``randomize=True`` the ids of the rows: see `predict_proba`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+            The first of the classes with the largest probability.
+        """
+        check_fitted(self)
+        if ids is None or self._keeps_decisions:
+            return super().predict(X)
+        return self.classes_[self.predict_proba(X, ids).argmax(axis=1)]
+
     def _predict_binary(self, scores):
         return self.bin_values_[np.searchsorted(self.bin_edges_[1:-1], scores, side="right")]
 

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from skcalib._errors.binned import check_norm
 from skcalib._inference.results import record_html, record_text
 from skcalib._input.scalars import check_int
+from skcalib._progress import Progress
 from skcalib.simulation._curves import PowerCurve
 from skcalib.simulation._quadrature import ScoreLaw, expectation, supremum
 
@@ -202,10 +203,9 @@ class CalibrationModel:
         seeds = np.random.SeedSequence(_seed(random_state)).spawn(n_simulations)
         size = -(-n_simulations // _BATCHES)
         batches = [seeds[start : start + size] for start in range(0, n_simulations, size)]
-        # joblib writes progress to stderr for a verbosity of up to 50.
-        tables = Parallel(n_jobs=n_jobs, verbose=10 * bool(verbose))(
-            delayed(self._evaluate)(list(metrics.values()), n, batch) for batch in batches
-        )
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+        made = parallel(delayed(self._evaluate)(list(metrics.values()), n, batch) for batch in batches)
+        tables = list(Progress("simulation", verbose).over(made, len(batches), "batches of samples"))
         values = dict(zip(metrics, np.concatenate(tables, axis=1), strict=True))
         return values if isinstance(metric, dict) else values[None]
 

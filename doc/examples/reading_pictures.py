@@ -1,0 +1,78 @@
+"""Pictures of the page on reading a reliability diagram: python doc/examples/reading_pictures.py [FOLDER]."""
+
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.special import expit
+
+from skcalib import PlattScaling
+from skcalib.displays import DecisionCurveDisplay, ReliabilityDisplay
+
+
+def rows(n_rows=4000, seed=0):
+    """Labels, and the log-odds of the probabilities that they were drawn from."""
+    rng = np.random.default_rng(seed)
+    log_odds = rng.normal(-0.5, 1.5, n_rows)
+    return rng.random(n_rows) < expit(log_odds), log_odds
+
+
+def parts_of_a_diagram():
+    """An over-confident model, with the parts of its diagram named."""
+    y, log_odds = rows(2500)
+    figure, ax = plt.subplots(figsize=(7, 7), layout="constrained")
+    display = ReliabilityDisplay.from_predictions(y, expit(2 * log_odds), ax=ax, random_state=0, legend=False)
+    curve, histogram = display.ax_, display.figure_.axes[-1]
+    points = display.lines_[0].get_xydata()
+    label = {"bbox": {"boxstyle": "round", "fc": "white", "ec": "0.6"}, "ha": "center", "va": "center"}
+    arrow = {"arrowprops": {"arrowstyle": "->", "color": "0.2"}}
+    curve.annotate("a point: the event\nfrequency of one bin", points[-5], (0.84, 0.36), **label, **arrow)
+    curve.annotate("its interval", points[-3] + (0, 0.04), (0.62, 0.93), **label, **arrow)
+    curve.annotate("the diagonal: calibrated", (0.2, 0.2), (0.28, 0.72), **label, **arrow)
+    curve.annotate("the grey band: calibrated\nmodels stay inside", (0.5, 0.45), (0.5, 0.1), **label, **arrow)
+    histogram.annotate("the histogram: here are most rows", (0.03, 150), (0.5, 300), **label, **arrow)
+    return figure
+
+
+def four_shapes():
+    """The four shapes: flatter, steeper, below and above the diagonal."""
+    y, log_odds = rows()
+    models = {
+        "over-confident": expit(2 * log_odds),
+        "under-confident": expit(0.5 * log_odds),
+        "too high": expit(log_odds + 1),
+        "too low": expit(log_odds - 1),
+    }
+    figure, axes = plt.subplots(2, 2, figsize=(9, 10.5), layout="constrained")
+    for ax, (name, y_proba) in zip(axes.flat, models.items(), strict=True):
+        display = ReliabilityDisplay.from_predictions(y, y_proba, ax=ax, legend=False, random_state=0)
+        display.ax_.set_title(name)
+    return figure
+
+
+def chance():
+    """A calibrated model, seen with few and with many rows."""
+    figure, axes = plt.subplots(1, 2, figsize=(9, 5.4), layout="constrained")
+    for ax, n_rows in zip(axes, (200, 5000), strict=True):
+        y, log_odds = rows(n_rows)
+        display = ReliabilityDisplay.from_predictions(y, expit(log_odds), ax=ax, legend=False, random_state=0)
+        display.ax_.set_title(f"calibrated, {n_rows:,} rows")
+    return figure
+
+
+def decision_shapes():
+    """The decision curve of an over-confident model, before and after Platt scaling."""
+    y, log_odds = rows()
+    y_proba, half = expit(2 * log_odds), len(y) // 2
+    after = PlattScaling().fit(y_proba[:half], y[:half]).predict_proba(y_proba[half:])[:, 1]
+    models = {"over-confident": y_proba[half:], "after Platt scaling": after}
+    return DecisionCurveDisplay.from_predictions(y[half:], models, random_state=0).figure_
+
+
+PICTURES = {one.__name__: one for one in (parts_of_a_diagram, four_shapes, chance, decision_shapes)}
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "doc/pictures")
+    for name, draw in PICTURES.items():
+        draw().savefig(folder / f"{name}.png", dpi=160)
