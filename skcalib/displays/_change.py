@@ -91,6 +91,7 @@ class ChangeDisplay:
         self.statistics = tuple(statistics)
         self.histograms = self.statistics if histograms is None else tuple(histograms)
         self.confidence_level = confidence_level
+        self.scores, self.difference, self.low, self.high = self._curve()
 
     @classmethod
     def from_predictions(
@@ -156,7 +157,6 @@ class ChangeDisplay:
         display = cls(change, statistics, histograms=histograms, confidence_level=level)
         return display.plot(ax, **(plot_options or {}))
 
-    @property
     def _curve(self):
         """The mean scores of the bins with rows of both samples, the changes there and their limits."""
         both = np.logical_and(*(one.count > 0 for one in self.statistics))
@@ -169,26 +169,6 @@ class ChangeDisplay:
         difference = (frequency - score)[1] - (frequency - score)[0]
         mean = np.average(score, axis=0, weights=count)
         return mean, difference, difference - np.hypot(below[1], above[0]), difference + np.hypot(above[1], below[0])
-
-    @property
-    def scores(self):
-        """Mean score of each bin with rows of both samples."""
-        return self._curve[0]
-
-    @property
-    def difference(self):
-        """Event frequency after minus before at equal scores, for each of these bins."""
-        return self._curve[1]
-
-    @property
-    def low(self):
-        """Lower limits of the differences."""
-        return self._curve[2]
-
-    @property
-    def high(self):
-        """Upper limits of the differences."""
-        return self._curve[3]
 
     def plot(
         self, ax=None, *, histogram=True, legend=True, line_kw=None, interval_kw=None, histogram_kw=None, legend_kw=None
@@ -213,8 +193,7 @@ class ChangeDisplay:
         """
         frame = frame_of_panels(ax, 1, (_HISTOGRAM_HEIGHT,) if histogram else ())
         self.ax_, self.figure_ = frame.axes[0], frame.figure
-        scores, *limits = self._curve
-        difference, low, high = (100 * limit for limit in limits)
+        scores, difference, low, high = self.scores, 100 * self.difference, 100 * self.low, 100 * self.high
         color = colors(2)[1]
         zero = self.ax_.axhline(0, **reference_style())
         self.intervals_ = error_bars(self.ax_, scores, difference, low, high, color, interval_kw)
