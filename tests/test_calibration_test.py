@@ -211,6 +211,20 @@ def test_few_events_in_clusters_warn():
         calibration_test(labels, scores, metric=calibration_error, clusters=clusters, n_resamples=9)
 
 
+def test_any_metric_has_clusters():
+    """Ten copies of each row: the resampled p-value is that of 100 rows, not of 1,000."""
+    rng = np.random.default_rng(0)
+    scores = rng.random(100)
+    labels = rng.random(100) < scores**1.2
+    options = {"metric": brier_score_loss, "n_resamples": 199, "random_state": 0}
+    one = calibration_test(labels, scores, **options).pvalue
+    rows = labels.repeat(10), scores.repeat(10)
+    ten = calibration_test(*rows, clusters=np.arange(1000) // 10, **options).pvalue
+    assert ten > 0.02
+    assert ten == pytest.approx(one, abs=0.1)
+    assert calibration_test(*rows, **options).pvalue == 0.005  # as independent rows they are ten times as sure
+
+
 @pytest.mark.slow
 def test_level_of_two_modes_in_clusters():
     metric, rejected = partial(calibration_error, binning=10), 0
@@ -337,8 +351,6 @@ def test_bad_parameters():
         calibration_test(y, s, method="spiegelhalter", metric=calibration_error)
     with refused(ValueError, "clusters", "spiegelhalter", "kuiper"):
         calibration_test(y, s, method="spiegelhalter", clusters=[0, 1, 1])
-    with refused(ValueError, "clusters", "calibration_error"):
-        calibration_test(y, s, metric=brier_score_loss, clusters=[0, 1, 1])
     with refused(ValueError, "clusters", "2", "3"):
         calibration_test(y, s, clusters=[0, 1])
     with refused(ValueError, "binning", "hosmer_lemeshow", "resampling"):

@@ -46,7 +46,7 @@ class NoisyPlattCurve:
 
     References
     ----------
-    Kumar, Liang and Ma (2019), Verified uncertainty calibration, Appendix F.
+    Kumar, Liang and Ma (2019), Verified uncertainty calibration, Appendix E.
 
     Examples
     --------

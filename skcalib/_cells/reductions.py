@@ -15,19 +15,6 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order, sorted_rows
 
-__all__ = [
-    "BinaryTask",
-    "BinnedTask",
-    "PooledTask",
-    "binary_tasks",
-    "check_rows_or_bins",
-    "counted_rows",
-    "resolve_multiclass",
-    "spread_top_label",
-    "top_label",
-]
-
-
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
 _WEIGHTED = ("weight", "weighted_score", "weighted_label", "weighted_score_squared", "weighted_score_label")
 _NORMALISED = 1e-2  # the most by which the scores of a row miss 1 where they are those of one label
@@ -168,7 +155,7 @@ class BinnedTask:
         """Refused: only rows have it."""
         self._refuse()
 
-    labels = sample_weight = classes = weight = weight_type = mean_score = event_frequency = scores
+    labels = sample_weight = classes = kept = weight = weight_type = mean_score = event_frequency = scores
 
 
 def check_rows_or_bins(

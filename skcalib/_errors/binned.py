@@ -9,8 +9,6 @@ from skcalib._cells.cells import Cells
 from skcalib._errors.power import Power
 from skcalib._input.scalars import check_option, resolve_norm
 
-__all__ = ["BinnedPower", "check_norm", "has_thin_bins", "resolved_method"]
-
 # Share of the weight in bins with fewer than two rows beyond which a debiased error would be mostly left out.
 _MAX_THIN_SHARE = 0.05
 _METHODS = ("auto", "plugin", "debiased", "unbiased", "label_binned")

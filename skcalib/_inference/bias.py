@@ -8,8 +8,6 @@ from scipy.special import expit, ndtr
 
 from skcalib._rows.links import log_odds
 
-__all__ = ["BiasTest", "bias_test", "event_count_pmf"]
-
 _FEW_ROWS = 200  # below this total weight the distribution of the number of events is convolved exactly
 _MANY_ROWS = 4096  # above this, rows go into cells this wide in log-odds
 _CELLS_PER_UNIT = 32

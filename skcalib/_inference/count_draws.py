@@ -6,8 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-__all__ = ["CountDraws", "block_sizes"]
-
 _BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
 _FEWEST_DRAWS, _LARGEST_BLOCK = 64, 1 << 22  # draws at a time where the cells are many, and their counts
 _KEPT = 1 << 23  # counts whose random numbers are kept in memory

@@ -7,9 +7,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
 
+from skcalib._cells.cells import Cells
 from skcalib._inference.count_draws import block_sizes
-
-__all__ = ["FEW_EVENTS", "ClusterDraws", "RowsInCells", "cluster_correlation", "exclusive_draws"]
 
 FEW_EVENTS = 40  # expected, below which the dependence within clusters is not known well enough for the level
 _CORRELATIONS = np.array([0, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.99])
@@ -145,6 +144,19 @@ class ClusterDraws:
         shared = rng.standard_normal((size, self._cluster.max() + 1), dtype=np.float32)[:, self._cluster]
         own = rng.standard_normal((size, len(self._cluster)), dtype=np.float32)
         return np.float32(self.correlation**0.5) * shared + np.float32((1 - self.correlation) ** 0.5) * own
+
+
+def cluster_labels(probability, codes, weight, resampling):
+    """Yield codes of labels (n,) drawn for probabilities (n, K), with the dependence that clusters of `codes` show."""
+    n, n_classes = probability.shape
+    labels = codes[:, None] == np.arange(n_classes)
+    cell = np.arange(n * n_classes).reshape(n, n_classes)
+    cells = Cells.of_scores(probability.ravel(), np.ones(cell.size), labels.ravel())  # a row is a cell in each class
+    bias = np.tile(np.average(labels - probability, axis=0, weights=weight), n)
+    rows = RowsInCells(cell, probability, labels, weight)
+    draws = ClusterDraws(cells, rows, bias, resampling.cluster, resampling.n_draws, resampling.rng)
+    for block in draws(cells.mean_score):
+        yield from block.reshape(-1, n, n_classes).argmax(axis=2)
 
 
 def cluster_correlation(scores, residual, weight, cluster):

@@ -13,8 +13,6 @@ from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells, exclus
 from skcalib._inference.directions import directions_of
 from skcalib._inference.inversion import Hypotheses
 
-__all__ = ["Resampling", "error_hypotheses"]
-
 _MOST_CLASSES = 30  # whose dependence is drawn
 _MOST_COUNTS = 1 << 24  # of cells and draws up to which the dependence between classes is drawn
 _FEWEST_CELLS, _MOST_CELLS = 64, 1 << 13  # more distinct scores are pooled to cells of nearly equal scores
@@ -27,6 +25,10 @@ class Resampling(NamedTuple):
     rng: np.random.RandomState
     cluster: np.ndarray | None = None
     importance: bool = False
+
+    def at(self, rows):
+        """Return the same for the rows of an index."""
+        return self if self.cluster is None else self._replace(cluster=self.cluster[rows])
 
 
 def error_hypotheses(error, data, resampling):

@@ -17,8 +17,6 @@ from scipy.special import ndtri
 from skcalib._cells.cells import Cells
 from skcalib._progress import Progress
 
-__all__ = ["Hypotheses", "inverted_limits", "resampling_pvalue"]
-
 _SMALLEST_STEP, _GROWTH = 1 / 8, 4  # of c, after 0 and from there
 _PRECISION = 0.002  # of c, relative
 _CLOSE = 0.02  # relative distance from a tail at which a share of draws is taken to be equal to it

@@ -12,17 +12,6 @@ from skcalib._input.scores import first_index, refuse_masked
 from skcalib._input.tensors import as_array
 from skcalib._rows.blocks import row_blocks
 
-__all__ = [
-    "check_groups",
-    "check_label_vector",
-    "check_targets",
-    "encode_labels",
-    "is_missing",
-    "shown",
-    "unique_labels",
-    "zero_one",
-]
-
 
 def check_groups(groups, n_samples, *, name="groups", scores_name="y_proba"):
     """Return the distinct groups, sorted, and the index of each row's group among them."""

@@ -8,8 +8,6 @@ from skcalib._input.scalars import check_confidence_level, check_number
 from skcalib.decisions._certified import FIXED, ROWS, CertifiedThreshold, deciding_scores
 from skcalib.decisions._thresholds import AcceptedSets, check_thresholds, default_thresholds, most_lenient, rows_needed
 
-__all__ = ["certified_routing"]
-
 _MODELS = "Both models and the confidence were made on other rows, and both models were asked on each row."
 _ASYMPTOTIC = (
     "Asymptotic: by the score test. Simulated, a level of .1 is at most .11 from 20 / max_loss rows on (here "

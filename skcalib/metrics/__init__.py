@@ -8,7 +8,9 @@ from skcalib.metrics._bin_free import (
     neighborhood_calibration_error,
 )
 from skcalib.metrics._by_group import calibration_by_group
+from skcalib.metrics._canonical import kernel_calibration_error
 from skcalib.metrics._curves import reliability_curve
+from skcalib.metrics._decision import decision_calibration_error
 from skcalib.metrics._decomposition import brier_decomposition, log_loss_decomposition
 from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
 from skcalib.metrics._groupwise import groupwise_calibration_error
@@ -28,11 +30,13 @@ __all__ = [
     "calibration_error_interval",
     "calibration_slope_intercept",
     "calibration_test",
+    "decision_calibration_error",
     "expected_calibration_error",
     "get_scorer",
     "get_scorer_names",
     "groupwise_calibration_error",
     "kde_calibration_error",
+    "kernel_calibration_error",
     "kolmogorov_smirnov_calibration_error",
     "kuiper_calibration_error",
     "log_loss_decomposition",

@@ -19,8 +19,6 @@ from skcalib._progress import Progress
 from skcalib.metrics._errors import calibration_error
 from skcalib.metrics._table import metric_of
 
-__all__ = ["calibration_error_interval", "unwrapped_metric"]
-
 _KINDS = ("auto", "inverted", "basic")
 
 
@@ -210,6 +208,10 @@ _OF_BASIC = (
 
 
 def _resolved_kind(interval, row):
+    if row is not None and row.power is None:
+        raise ValueError(
+            f"{row.function.__name__} has a test and no interval: calibration_test(metric={row.function.__name__})."
+        )
     if interval == "inverted" and row is None:
         raise ValueError(
             'interval="inverted" is for the calibration errors of skcalib.metrics, and for a metric with a `power`: '

@@ -20,12 +20,12 @@ from skcalib.metrics._bin_free import (
     kuiper_calibration_error,
     neighborhood_calibration_error,
 )
+from skcalib.metrics._canonical import kernel_calibration_error, kernel_statistics
+from skcalib.metrics._decision import DecisionPower, decision_calibration_error
 from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
 from skcalib.metrics._groupwise import groupwise_calibration_error
 from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
 from skcalib.metrics._sweep import sweep_calibration_error
-
-__all__ = ["METRICS", "Metric", "metric_of", "scorers"]
 
 
 class Metric(NamedTuple):
@@ -35,7 +35,7 @@ class Metric(NamedTuple):
     ----------
     function : callable
         The error, ``function(y_true, y_proba, ...)``; smaller is better.
-    power : type
+    power : type or None
         What it is a root of, a class of `skcalib._errors`: its interval and its resampling test come from it.
     defaults : dict, default={}
         Parameters of the power where the caller of the function names none; `binning` and `method` where it is binned.
@@ -44,16 +44,22 @@ class Metric(NamedTuple):
     scorers : dict, default=None
         Options of the function by the name of the scorer; None means ``neg_`` and the name of the function, without
         options.
+    statistics : callable, default=None
+        Of an error that has a test and no interval, without a power: ``statistics(data, draws, **params)`` returns what
+        the test compares, of the labels and of the drawn ones.
     """
 
     function: Callable
-    power: type
+    power: type | None
     defaults: dict = {}  # noqa: RUF012
     limits: tuple = (0.0, 1.0)
     scorers: dict | None = None
+    statistics: Callable | None = None
 
     def error(self, given):
-        """Return the `Error` for the parameters that a caller gave."""
+        """Return the `Error` for the parameters that a caller gave; None without a power."""
+        if self.power is None:
+            return None
         params = {**self.defaults, **given}
         whole = {name: params.pop(name) for name in _OF_THE_WHOLE if name in params}
         norm = resolve_norm(params.get("norm", 1))
@@ -87,9 +93,11 @@ METRICS = {
             {"norm": 2, "binning": EqualMass(15), "method": "auto"},
             scorers=_NORMS,
         ),
+        Metric(decision_calibration_error, DecisionPower),
         Metric(expected_calibration_error, BinnedPower, {"norm": 1, "binning": EqualWidth(15), "method": "plugin"}),
         Metric(groupwise_calibration_error, BinnedPower, _BY_GROUP),
         Metric(kde_calibration_error, KernelPower),
+        Metric(kernel_calibration_error, None, limits=(-2.0, 2.0), statistics=kernel_statistics),
         Metric(kolmogorov_smirnov_calibration_error, KolmogorovSmirnovPower),
         Metric(kuiper_calibration_error, KuiperPower),
         Metric(maximum_calibration_error, BinnedPower, _MAXIMUM),

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import BinnedTask, binary_tasks, check_rows_or_bins, counted_rows, resolve_multiclass
 from skcalib._inference.closed_form import hosmer_lemeshow, kolmogorov_smirnov, kuiper, spiegelhalter
+from skcalib._inference.dependent_draws import cluster_labels
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import resampling_pvalue
 from skcalib._inference.results import record_html, record_text
@@ -22,8 +23,6 @@ from skcalib.binning import EqualMass, check_binning
 from skcalib.metrics._interval import unwrapped_metric
 from skcalib.metrics._sweep import sweep_calibration_error
 from skcalib.metrics._table import METRICS, metric_of
-
-__all__ = ["CalibrationTestResult", "calibration_test"]
 
 
 class CalibrationTestResult(NamedTuple):
@@ -85,8 +84,7 @@ def calibration_test(
     clusters : array-like of shape (n,), default=None
         Rows that are not independent (of one patient or match) have the same entry. Labels are drawn from the scores
         with the dependence within clusters (one correlation of a normal copula) that the residuals ``y - s`` show. For
-        "resampling" with an error of this module, "kuiper" and "kolmogorov_smirnov",
-        which are resampled then.
+        "resampling", "kuiper" and "kolmogorov_smirnov", which are resampled then.
     n_resamples : int, default=999
         Number of label vectors drawn; the smallest p-value is ``1 / (n_resamples + 1)``.
     binning : BaseBinning, int or None, default=None
@@ -173,16 +171,8 @@ def calibration_test(
     True
     """
     _check_method(method, metric, binning)
-    data = check_rows_or_bins(
-        y_true,
-        y_proba,
-        binning=binning,
-        multiclass=multiclass,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-        drop=False,
-    )
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, drop=False, **rows)
     data = counted_rows(data, weight_type)
     cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
     kind = resolve_multiclass(multiclass, data, pooled=True)
@@ -194,9 +184,8 @@ def calibration_test(
         if isinstance(data, BinnedTask):
             y_true = data.bins
         elif sample_weight is not None:
-            sample_weight = data.sample_weight
-        given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-        call = _Call(y_true, y_proba, {name: value for name, value in given.items() if value is not None}, multiclass)
+            rows["sample_weight"] = data.sample_weight
+        call = _Call(y_true, y_proba, {name: value for name, value in rows.items() if value is not None}, multiclass)
         resampling = Resampling(n_resamples, check_random_state(random_state), cluster, weight_type == "importance")
         options = _Options(resampling, n_jobs, verbose)
         return _resampling_test(metric, call, data, options)
@@ -259,47 +248,57 @@ def _resampling_test(metric, call, data, options):
         hypotheses = error_hypotheses(error, data, options.resampling)
         hypotheses = replace(hypotheses, progress=Progress("calibration_test", options.verbose))
         return CalibrationTestResult(statistic, resampling_pvalue(hypotheses))
-    if options.resampling.cluster is not None:
-        raise ValueError(
-            "clusters= is for the errors of skcalib.metrics whose bins do not depend on the labels, for example "
-            "metric=calibration_error."
-        )
     if call.multiclass == "pooled":
         check_scores(call.y_proba, name="y_proba")
-    parallel = Parallel(n_jobs=options.n_jobs, prefer="threads", return_as="generator")
-    data = _kept(data)
-    progress = Progress("calibration_test", options.verbose)
-    statistics = _metric_statistics(partial(metric, **multiclass), data, options.resampling, parallel, progress)
+    kept = _kept(data)
+    draws = _drawn_rows(kept, options.resampling.at(data.kept))
+    draws = Progress("calibration_test", options.verbose).over(draws, options.resampling.n_draws, "draws")
+    if row is not None and row.statistics is not None:
+        statistic = float(known(call.y_true, call.y_proba, **call.given, **params))
+        statistics = row.statistics(kept, draws, **params)
+    else:
+        parallel = Parallel(n_jobs=options.n_jobs, prefer="threads")
+        statistics = _metric_statistics(partial(metric, **multiclass), kept, draws, parallel)
+        statistic = statistics[0]
     # Labels that give the same bins may differ in the last digit of the statistic.
-    pvalue = float(np.mean(np.asarray(statistics) >= statistics[0] - 1e-12))
-    return CalibrationTestResult(statistics[0], pvalue)
+    return CalibrationTestResult(statistic, float(np.mean(np.asarray(statistics) >= statistics[0] - 1e-12)))
 
 
-def _metric_statistics(metric, data, resampling, parallel, progress):
+def _metric_statistics(metric, data, draws, parallel):
     """Return a metric for the labels and for labels drawn from the scores."""
     n_classes = len(data.classes)
     given = _only_if(not data.is_binary, labels=np.arange(n_classes))
     weight = _only_if(data.sample_weight is not None, sample_weight=data.sample_weight)
     statistic = metric(data.labels, data.scores, **given, **weight)
-    draws = (_drawn_rows(data, resampling) for _ in range(resampling.n_draws))
     drawn = parallel(delayed(metric)(labels, scores, **given, **weight) for labels, scores, weight in draws)
-    return [float(statistic), *progress.over(drawn, resampling.n_draws, "draws")]
+    return [float(statistic), *drawn]
 
 
 def _drawn_rows(data, resampling):
-    """Return labels drawn from the scores, their scores and, as a dict, their weights.
+    """Yield labels drawn from the scores, their scores and, as a dict, their weights.
 
     A row of weight w that counts rows is floor(w) draws and one that weighs the rest: it comes back as a row for each
     class.
     """
     probability = np.column_stack((1 - data.scores, data.scores)) if data.is_binary else data.scores
-    rng, (n, n_classes) = resampling.rng, probability.shape
+    weight = _only_if(data.sample_weight is not None, sample_weight=data.sample_weight)
+    if resampling.cluster is not None:
+        for codes in cluster_labels(probability, data.labels.astype(np.intp), data.sample_weight, resampling):
+            yield codes.astype(data.labels.dtype), data.scores, weight
+        return
     cumulative = np.cumsum(probability, axis=1, dtype=np.float64)
     cumulative /= cumulative[:, -1:]
-    codes = np.count_nonzero(cumulative <= rng.random_sample((n, 1)), axis=1)
-    if data.sample_weight is None or resampling.importance:
-        weight = _only_if(data.sample_weight is not None, sample_weight=data.sample_weight)
-        return codes.astype(data.labels.dtype), data.scores, weight
+    for _ in range(resampling.n_draws):
+        codes = np.count_nonzero(cumulative <= resampling.rng.random_sample((len(probability), 1)), axis=1)
+        if weight and not resampling.importance:
+            yield _repeated(codes, cumulative, data, resampling.rng)
+        else:
+            yield codes.astype(data.labels.dtype), data.scores, weight
+
+
+def _repeated(codes, cumulative, data, rng):
+    """Return what `_drawn_rows` yields where rows count more than once; the rest of a weight gets the label drawn."""
+    n, n_classes = cumulative.shape
     whole = np.floor(data.sample_weight)
     weight = np.zeros((n, n_classes))
     left, reached = whole.astype(np.int64), 0.0

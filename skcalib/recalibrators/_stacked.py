@@ -164,8 +164,7 @@ class StackedRecalibrator(BaseRecalibrator):
         self.rank_preserving = rank_preserving
         self.n_jobs = n_jobs
         self.verbose = verbose
-        self.input = input
-        self.classes = classes
+        super().__init__(input=input, classes=classes)
 
     def _fit_scores(self, scores, codes, sample_weight):
         fits = MemberFits(
@@ -295,10 +294,6 @@ class Uncalibrated(LogitRecalibrator):
 
     _needs_classes = "any"
     _keeps_decisions = True
-
-    def __init__(self, *, input="probability", classes=None):
-        self.input = input
-        self.classes = classes
 
     def _fit_logits(self, logits, codes, sample_weight):
         return self
