@@ -87,7 +87,12 @@ def draw_curve(ax, curve, color, mark, line_kw, label):
     keywords = {"color": color, "linestyle": linestyle, "linewidth": 1.6, "zorder": 3, "label": label, "gid": CURVE}
     statistics = curve.statistics
     seen = statistics.weight > 0
-    if curve.is_step:
+    if curve.smooth is not None:
+        if curve.has_bins:
+            points = {"color": color, "marker": marker, "markersize": 4.5, "markeredgewidth": 0, "linestyle": "none"}
+            ax.plot(statistics.mean_score[seen], statistics.event_frequency[seen], zorder=3, **points)
+        (line,) = ax.plot(curve.band.scores, curve.smooth, **{**keywords, **line_kw})
+    elif curve.is_step:
         # From the lowest to the highest score, not over bins without rows at either end.
         edges = np.clip(statistics.edges, curve.consistency.scores[0], curve.consistency.scores[-1])
         frequency = np.append(statistics.event_frequency, statistics.event_frequency[-1])
