@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 # Marks on artists: a display that is drawn on top of another recognises what is there.
-BELOW, _LEGEND = "skcalib-below", "skcalib-legend"
+BELOW, _LEGEND, _GUARD = "skcalib-below", "skcalib-legend", "skcalib-guard"
 _FULL_SIZE = 2.4  # inches: the side of a panel from which text has the user's size
 _EXPLAINED, _MOST_INSIDE = 1.8, 5  # inches and entries: a legend inside less room, or of more, has no explanations
 _SMALLEST = 0.58  # text is never smaller than this share of the user's size
@@ -382,6 +382,18 @@ def _fixed(legend, ax):
     return box
 
 
+def _set_guard(ax, guard):
+    """Put the points where no legend may stand on an invisible line, which matplotlib's "best" place avoids."""
+    for line in [line for line in ax.lines if line.get_gid() == _GUARD]:
+        guard = [line.get_xydata(), *guard]
+        line.remove()
+    if len(guard):
+        limits = ax.get_xlim(), ax.get_ylim()
+        points = np.concatenate(guard)
+        ax.plot(points[:, 0], points[:, 1], linestyle="none", visible=False, gid=_GUARD, label="_guard")
+        ax.set(xlim=limits[0], ylim=limits[1])
+
+
 def _curve_handles(axes):
     handles = {}
     for ax in axes:
@@ -416,3 +428,16 @@ def _legend_inside(frame, labels, note, options):
     legend.set(gid=_LEGEND, zorder=5, frame_on=True)
     legend.get_frame().set(alpha=0.75, linewidth=0)
     return legend
+
+
+def _covers_data(ax, legend):
+    box, place = legend.get_window_extent(), ax.get_window_extent()
+    if box.width > place.width or box.height > 0.6 * place.height:
+        return True
+    for line in ax.lines:
+        path = line.get_transform().transform_path(line.get_path())
+        if line.get_gid() == CURVE and path.intersects_bbox(box, filled=False):
+            return True
+        if line.get_gid() == _GUARD and box.count_contains(path.vertices):
+            return True
+    return False

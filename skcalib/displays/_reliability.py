@@ -22,6 +22,7 @@ from skcalib.displays._reliability_panel import (
     draw_histogram,
     draw_interval_band,
     draw_reference,
+    guard_points,
     histogram_scale_of,
     key_handles,
     n_curves,

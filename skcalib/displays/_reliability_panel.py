@@ -13,6 +13,7 @@ __all__ = [
     "draw_histogram",
     "draw_interval_band",
     "draw_reference",
+    "guard_points",
     "histogram_scale_of",
     "key_handles",
     "n_curves",
@@ -101,6 +102,22 @@ def draw_curve(ax, curve, color, mark, line_kw, label):
         keywords |= {"marker": marker, "markersize": 4.5, "markeredgewidth": 0}
         (line,) = ax.plot(statistics.mean_score[seen], statistics.event_frequency[seen], **{**keywords, **line_kw})
     return line
+
+
+def guard_points(curve):
+    """Return points (m, 2) along the intervals of a curve, which no words may cover."""
+    statistics = curve.statistics
+    seen = statistics.weight > 0
+    mean, frequency = statistics.mean_score[seen], statistics.event_frequency[seen]
+    points = [np.column_stack((mean, frequency))] if curve.has_bins else []
+    if curve.bars is not None:
+        low, high = (limit[seen] for limit in curve.bars)
+        points += [np.column_stack((mean, low + share * (high - low))) for share in np.linspace(0, 1, 7)]
+    if curve.band is not None:
+        at = np.linspace(curve.band.scores[0], curve.band.scores[-1], 120)
+        low, high = (np.interp(at, curve.band.scores, limit) for limit in curve.band[1:])
+        points += [np.column_stack((at, low + share * (high - low))) for share in np.linspace(0, 1, 9)]
+    return np.concatenate(points)
 
 
 def key_handles(level, *, bars, band, consistency, overlay, split):
