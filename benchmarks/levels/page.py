@@ -37,6 +37,7 @@ _REASONS = [
     ("^naive search", "a threshold chosen by what the rows at hand look like: not of this library"),
     ("^(uncertainty-calibration|MAPIE|MCGrad|statsmodels)", "of another library"),
     ("clusters, rare", "39 events or fewer are expected, from which the dependence is not known well; it warns"),
+    ("^verify, 10 bins, s", "upper limits are approximate where every bin is off; its docstring says so"),
     ("^recalibration gain, .*1 % events", "ten events: gains of the rows are skewed; its docstring says so"),
     ("^standardised net benefit", "the ratio by the event frequency is less normal with few events"),
 ]
