@@ -180,7 +180,7 @@ class BinStatistics(CellSums):
         Parameters
         ----------
         confidence_level : float, default=0.9
-            Coverage of each interval.
+            Coverage of each interval, in (0, 1).
         interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
             Kind of the interval. Weights count as repeated rows.
 

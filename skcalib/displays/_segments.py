@@ -26,7 +26,7 @@ class SegmentDisplay:
         Results of `segment_calibration_test` with the same columns, by the name of the model; the name of a single one
         may be None.
     confidence_level : float, default=0.9
-        Level of each interval.
+        Coverage of each interval, in (0, 1).
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class SegmentDisplay:
         name : str, default=None
             Name of the model in the title.
         confidence_level : float, default=0.9
-            Level of each interval.
+            Coverage of each interval, in (0, 1).
         ax : Axes, default=None
             Where to draw; None makes a figure.
         plot_options : dict, default=None
@@ -151,7 +151,7 @@ class SegmentDisplay:
         name : str, default=None
             Name of the model in the title.
         confidence_level : float, default=0.9
-            Level of each interval.
+            Coverage of each interval, in (0, 1).
         ax : Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict

@@ -4,7 +4,6 @@ from numbers import Real
 
 import numpy as np
 
-from skcalib._defaults import ParameterHints
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, check_binning
@@ -15,7 +14,7 @@ from skcalib.recalibrators._map_forms import steps
 from skcalib.recalibrators._splitting import split_rows
 
 
-class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
+class BinnedRecalibrator(BinaryRecalibrator):
     """Base of the methods that predict one value per bin."""
 
     _default_objects = {"binning": lambda: EqualMass(10)}

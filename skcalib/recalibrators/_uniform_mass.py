@@ -6,7 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcalib._defaults import ParameterHints, check_fitted
+from skcalib._defaults import check_fitted
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.keys import check_ids
@@ -32,7 +32,7 @@ from skcalib.recalibrators._maps import Choice, Place, RowKey, Rows, Scores
 _DEFAULT_N_BINS = 10
 
 
-class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
+class UniformMassBinning(CertifiedMixin, BinaryRecalibrator):
     """Uniform-mass double-dipping (UMD): histogram binning with a guaranteed largest error.
 
     The bins are cut at order statistics of the scores, the rows at the cuts are left out, and each bin predicts the
