@@ -233,8 +233,8 @@ def binary_tasks(data, multiclass, *, pooled=False):
     """Yield the binary problems that `multiclass` makes of a metric's validated data.
 
     One for "auto" with two classes (the positive class), for "top_label" (is the predicted class right) and, where it
-    is allowed, for "pooled" (a `PooledTask`); one a class for "marginal". Two classes given as one score count as the
-    columns (1 - s, s).
+    is allowed, for "pooled" (a `PooledTask`); one for each class for "marginal". Two classes given as one score count
+    as the columns (1 - s, s).
     """
     if isinstance(data, BinnedTask):
         yield data

@@ -36,10 +36,12 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
         codes = _lookup(y, classes, name, classes_name)
     if len(classes) > n_classes:
         if n_columns > 1:
-            raise ValueError(f"{name} has {len(classes)} classes but the scores have {n_columns} columns, one a class.")
+            raise ValueError(
+                f"{name} has {len(classes)} classes but the scores have {n_columns} columns, one for each class."
+            )
         raise ValueError(
-            f"{name} has {len(classes)} classes but the scores have one column. Give one column a class. Reshape your "
-            "data: X.reshape(1, -1) if it is a single row."
+            f"{name} has {len(classes)} classes but the scores have one column. Give one column for each class. "
+            "Reshape your data: X.reshape(1, -1) if it is a single row."
         )
     if len(classes) < n_classes:
         raise ValueError(

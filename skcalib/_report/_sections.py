@@ -199,7 +199,7 @@ def recalibrator_section(numbers):
     note = (
         f"<p>Each recalibrator was fitted on {N_FOLDS - 1} of {N_FOLDS} parts of the rows and judged on the other, in "
         "turn. The gain is the share of the Brier score and of the log-loss that it saves; where its interval lies "
-        "above 0, recalibrating pays. The best of several gains on the same rows is a little too good.</p>"
+        "above 0, recalibrating helps. The best of several gains on the same rows is a little too good.</p>"
     )
     most = most_rows(numbers["classes"])
     if numbers["total_weight"] > most:

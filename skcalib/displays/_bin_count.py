@@ -345,7 +345,7 @@ def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
     if n_samples < 2 * fewest:
         raise ValueError(
             f"n_samples={n_samples} is too few for a guarantee with {fewest} {plural('bin', fewest)}, which takes two "
-            "rows a bin."
+            "rows in each bin."
         )
     chosen = None
     promised = conditional_epsilon if kind == "conditional" else marginal_epsilon
@@ -371,7 +371,7 @@ def _checked_n_bins(n_bins, n_rows, n_folds):
     if n_bins[0] < 1 or n_bins[-1] > most:
         raise ValueError(
             f"n_bins must be from 1 to {most}, so that a test fold of {n_rows // n_folds} rows leaves {_ROWS_PER_BIN} "
-            f"rows a bin, found {n_bins[0] if n_bins[0] < 1 else n_bins[-1]}."
+            f"rows in each bin, found {n_bins[0] if n_bins[0] < 1 else n_bins[-1]}."
         )
     return n_bins
 

@@ -1,6 +1,7 @@
 """Where a picture is drawn: axes and the strips below them, the size of their text, titles and legends."""
 
 from math import ceil
+from textwrap import fill
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from skcalib.displays._style import CURVE, require_matplotlib
 __all__ = [
     "BELOW",
     "Frame",
+    "add_numbers",
     "add_words",
     "drop_long_labels",
     "fitting",
@@ -333,6 +335,44 @@ def add_words(frame, keys, *, caption=None, note=None, guard=(), with_curves=Tru
         return None
     _set_guard(first, guard)
     return _legend_inside(frame, labels, caption if is_single else note and [note], keys, options)
+
+
+def add_numbers(ax, texts, frame, guard):
+    """Write the first of several texts into a corner of axes that fits there without covering data or words.
+
+    The last one goes above the axes where none fits.
+    """
+    legend = ax.get_legend()
+    if legend is not None:
+        (left, bottom), (right, top) = _fixed(legend, ax).get_points()
+        words = np.stack(np.meshgrid(np.linspace(left, right, 9), np.linspace(bottom, top, 9)), axis=-1).reshape(-1, 2)
+        guard = [*guard, ax.transData.inverted().transform(words)]
+    _set_guard(ax, guard)
+    for text, share in [(text, share) for text in texts[:-1] for share in (0.85, _SMALLEST)]:
+        options = {"title": text, "title_fontsize": share * frame.size, "alignment": "left", "frameon": False}
+        box = ax.legend([], [], loc="best", **options)
+        box.set_in_layout(False)  # the axes, which are placed by now, stay as they are
+        if not _covers_data(ax, box):
+            _fixed(box, ax)
+            break
+        box.remove()
+    else:
+        title, size = ax.get_title(loc="left"), 0.7 * frame.size
+        words = fill(texts[-1], int(frame.width / (_LETTER * size / 72)))
+        ax.set_title("\n".join(filter(None, [title, words])), loc="left", fontsize=size, pad=0.3 * size)
+    if legend is not None:  # axes keep the last one alone
+        if (box := ax.get_legend()) is not None and box is not legend:
+            ax.legend_ = None
+            ax.add_artist(box)
+        ax.legend_ = legend
+
+
+def _fixed(legend, ax):
+    """Keep a legend where it stands, whatever is drawn later, and return its place in pixels."""
+    box = legend.get_window_extent()
+    legend.set(loc=tuple(ax.transAxes.inverted().transform(box.min)), bbox_to_anchor=(0, 0, 1, 1))
+    legend.borderaxespad = 0
+    return box
 
 
 def _curve_handles(axes):

@@ -70,7 +70,7 @@ class ValidityDisplay(FromEstimator):
     Attributes
     ----------
     ax_ : Axes or ndarray of Axes
-        The axes, one a kind.
+        The axes, one for each kind.
     figure_ : Figure
         The figure.
     lines_ : list of Line2D

@@ -98,7 +98,7 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
 
 
 def _decided(decision, texts, dialect):
-    """Return the label of a decision by probabilities (of the positive class alone, or one a class), NULL for NULL."""
+    """Return the label of a decision by probabilities (one for each class, or of the positive one), NULL for NULL."""
     labels, reached = [dialect.label(label) for label in decision.labels], f">={number(decision.threshold)}"
     otherwise = f"{texts[-1]} IS NOT NULL", labels[decision.otherwise]
     if decision.is_event:
@@ -144,7 +144,7 @@ def _n_columns(recalibrator, columns, score):
     n_classes = len(recalibrator.classes_) if hasattr(recalibrator, "classes_") else None
     if n_classes is None or len(columns) == n_classes or (n_classes == 2 and len(columns) == 1):
         return len(columns)
-    wanted = "one column, or a list of two" if n_classes == 2 else f"a list of {n_classes} columns, one a class"
+    wanted = "one column, or a list of two" if n_classes == 2 else f"a list of {n_classes} columns, one for each class"
     raise ValueError(f"score must name {wanted}, found {score!r}.")
 
 
