@@ -37,11 +37,6 @@ class DefaultObjects:
     _default_objects = {}
     _hints = {}
 
-    def __new__(cls, *args, **params):
-        """Make the object; its constructor would only say that the parameter is unexpected."""
-        cls._hint_at(params, TypeError)
-        return super().__new__(cls)
-
     @classmethod
     def _hint_at(cls, params, error):
         for name in cls._hints.keys() & params:
@@ -108,3 +103,12 @@ class DefaultObjects:
         """Return a fresh clone of the object in parameter `name`, or of its default where that is None."""
         value = getattr(self, name)
         return self._default_objects[name]() if value is None else clone(value, safe=False)
+
+
+class ParameterHints(DefaultObjects):
+    """The same for classes with a constructor, which finds a parameter with a hint, too."""
+
+    def __new__(cls, *args, **params):
+        """Make the object; its constructor would only say that the parameter is unexpected."""
+        cls._hint_at(params, TypeError)
+        return super().__new__(cls)

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skcalib._defaults import DefaultObjects
+from skcalib._defaults import ParameterHints
 from skcalib._input.weights import check_sample_weight
 from skcalib.cross_fitting import (
     ClassifierFits,
@@ -39,7 +39,7 @@ def _linear_svc():
     return classifier.set_fit_request(sample_weight=True) if get_config()["enable_metadata_routing"] else classifier
 
 
-class RecalibratedClassifierCV(ClassifierMixin, DefaultObjects, ClassifierWrapper):
+class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrapper):
     """Classifier whose probabilities are recalibrated on rows that it was not fitted on.
 
     The counterpart of `sklearn.calibration.CalibratedClassifierCV` that takes any recalibrator object. For a classifier

@@ -9,8 +9,6 @@ from skcalib.displays._predictions import FromEstimator
 from skcalib.displays._style import colors, neutral
 from skcalib.metrics import calibration_by_group
 
-__all__ = ["GroupDisplay"]
-
 _WORDS = {
     "bias": "Mean score minus event frequency (percentage points)",
     "error": "Calibration error (percent)",

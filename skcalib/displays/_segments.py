@@ -10,8 +10,6 @@ from skcalib.displays._style import colors, format_count, mark, matplotlib_text,
 from skcalib.guarantees import event_frequency_interval
 from skcalib.metrics import segment_calibration_test
 
-__all__ = ["SegmentDisplay"]
-
 
 class SegmentDisplay:
     """Forest plot of the worst segments: mean score minus event frequency of each, with its interval.

@@ -11,8 +11,6 @@ from skcalib.recalibrators import StackedRecalibrator
 from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._gain import gain_interval
 
-__all__ = ["recalibrated_by_fold", "recalibration_gain"]
-
 
 def recalibration_gain(
     y_true,

@@ -20,8 +20,6 @@ from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.metrics._slope import coefficient, not_estimable
 
-__all__ = ["CalibrationSummary", "calibration_summary"]
-
 _UNDEFINED = IntervalEstimate(np.nan, np.nan, np.nan)
 # What the sentences call each number.
 _WORDS = {

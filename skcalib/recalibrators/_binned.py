@@ -4,6 +4,7 @@ from numbers import Real
 
 import numpy as np
 
+from skcalib._defaults import ParameterHints
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, check_binning
@@ -14,7 +15,7 @@ from skcalib.recalibrators._map_forms import steps
 from skcalib.recalibrators._splitting import split_rows
 
 
-class BinnedRecalibrator(BinaryRecalibrator):
+class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
     """Base of the methods that predict one value per bin."""
 
     _default_objects = {"binning": lambda: EqualMass(10)}

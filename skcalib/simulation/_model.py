@@ -14,8 +14,6 @@ from skcalib._progress import Progress
 from skcalib.simulation._curves import PowerCurve
 from skcalib.simulation._quadrature import ScoreLaw, expectation, supremum
 
-__all__ = ["CalibrationModel", "EstimatorBias"]
-
 _BATCHES = 64  # tasks of a parallel run: enough for an even load and for progress to be seen
 
 
