@@ -276,7 +276,8 @@ class _Group(NamedTuple):
             self.statistics
         ):
             return np.nan, np.nan, np.nan
-        if self.task is None:
+        has_plain_rows = self.cluster is None and self.task is not None and self.task.sample_weight is None
+        if self.task is None or (has_plain_rows and options["method"] != "label_binned"):  # bins hold all it needs
             return calibration_error_interval(self.statistics, **options)
         scores, labels, weight = self.task
         by_row = {"sample_weight": weight, "clusters": self.cluster, "binning": self.binning}
