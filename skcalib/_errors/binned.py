@@ -156,6 +156,6 @@ def _refuse_thin_bins(statistics):
     if thin_share > _MAX_THIN_SHARE:
         raise ValueError(
             f"{100 * thin_share:.1f} % of the weight lies in bins with fewer than two rows (at most "
-            f"{100 * _MAX_THIN_SHARE:.0f} % can be left out): a debiased error needs two rows a bin. Use fewer bins or "
-            'method="plugin". Weights count as repeated rows: scale them to mean 1 if they are not.'
+            f"{100 * _MAX_THIN_SHARE:.0f} % can be left out): a debiased error needs two rows in each bin. Use fewer "
+            'bins or method="plugin". Weights count as repeated rows: scale them to mean 1 if they are not.'
         )

@@ -1,6 +1,5 @@
 """Checks of labels and groups: a vector without a missing value, and the class of each row."""
 
-import warnings
 from numbers import Real
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skcalib._input.scores import first_index, refuse_masked
 from skcalib._input.tensors import as_array
+from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 
 
@@ -36,10 +36,12 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
         codes = _lookup(y, classes, name, classes_name)
     if len(classes) > n_classes:
         if n_columns > 1:
-            raise ValueError(f"{name} has {len(classes)} classes but the scores have {n_columns} columns, one a class.")
+            raise ValueError(
+                f"{name} has {len(classes)} classes but the scores have {n_columns} columns, one for each class."
+            )
         raise ValueError(
-            f"{name} has {len(classes)} classes but the scores have one column. Give one column a class. Reshape your "
-            "data: X.reshape(1, -1) if it is a single row."
+            f"{name} has {len(classes)} classes but the scores have one column. Give one column for each class. "
+            "Reshape your data: X.reshape(1, -1) if it is a single row."
         )
     if len(classes) < n_classes:
         raise ValueError(
@@ -147,10 +149,9 @@ def check_label_vector(y, n_samples, *, name, scores_name):
     refuse_masked(y, name)
     y, _ = as_array(y)
     if y.ndim == 2 and y.shape[1] == 1:
-        warnings.warn(
+        warn(
             f"A column-vector {name} was passed when a 1d array was expected: {name}.ravel() makes it one.",
             DataConversionWarning,
-            stacklevel=2,
         )
         y = y.ravel()
     if y.ndim != 1:

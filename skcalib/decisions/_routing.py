@@ -27,7 +27,7 @@ def certified_routing(correct_small, correct_large, confidence, *, max_loss, con
     max_loss : float
         Largest loss of accuracy against the large model alone, strictly between 0 and 1.
     confidence_level : float, default=0.9
-        Probability of the promise.
+        Probability of the promise, in (0, 1).
     thresholds : array-like of float, default=None
         The thresholds to choose from, fixed beforehand; None is the grid of `certified_threshold`.
 
@@ -51,7 +51,7 @@ def certified_routing(correct_small, correct_large, confidence, *, max_loss, con
     -----
     At each threshold, a rows that the small model would answer are lost (it is wrong and the large one right) and b are
     gained. The score test of the hypothesis that a loss D of +1, 0 or -1 a row has the mean :math:`\epsilon` takes its
-    variance at the likeliest share q of gains under the hypothesis [1]_:
+    variance at the most likely share q of gains under the hypothesis [1]_:
 
     .. math:: z = \frac{a - b - n \epsilon}{\sqrt{n (2 q + \epsilon (1 - \epsilon))}}, \quad
        q = \frac{\sqrt{B^2 - 4 A C} - B}{2 A}, \quad A = 2 n,

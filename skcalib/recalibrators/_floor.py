@@ -1,4 +1,4 @@
-"""The learned floor: probabilities are lifted off 0 and 1 where the likelihood pays for it."""
+"""The learned floor: probabilities are lifted off 0 and 1 where the likelihood of the labels gains from it."""
 
 import numpy as np
 from scipy.special import expit

@@ -29,7 +29,8 @@ from skcalib.recalibrators._venn_abers import VennAbers
 
 # Alphas of Dirichlet calibration among the default members for K > 2 classes.
 _DIRICHLET_ALPHAS = (0.3, 0.03)
-# For K > 2 classes: the share of the weights by tempered likelihood. The rest are the weights of the likeliest mixture.
+# For K > 2 classes: the share of the weights by tempered likelihood. The rest are the weights
+# of the mixture of the greatest likelihood.
 _TEMPERED_SHARE = 0.25
 # Prior for a temperature of 1 of the mixture, in units of Fisher information on its logarithm.
 _PRIOR_INFORMATION = 10.0
