@@ -385,6 +385,7 @@ class BinaryRecalibrator(BaseRecalibrator):
         raise NotImplementedError
 
     def _predict_binary(self, scores):
+        # What the map says. Methods with a form of their own take .4 to .9 of its time, and tests hold both together.
         return nodes.Rows(scores[:, None])(self._map(nodes.Scores(1)))[:, 0]
 
 
