@@ -41,7 +41,7 @@ class ChangeDisplay:
     histograms : tuple of BinStatistics, default=None
         The same by the bins of the histograms; None means `statistics`.
     confidence_level : float, default=0.9
-        Level of each interval.
+        Coverage of each interval, in (0, 1).
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class ChangeDisplay:
         binning : BaseBinning, int or None, default=None
             Bins of the curve, made for both samples together; an int is a number of equal-mass bins, None 10.
         confidence_level : float, default=0.9
-            Level of each interval.
+            Coverage of each interval, in (0, 1).
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_change`.
         pos_label : int, float, bool or str, default=None

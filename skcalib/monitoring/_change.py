@@ -127,7 +127,7 @@ def calibration_change(
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         Method of the error.
     confidence_level : float, default=0.9
-        Coverage of each interval.
+        Coverage of each interval, in (0, 1).
     n_resamples : int, default=999
         Number of draws behind the p-value and the intervals of the errors; the smallest p-value is
         ``1 / (n_resamples + 1)``.
