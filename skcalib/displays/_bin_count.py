@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, check_cv
 
 from skcalib._cells.reductions import binary_tasks, resolve_multiclass
-from skcalib._input.scalars import check_int
+from skcalib._input.scalars import check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import UniqueScores
 from skcalib.displays._frames import finish, pair_frame
@@ -150,8 +150,7 @@ class BinCountDisplay(FromEstimator):
         ValueError
             If no number of bins has two rows in each, or an argument is out of range.
         """
-        if kind not in ("conditional", "marginal"):
-            raise ValueError(f'kind must be "conditional" or "marginal", found {kind!r}.')
+        check_option(kind, "kind", ("conditional", "marginal"))
         curves = [
             _promised(check_int(n, "n_samples"), kind, confidence_level, epsilon, n_bins)
             for n in np.atleast_1d(n_samples).tolist()

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from skcalib._cells.reductions import binary_tasks
+from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth
 from skcalib.displays._frames import finish, fitting, pair_frame
@@ -236,8 +237,7 @@ class EstimatorBiasDisplay(FromEstimator):
         display : EstimatorBiasDisplay
             Itself, with the artists as attributes.
         """
-        if kind not in ("heatmap", "lines"):
-            raise ValueError(f'kind must be "heatmap" or "lines", found {kind!r}.')
+        check_option(kind, "kind", ("heatmap", "lines"))
         frame = pair_frame(ax)
         self.ax_, self.figure_ = frame.axes[0], frame.axes[0].figure
         self.mesh_, self.texts_, self.colorbar_, self.lines_, self.bands_ = None, [], None, [], []

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skcalib._input.scalars import check_option
 from skcalib.displays._frames import (
     add_numbers,
     add_words,
@@ -332,8 +333,7 @@ class ReliabilityDisplay(FromEstimator):
         ValueError
             If an option is not one of those named.
         """
-        if histogram_scale not in ("auto", "linear", "log"):
-            raise ValueError(f'histogram_scale must be "auto", "linear" or "log", found {histogram_scale!r}.')
+        check_option(histogram_scale, "histogram_scale", ("auto", "linear", "log"))
         if histogram_scale == "auto":
             histogram_scale = histogram_scale_of(curve.histogram for curve in self.curves)
         panel_of, panels = self._panels(layout)
@@ -366,8 +366,7 @@ class ReliabilityDisplay(FromEstimator):
 
     def _panels(self, layout):
         """Return the panel of a curve as a function, and all panels."""
-        if layout not in ("overlay", "columns"):
-            raise ValueError(f'layout must be "overlay" or "columns", found {layout!r}.')
+        check_option(layout, "layout", ("overlay", "columns"))
         panels = list(dict.fromkeys(curve.panel for curve in self.curves))
         if layout == "overlay":
             return (lambda curve: curve.panel), panels

@@ -6,6 +6,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, xlogy
 
+from skcalib._input.scalars import check_option
+
 __all__ = ["GlmCurve", "PlattCurve", "PowerCurve"]
 
 _SCALES = ("logit", "log", "logflip")
@@ -58,10 +60,7 @@ class GlmCurve:
 
     def __post_init__(self):
         for name in ("link", "transform"):
-            if getattr(self, name) not in _SCALES:
-                raise ValueError(
-                    f"{name} must be one of {', '.join(map(repr, _SCALES))}, found {getattr(self, name)!r}."
-                )
+            check_option(getattr(self, name), name, _SCALES)
         if not np.isfinite([self.intercept, self.slope]).all():
             raise ValueError(f"intercept and slope must be finite, found {self.intercept} and {self.slope}.")
 
