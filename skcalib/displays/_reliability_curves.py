@@ -146,9 +146,7 @@ class CurveOptions(NamedTuple):
         strategy = check_binning(binning, DEFAULT_BINNING)
         if interval == "auto":
             interval = "bootstrap" if strategy.needs_labels else "clopper_pearson"
-        if interval not in (None, "bootstrap", *_BINOMIAL_INTERVALS):
-            kinds = ", ".join(map(repr, ("auto", "bootstrap", *_BINOMIAL_INTERVALS)))
-            raise ValueError(f"interval must be one of {kinds} or None, found {interval!r}.")
+        check_option(interval, "interval", ("auto", "bootstrap", *_BINOMIAL_INTERVALS, None))
         if interval in _BINOMIAL_INTERVALS and strategy.needs_labels:
             raise ValueError(
                 f'interval="{interval}" is not valid for bins that the labels made ({type(strategy).__name__}): '

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, xlogy
 
-from skcalib._input.scalars import check_option
+from skcalib._input.scalars import check_number, check_option
 
 __all__ = ["GlmCurve", "PlattCurve", "PowerCurve"]
 
@@ -61,8 +61,8 @@ class GlmCurve:
     def __post_init__(self):
         for name in ("link", "transform"):
             check_option(getattr(self, name), name, _SCALES)
-        if not np.isfinite([self.intercept, self.slope]).all():
-            raise ValueError(f"intercept and slope must be finite, found {self.intercept} and {self.slope}.")
+        check_number(self.intercept, "intercept")
+        check_number(self.slope, "slope")
 
     def __call__(self, scores, complement=None):
         """Return the event probability at scores, whose complement 1 - s may be given more exactly than they are."""
@@ -103,8 +103,7 @@ class PowerCurve:
     d: float
 
     def __post_init__(self):
-        if not 0 < self.d < np.inf:
-            raise ValueError(f"d must be positive and finite, found {self.d!r}.")
+        check_number(self.d, "d", above=0)
 
     def __call__(self, scores):
         """Return the event probability at scores."""
