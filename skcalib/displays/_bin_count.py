@@ -26,8 +26,6 @@ from skcalib.guarantees import conditional_epsilon, marginal_epsilon, max_n_bins
 from skcalib.model_selection import sharpest_within
 from skcalib.recalibrators import HistogramBinning, ScalingBinning
 
-__all__ = ["BinCountDisplay"]
-
 _N_BINS = (2, 3, 5, 10, 15, 20, 30, 50, 75, 100)
 _ROWS_PER_BIN = 5  # of a test fold, on average, so that few bins have less than the two rows that debiasing takes
 
@@ -130,7 +128,7 @@ class BinCountDisplay(FromEstimator):
         epsilon : float, default=None
             Wanted tolerance; the most bins that meet it are marked, where one bin does.
         confidence_level : float, default=0.9
-            Probability of the promise.
+            Probability of the promise, in (0, 1).
         kind : {"conditional", "marginal"}, default="conditional"
             Promise for all bins at once, or for the bin of one random row.
         n_bins : array-like of int, default=None
@@ -198,7 +196,7 @@ class BinCountDisplay(FromEstimator):
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         n_jobs : int, default=None
-            Number of fits at once.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
         ax : array of two Axes, or Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict

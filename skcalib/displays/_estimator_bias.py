@@ -24,8 +24,6 @@ from skcalib.displays._style import (
 from skcalib.metrics import calibration_error
 from skcalib.simulation import CalibrationModel, fit_calibration_curve, fit_score_distribution
 
-__all__ = ["EstimatorBiasDisplay"]
-
 _WIDTH_OF_NUMBER = 2.6  # of "-4.8", in units of the font size
 _N_SAMPLES = (200, 400, 800, 1600, 3200, 6400)
 _N_BINS = (2, 4, 8, 16, 32, 64)
@@ -132,11 +130,11 @@ class EstimatorBiasDisplay(FromEstimator):
         norm : float, default=2
             Norm of the error.
         n_jobs : int, default=None
-            Number of parallel jobs.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
         random_state : int, RandomState or None, default=None
-            Seed of the samples.
+            Seed of the draws.
         verbose : bool, default=False
-            Whether progress is shown.
+            Whether progress is written to stderr.
         ax : Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict

@@ -30,8 +30,6 @@ from skcalib.displays._reliability_panel import (
 from skcalib.displays._reliability_words import axis_labels, captions, line_label, note, numbers_texts, panel_titles
 from skcalib.displays._style import canonical_keywords, colors, mark
 
-__all__ = ["ReliabilityDisplay"]
-
 _CLASS_NAMES = {
     "binary": ("no event", "event"),
     "top_label": ("wrong", "right"),
@@ -54,7 +52,7 @@ class ReliabilityDisplay(FromEstimator):
     curves : list of ReliabilityCurve
         One for each model in each panel.
     confidence_level : float
-        Level of the intervals and bands.
+        Coverage of each interval, in (0, 1), and of the bands.
     kind : {"binary", "top_label", "marginal"}
         What the event is, for the labels of the axes.
     error_name : str, default="error"
@@ -187,7 +185,7 @@ class ReliabilityDisplay(FromEstimator):
         name : str, default=None
             Name of the model in the title.
         random_state : int, RandomState or None, default=None
-            Seed of the resamples.
+            Seed of the draws.
         ax : Axes or array of Axes, default=None
             Where to draw; None makes a figure. The picture fills the axes that are given. One axes is divided among
             several panels. The axes of an earlier display may be given, to draw on top of it.
@@ -250,7 +248,7 @@ class ReliabilityDisplay(FromEstimator):
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
             Bars for each bin, or a bootstrap band. "auto" means Clopper-Pearson.
         confidence_level : float, default=0.9
-            Level of the intervals and of the consistency band.
+            Coverage of each interval, in (0, 1), and of the consistency band.
         n_resamples : int, default=1000
             Number of resamples.
         metric : callable, "auto" or None, default="auto"
@@ -258,7 +256,7 @@ class ReliabilityDisplay(FromEstimator):
         name : str, default=None
             Name of the model in the title.
         random_state : int, RandomState or None, default=None
-            Seed of the resamples.
+            Seed of the draws.
         ax : Axes or array of Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict

@@ -4,20 +4,6 @@ import numpy as np
 
 from skcalib.displays._style import CURVE, bar_key, draw_band, error_bars, neutral, probability_axes, reference_style
 
-__all__ = [
-    "HISTOGRAM_HEIGHT",
-    "draw_consistency",
-    "draw_curve",
-    "draw_histogram",
-    "draw_intervals",
-    "draw_reference",
-    "guard_points",
-    "histogram_scale_of",
-    "key_handles",
-    "n_curves",
-    "scale_histogram",
-]
-
 # A mark by which a display drawn on top of another knows what is there.
 _REFERENCE = "skcalib-reference"
 HISTOGRAM_HEIGHT = 0.25  # in units of the height of the diagram

@@ -11,8 +11,6 @@ from skcalib.displays._style import curve_styles, draw_band, format_count, matpl
 from skcalib.guarantees import conditional_epsilon, marginal_epsilon
 from skcalib.metrics import mean_validity_curve, validity_curve
 
-__all__ = ["ValidityDisplay"]
-
 _KINDS = ("marginal", "conditional")
 _TITLES = {"marginal": "Share of the rows within ε", "conditional": "All bins within ε"}
 _TOLERANCE = "Tolerance ε (probability)"

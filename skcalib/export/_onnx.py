@@ -13,8 +13,6 @@ from skcalib.export._node_writer import NodeWriter
 from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map
 
-__all__ = ["Graph", "graph_of", "to_onnx"]
-
 _NO_OVERFLOW = 700.0
 _ML = "ai.onnx.ml"  # the domain of ONNX's operators on texts
 _OPSETS = (13, 17)  # the oldest that has these operators, and the one that is taken where none is asked for

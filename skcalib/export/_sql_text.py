@@ -6,8 +6,6 @@ import numpy as np
 
 from skcalib._input.scalars import check_option
 
-__all__ = ["DIALECTS", "Dialect", "case", "clamped", "dialect_named", "exponential", "linear", "number", "piece_tree"]
-
 _FLAT_PIECES = 8  # up to here a CASE lists its pieces one after the other; beyond that it halves them
 
 

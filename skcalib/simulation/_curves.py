@@ -8,8 +8,6 @@ from scipy.special import expit, xlogy
 
 from skcalib._input.scalars import check_number, check_option
 
-__all__ = ["GlmCurve", "PlattCurve", "PowerCurve"]
-
 _SCALES = ("logit", "log", "logflip")
 
 
