@@ -1,5 +1,6 @@
 """Two samples: has the calibration curve changed, by how much, and what does that do to bias and error."""
 
+import warnings
 from dataclasses import dataclass
 from math import hypot, sqrt
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from skcalib.metrics._interval import calibration_error_interval
 __all__ = ["CalibrationChange", "calibration_change", "two_samples"]
 
 _LEAST_ROWS_A_CELL = 20
+_FEWEST_EQUAL = 30  # rows whose labels all agree in both samples: hardly by chance
 _NO_SPREAD = 1e-9  # of sums of residuals: they are equal, but for rounding
 _MOST_ROWS_DRAWN = 10**8  # counts of cells with more are drawn as normal: NumPy's draws end at 10^9
 
@@ -146,6 +148,11 @@ def calibration_change(
         For labels, probabilities or parameters that do not fit together, for statistics with other edges or with
         weights, and where a sample is too small for a debiased error.
 
+    Warns
+    -----
+    UserWarning
+        Where the labels of both samples are equal, row by row: two models on the same rows are for `compare`.
+
     See Also
     --------
     skcalib.monitoring.CalibrationMonitor : An alarm that may be looked at after every row.
@@ -190,6 +197,7 @@ def calibration_change(
         raise ValueError('multiclass="marginal" is one comparison a class: use "top_label", or one class at a time.')
     given = {"pos_label": pos_label, "labels": labels, "multiclass": multiclass}
     before, after = two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given)
+    _warn_of_equal_rows(before, after)
     seed = check_random_state(random_state)
     cells = _cells_of_statistics(before, after) if before.task is None else _cells_of_rows(before, after)
     statistic, pvalue = _compare(cells, n_resamples, np.random.default_rng(seed.randint(2**32, dtype=np.uint64)))
@@ -227,6 +235,19 @@ def two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given
     strategy = check_binning(binning, EqualMass(15))
     before = _Sample.from_rows(y_before, y_proba_before, "before", given, strategy)
     return before, _Sample.from_rows(y_after, y_proba_after, "after", given, strategy)
+
+
+def _warn_of_equal_rows(before, after):
+    """Warn where all labels agree, row by row, and are not all the same."""
+    if before.task is None or not np.array_equal(before.task.labels, after.task.labels):
+        return
+    if before.n >= _FEWEST_EQUAL and 0 < before.task.labels.sum() < before.n:
+        warnings.warn(
+            "y_before and y_after are equal, row by row: this looks like two models on the same rows, which are no "
+            "independent samples. skcalib.evaluation.compare compares models on the same rows.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 class _Sample(NamedTuple):
