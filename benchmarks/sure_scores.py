@@ -2,18 +2,19 @@
 
 Five kinds of model on four data sets that scikit-learn holds or makes, half of the rows for training, with `ensemble`
 on and off. The mean Brier score and log-loss of each recalibrator, over data sets and splits, are given in units of the
-better of the bare model and scikit-learn's sigmoid in the same form. Up to 1.02 is the aim. A model is fitted once for
-the same rows. Probabilities are clipped to [2^-52, 1 - 2^-52] before the logarithm.
+better of the bare model and scikit-learn's sigmoid in the same form. Up to 1.02 is the aim; what is above is listed. A
+model is fitted once for the same rows (``--scores DIR`` keeps its scores between runs). Probabilities are clipped to
+[2^-52, 1] before the logarithm. ``--forest`` is one check: a forest of 100 trees on the breast cancer data.
 """
 
 import argparse
+import pickle
 import sys
 import warnings
 from collections import defaultdict
+from pathlib import Path
 
-import joblib
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
@@ -24,16 +25,24 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import skcalib
-from skcalib._rows.links import clip_probability
+from benchmarks.whole_estimators import FittedOnce, losses
 
 _MODELS = {
-    "forest": RandomForestClassifier(random_state=0),
-    "extra trees": ExtraTreesClassifier(random_state=0),
+    "forest": RandomForestClassifier(60, random_state=0),
+    "extra trees": ExtraTreesClassifier(60, random_state=0),
     "neighbours": make_pipeline(StandardScaler(), KNeighborsClassifier()),
     "tree": DecisionTreeClassifier(random_state=0),
     "boosting": HistGradientBoostingClassifier(max_iter=40, random_state=0),
 }
+_DATA = {
+    "cancer": lambda: load_breast_cancer(return_X_y=True),
+    "digits": lambda: tuple(array[:900] for array in load_digits(return_X_y=True)),
+    "noisy": lambda: make_classification(2000, 20, n_informative=5, flip_y=0.1, random_state=0),
+    "three": lambda: make_classification(1500, 12, n_informative=6, n_classes=3, random_state=1),
+}
 RECALIBRATORS = (
+    "CautiousRecalibrator()",
+    "StackedRecalibrator()",
     "PlattScaling()",
     "BetaCalibration()",
     "QuadraticScaling()",
@@ -45,78 +54,41 @@ RECALIBRATORS = (
     "MatrixScaling()",
     "DirichletCalibration()",
     "VennAbers()",
-    "StackedRecalibrator()",
+    "IsotonicCalibration()",
+    "IsotonicCalibration(centered=True)",
+    "HistogramBinning()",
+    "HistogramBinning(smoothing=1)",
+    "UniformMassBinning(5)",
+    "ScalingBinning()",
 )
-_FITTED, _PREDICTED = {}, {}
+_AIM = 1.02
 
 
-class Remembered(ClassifierMixin, BaseEstimator):
-    """A classifier that is fitted once for the same rows and labels in this process, and predicts the same rows once.
-
-    Parameters
-    ----------
-    classifier : classifier
-        With `predict_proba`.
-    """
-
-    def __init__(self, classifier):
-        self.classifier = classifier
-
-    def fit(self, X, y):
-        """Fit the classifier, or take the one that was fitted before."""
-        self.key_ = joblib.hash((str(self.classifier), X, y))
-        if self.key_ not in _FITTED:
-            _FITTED[self.key_] = clone(self.classifier).fit(X, y)
-        self.classes_ = _FITTED[self.key_].classes_
-        return self
-
-    def predict(self, X):
-        """Return the most probable class."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def predict_proba(self, X):
-        """Return the classifier's probabilities."""
-        key = self.key_, joblib.hash(X)
-        if key not in _PREDICTED:
-            _PREDICTED[key] = _FITTED[self.key_].predict_proba(X)
-        return _PREDICTED[key].copy()
-
-
-def data_sets():
-    """Return four data sets by name: the digits have ten classes, "three" has three, the others two."""
-    return {
-        "cancer": load_breast_cancer(return_X_y=True),
-        "digits": tuple(array[:900] for array in load_digits(return_X_y=True)),
-        "noisy": make_classification(2000, 20, n_informative=5, flip_y=0.1, random_state=0),
-        "three": make_classification(1500, 12, n_informative=6, n_classes=3, random_state=1),
-    }
-
-
-def losses(probabilities, y):
-    """Return the mean Brier score and the mean log-loss."""
-    true = probabilities[np.arange(len(y)), y]
-    return np.mean((probabilities**2).sum(axis=1) - 2 * true + 1), -np.mean(np.log(clip_probability(true)))
-
-
-def measured(recalibrators, data=None, models=None, n_splits=2):
-    """Return (model, form, ensemble) -> losses of each data set and split, shape (n, 2).
+def measured(recalibrators, data=None, models=None, n_splits=1, folder=None):
+    """Return (model, form, ensemble) -> mean log-loss and Brier score of each data set and split, shape (n, 2).
 
     The forms are "bare", "sigmoid" and those of the recalibrators.
     """
     found = defaultdict(list)
-    for X, y in (data or data_sets()).values():
+    for data_set, load in (data or _DATA).items():
         for seed in range(n_splits):
-            parts = train_test_split(X, y, test_size=0.5, stratify=y, random_state=seed)
+            X, y = load()
+            X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=seed, stratify=y)
             for name, model in (models or _MODELS).items():
-                for form, ensemble, estimator in _forms(Remembered(model), recalibrators):
-                    fitted = estimator.fit(parts[0], parts[2])
-                    found[name, form, ensemble].append(losses(fitted.predict_proba(parts[1]), parts[3]))
-            _FITTED.clear()
-            _PREDICTED.clear()
+                print(data_set, name, seed, file=sys.stderr, flush=True)
+                kept = None if folder is None else folder / f"sure-{data_set}-{name}-{seed}.pkl"
+                FittedOnce.scores = pickle.loads(kept.read_bytes()) if kept is not None and kept.exists() else {}
+                for form, ensemble, estimator in forms(FittedOnce(model), recalibrators):
+                    fitted = estimator.fit(X_train, y_train)
+                    found[name, form, ensemble].append([loss.mean() for loss in losses(fitted, X_test, y_test)])
+                if kept is not None:
+                    folder.mkdir(parents=True, exist_ok=True)
+                    kept.write_bytes(pickle.dumps(FittedOnce.scores))
     return {key: np.array(values) for key, values in found.items()}
 
 
-def _forms(model, recalibrators):
+def forms(model, recalibrators):
+    """Yield the name, `ensemble` and the estimator of each form of a model."""
     for ensemble in (True, False):
         yield "bare", ensemble, model
         yield "sigmoid", ensemble, CalibratedClassifierCV(model, ensemble=ensemble)
@@ -125,27 +97,70 @@ def _forms(model, recalibrators):
             yield name, ensemble, skcalib.RecalibratedClassifierCV(model, recalibrator, ensemble=ensemble)
 
 
+def ratios(found):
+    """Return (model, form, ensemble) -> log-loss and Brier score in units of the better of bare model and sigmoid."""
+    means = {key: values.mean(axis=0) for key, values in found.items()}
+    return {
+        (name, form, ensemble): mean / np.minimum(means[name, "bare", ensemble], means[name, "sigmoid", ensemble])
+        for (name, form, ensemble), mean in means.items()
+    }
+
+
+def print_tables(found, out):
+    """Print a Markdown table a score, of the cells with `ensemble` on and off, and the cells beyond the aim."""
+    found = ratios(found)
+    models, names = (list(dict.fromkeys(key[part] for key in found)) for part in (0, 1))
+    for score, title in ((1, "Brier score"), (0, "log-loss")):
+        print(
+            f"\n| {title}, ensemble on, off | {' | '.join(models)} |",
+            "| --- " * (len(models) + 1) + "|",
+            sep="\n",
+            file=out,
+        )
+        for form in names:
+            pairs = [" ".join(f"{found[name, form, on][score]:.3f}" for on in (True, False)) for name in models]
+            print(f"| {form} | {' | '.join(pairs)} |", file=out)
+    print(f"\nabove {_AIM} in any of these cells (Brier score, log-loss):\n", file=out)
+    for form in names[2:]:
+        beyond = [
+            f"{n} {on}: {r[1]:.3f}, {r[0]:.3f}" for (n, f, on), r in found.items() if f == form and r.max() > _AIM
+        ]
+        print(f"{form}: {'; '.join(beyond) or 'none'}", file=out)
+
+
+def forest_brier(n_splits=4):
+    """Return by form the mean Brier score (one column) of a forest of 100 trees, half of the breast cancer data."""
+    found = measured(
+        (
+            "PlattScaling()",
+            "PlattScaling(smooth_targets=False)",
+            "BetaCalibration()",
+            "QuadraticScaling()",
+            "StackedRecalibrator()",
+        ),
+        {"cancer": _DATA["cancer"]},
+        {"forest": RandomForestClassifier(random_state=0)},
+        n_splits,
+    )
+    return {(form, ensemble): values[:, 1].mean() / 2 for (_, form, ensemble), values in found.items()}
+
+
 def main(argv=None):
-    """Print a table a score."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sure_scores", description=__doc__.split("\n")[0])
     parser.add_argument("--recalibrators", nargs="+", default=RECALIBRATORS)
-    parser.add_argument("--splits", type=int, default=2)
+    parser.add_argument("--splits", type=int, default=1)
+    parser.add_argument("--scores", type=Path, help="folder in which the models' scores are kept between runs")
+    parser.add_argument("--sets", nargs="+", choices=_DATA, default=list(_DATA), help="only these data sets")
+    parser.add_argument("--forest", action="store_true", help="only the forest on the breast cancer data, four splits")
     options = parser.parse_args(argv)
     warnings.simplefilter("ignore")
-    found = measured(options.recalibrators, n_splits=options.splits)
-    means = {key: values.mean(axis=0) for key, values in found.items()}
-    for score, title in enumerate(("Brier score", "log-loss")):
-        print(f"\n{title}: in units of the better of bare model and sigmoid, ensemble on, off\n")
-        print("".ljust(40), *(name.rjust(13) for name in _MODELS))
-        for form in ("bare", "sigmoid", *options.recalibrators):
-            cells = []
-            for name in _MODELS:
-                pair = []
-                for ensemble in (True, False):
-                    better = min(means[name, "bare", ensemble][score], means[name, "sigmoid", ensemble][score])
-                    pair.append(f"{means[name, form, ensemble][score] / better:.3f}")
-                cells.append(" ".join(pair).rjust(13))
-            print(form.ljust(40), *cells)
+    if options.forest:
+        for (form, ensemble), brier in forest_brier().items():
+            print(f"{form:<40} ensemble={ensemble!s:<6} {brier:.4f}")
+        return 0
+    data = {name: _DATA[name] for name in options.sets}
+    print_tables(measured(options.recalibrators, data, n_splits=options.splits, folder=options.scores), sys.stdout)
     return 0
 
 

@@ -52,7 +52,7 @@ def _many(n=240, n_classes=3):
 _STACKS = (CautiousRecalibrator, StackedRecalibrator)
 
 # Those whose map does not depend on the scale of the scores, at the training scores. Centered knots are means. Ties
-# that the softmax splits by rounding are none any more for Venn-Abers. Stacks predict scores that lie between knots.
+# that the softmax splits by rounding are no ties any more for Venn-Abers. Stacks predict scores that lie between knots.
 # Cautious ones choose by a threshold.
 SCALE_FREE = [
     one

@@ -50,14 +50,17 @@ def _twin(kind, scores, y, weights):
 
 
 @pytest.mark.parametrize("kind", ["abm", "am", "ab"])
+@pytest.mark.parametrize("smooth", [True, False])
 @pytest.mark.parametrize("truth", [(1.5, 0.5, 0.3), (0.8, 0.8, -1), (-1, 2, 0), (2, -0.6, 0.5), (-1, -1, 0.2)])
-def test_fit_is_the_constrained_minimum(kind, truth):
+def test_fit_is_the_constrained_minimum(kind, smooth, truth):
     scores, y = _sample(*truth, n=150)
     weights = np.random.default_rng(1).random(len(y))
-    model = BetaCalibration(kind).fit(scores, y, weights)
-    parameters, loss = _twin(kind, scores, y, weights)
+    model = BetaCalibration(kind, smooth_targets=smooth).fit(scores, y, weights)
+    events, others = weights[y].sum(), weights[~y].sum()
+    targets = np.where(y, (events + 1) / (events + 2), 1 / (others + 2)) if smooth else y
+    parameters, loss = _twin(kind, scores, targets, weights)
     assert min(model.a_, model.b_) >= 0
-    assert _loss((model.a_, model.b_, model.c_), scores, y, weights) == pytest.approx(loss, abs=1e-7)
+    assert _loss((model.a_, model.b_, model.c_), scores, targets, weights) == pytest.approx(loss, abs=1e-7)
     np.testing.assert_allclose((model.a_, model.b_, model.c_), parameters, atol=2e-3)
     if kind == "am":
         assert model.a_ == model.b_
@@ -71,7 +74,7 @@ def test_a_negative_parameter_is_left_out_and_the_others_refitted():
     free = LogisticRegression(C=1e10, tol=1e-10, max_iter=10_000).fit(features, y).coef_[0]
     assert free[1] < 0
     refit = LogisticRegression(C=1e10, tol=1e-10, max_iter=10_000).fit(features[:, :1], y)
-    model = BetaCalibration(clip=None).fit(scores, y)
+    model = BetaCalibration(smooth_targets=False, clip=None).fit(scores, y)
     assert model.b_ == 0
     assert model.a_ == pytest.approx(refit.coef_[0, 0], abs=1e-4)
     assert model.c_ == pytest.approx(refit.intercept_[0], abs=1e-4)
@@ -79,11 +82,10 @@ def test_a_negative_parameter_is_left_out_and_the_others_refitted():
 
 def test_equal_slopes_are_platt_scaling():
     scores, y = _sample()
-    expected = PlattScaling(smooth_targets=False).fit(scores, y).predict_proba(scores)
-    np.testing.assert_allclose(BetaCalibration("am").fit(scores, y).predict_proba(scores), expected, atol=1e-9)
-    smoothed = PlattScaling().fit(scores, y).predict_proba(scores)
-    found = BetaCalibration("am", smooth_targets=True).fit(scores, y).predict_proba(scores)
-    np.testing.assert_allclose(found, smoothed, atol=1e-9)
+    for smooth in (False, True):
+        expected = PlattScaling(smooth_targets=smooth).fit(scores, y).predict_proba(scores)
+        found = BetaCalibration("am", smooth_targets=smooth).fit(scores, y).predict_proba(scores)
+        np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_scores_that_follow_beta_distributions_are_mended_exactly():
@@ -121,19 +123,19 @@ def test_extreme_scores_give_finite_forecasts(kind, smooth):
 
 def test_smoothed_targets_serve_a_missing_class_and_separable_rows():
     scores = np.array([0.1, 0.2, 0.3, 0.7, 0.8, 0.9])
-    separable = BetaCalibration(smooth_targets=True).fit(scores, scores > 0.5).predict_proba(scores)[:, 1]
+    separable = BetaCalibration().fit(scores, scores > 0.5).predict_proba(scores)[:, 1]
     # Targets of 1/5 and 4/5: as Platt's, the map stays between sensible odds.
     assert 0.05 < separable.min() < 0.3 < 0.7 < separable.max() < 0.95
-    one_class = BetaCalibration(smooth_targets=True, classes=[0, 1]).fit(scores, np.ones(6, int))
+    one_class = BetaCalibration(classes=[0, 1]).fit(scores, np.ones(6, int))
     np.testing.assert_allclose(one_class.predict_proba(scores)[:, 1], 7 / 8, atol=1e-6)  # (6 + 1) / (6 + 2)
     with refused(ValueError, "BetaCalibration", "class 0"):
-        BetaCalibration(classes=[0, 1]).fit(scores, np.ones(6, int))
+        BetaCalibration(smooth_targets=False, classes=[0, 1]).fit(scores, np.ones(6, int))
 
 
 def test_integer_weights_are_repeated_rows():
     scores, y = _sample()
     weights = np.random.default_rng(2).integers(0, 4, len(y))
-    for options in ({}, {"smooth_targets": True}, {"parameters": "ab"}):
+    for options in ({}, {"smooth_targets": False}, {"parameters": "ab"}):
         weighted = BetaCalibration(**options).fit(scores, y, weights)
         rows = BetaCalibration(**options).fit(*repeated(weights, scores, y))
         assert (weighted.a_, weighted.b_, weighted.c_) == pytest.approx((rows.a_, rows.b_, rows.c_), rel=1e-7)
@@ -159,7 +161,7 @@ def test_parameters_are_checked():
 
 def test_equal_scores_get_their_event_frequency():
     for parameters in ("ab", "am", "abm"):
-        model = BetaCalibration(parameters).fit([0.2] * 10, [0] * 9 + [1])
+        model = BetaCalibration(parameters, smooth_targets=False).fit([0.2] * 10, [0] * 9 + [1])
         assert model.predict_proba([0.2])[0, 1] == pytest.approx(0.1, abs=1e-9)
 
 

@@ -176,7 +176,7 @@ def test_wrong_input_is_named():
         calibration_change(y_before, before)
     with refused(ValueError, "multiclass", "marginal"):
         calibration_change(y_before, before, y_after, after, multiclass="marginal")
-    with refused(ValueError, "'after'", "two rows a bin"):
+    with refused(ValueError, "'after'", "two rows in each bin"):
         calibration_change(y_before, before, y_after[:3], after[:3])
     with refused(ValueError, "no scores in common"):
         calibration_change(y_before, before / 10, y_after, 0.9 + after / 10)

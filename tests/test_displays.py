@@ -711,7 +711,7 @@ def test_bin_counts_by_guarantee():
     _assert_tidy(display)
     marginal = BinCountDisplay.from_guarantee(1000, kind="marginal", n_bins=[5, 10])
     assert marginal.curves[0].tolerance.tolist() == [marginal_epsilon(1000, 5), marginal_epsilon(1000, 10)]
-    with pytest.raises(ValueError, match="two rows a bin"):
+    with pytest.raises(ValueError, match="two rows in each bin"):
         BinCountDisplay.from_guarantee(1)
     with pytest.raises(ValueError, match='kind must be "conditional"'):
         BinCountDisplay.from_guarantee(100, kind="total")

@@ -31,7 +31,7 @@ NEEDS = {
     "deploying.md": ["duckdb", "onnx", "onnxruntime", "skl2onnx"],
     "displays.md": ["matplotlib"],
     "howto_engine.md": ["pyarrow", "narwhals"],
-    "where_predictions_live.md": ["duckdb", "narwhals", "onnx", "pandas", "pyarrow"],
+    "where_predictions_live.md": ["duckdb", "matplotlib", "narwhals", "onnx", "pandas", "pyarrow"],
 }
 
 

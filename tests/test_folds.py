@@ -6,7 +6,7 @@ from _catalog import refused
 from scipy.special import softmax
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 
-from skcalib.recalibrators._folds import cross_validation_folds
+from skcalib.recalibrators._folds import _order, cross_validation_folds
 
 
 def sample(n=103, n_classes=3, seed=0):
@@ -133,3 +133,10 @@ def test_lists_and_masks_name_rows_and_those_of_another_X_are_refused():
         assert first.test_weight.tolist() == [3, 4]
     with refused(ValueError, "cv was made for another X", "4 rows", "weight 0"):
         cross_validation_folds([([0, 1], [2, 7])], scores, codes)
+
+
+@pytest.mark.parametrize("distinct", [2, 5, 10**6])
+def test_rows_are_ordered_by_all_keys(distinct):
+    keys = np.random.default_rng(0).integers(0, distinct, (7, 300))
+    np.testing.assert_array_equal(_order(tuple(keys)), np.lexsort(keys))
+    np.testing.assert_array_equal(_order(tuple(keys[:3])), np.lexsort(keys[:3]))

@@ -735,7 +735,7 @@ def test_data_dependent_certificates_hold(name, kind):
 @pytest.mark.slow
 def test_independent_bins_hold():
     rng = np.random.default_rng(5)
-    edges = np.array([0.1, 0.15, 0.6])  # a random number of rows a bin, sometimes none
+    edges = np.array([0.1, 0.15, 0.6])  # a random number of rows in each bin, sometimes none
     limits = np.concatenate([[0.0], edges, [1.0]])[None, :]
     mass = np.diff(limits)[0]
     for name, event_probability in EVENT_PROBABILITIES.items():
@@ -790,7 +790,11 @@ def test_choice_among_candidates_needs_to_be_declared():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: conditional_epsilon(19, 10), ValueError, r"n_samples=19 is too few for n_bins=10.*two rows a bin"),
+        (
+            lambda: conditional_epsilon(19, 10),
+            ValueError,
+            r"n_samples=19 is too few for n_bins=10.*two rows in each bin",
+        ),
         (lambda: marginal_epsilon(100, 0), ValueError, "n_bins must be an int of at least 1, found 0"),
         (lambda: conditional_epsilon(100.0, 10), TypeError, "n_samples must be an int .*, found 100.0"),
         (lambda: conditional_epsilon(100, True), TypeError, "n_bins must be an int .*, found True"),

@@ -1,11 +1,12 @@
-"""The curvature of softmax regression: by second differences, its inverse, and the fits that start from it."""
+"""The curvature of softmax regression: by second differences, and the solution of systems with it."""
 
 import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from skcalib._solvers.softmax_curvature import inverse_curvature, log_loss_hessian
-from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap, fit_softmax_regression
+from skcalib._solvers.leave_one_out import log_loss_hessian
+from skcalib._solvers.newton import damped_solution
+from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap
 
 
 def problem(affine_map, n_classes=3, n=40, seed=0):
@@ -33,47 +34,9 @@ def test_hessian_by_second_differences(affine_map, weighted):
     np.testing.assert_allclose(found, np.array(expected) / (4 * step**2), atol=1e-3)
 
 
-@pytest.mark.parametrize("affine_map", [DiagonalMap, MatrixMap])
-def test_inverse_is_that_of_the_loss_a_row_with_its_ridge(affine_map):
-    features, _, weight, _, at = problem(affine_map)
-    rows = (lambda rows: features[:, rows]), 40, weight
-    penalty = np.linspace(0.1, 2, len(at))
-    inverse = inverse_curvature(affine_map, *rows, at, penalty)
-    curvature = (log_loss_hessian(affine_map, *rows, at) + 2 * np.diag(penalty)) / weight.sum()
-    np.testing.assert_allclose(inverse @ curvature, np.eye(len(at)), atol=1e-9)
-
-
-def test_many_parameters_are_inverted_class_by_class():
-    n_classes, n = 32, 50
-    features, _, weight, _, at = problem(MatrixMap, n_classes, n)
-    penalty = np.full(len(at), 3.0)
-    inverse = inverse_curvature(MatrixMap, lambda rows: features[:, rows], n, weight, at, penalty)
-    probability = np.exp(log_softmax(MatrixMap.apply(at, features), axis=0))
-    vector = np.random.default_rng(1).normal(size=len(at))
-    found = (inverse @ vector).reshape(n_classes, -1)
-    for k in range(n_classes):
-        variance = probability[k] * (1 - probability[k])
-        weighted = np.where(variance > 1e-3, variance * weight, 0)  # other rows say little about the class
-        block = (features * weighted) @ features.T + 6 * np.eye(n_classes + 1)
-        expected = weight.sum() * np.linalg.solve(block, vector.reshape(n_classes, -1)[k])
-        np.testing.assert_allclose(found[k], expected, rtol=1e-4, atol=1e-6)
-
-
-def test_there_is_none_for_a_thousand_classes():
-    features = np.ones((1001, 2))
-    for affine_map in (DiagonalMap, MatrixMap):
-        centre = affine_map.identity(1000)
-        assert inverse_curvature(affine_map, lambda rows: features[:, rows], 2, None, centre, centre + 1) is None
-
-
-@pytest.mark.parametrize("n_classes", [3, 32])
-def test_a_preconditioner_changes_no_fit(n_classes):
-    features, codes, weight, centre, _ = problem(MatrixMap, n_classes, 150)
-    penalty = np.full(len(centre), 2.0)
-    rows = lambda rows: features[:, rows]  # noqa: E731
-    alone = fit_softmax_regression(MatrixMap, rows, codes, weight, centre=centre, penalty=penalty)
-    inverse = inverse_curvature(MatrixMap, rows, 150, None, alone, 0.5 * penalty)  # of another ridge and other weights
-    found = fit_softmax_regression(
-        MatrixMap, rows, codes, weight, centre=centre, penalty=penalty, start=alone + 0.01, preconditioner=inverse
-    )
-    np.testing.assert_allclose(found, alone, atol=1e-6)
+@pytest.mark.parametrize("right", [np.arange(4.0), np.arange(8.0).reshape(4, 2)])
+def test_damped_solution_of_a_singular_matrix_solves_where_it_can_be_solved(right):
+    factor = np.random.default_rng(0).normal(size=(3, 4)) * [1, 1e3, 1e-3, 0]  # the last direction has no curvature
+    matrix = factor.T @ factor
+    found = damped_solution(matrix.copy(), matrix @ right)
+    np.testing.assert_allclose(matrix @ found, matrix @ right, rtol=1e-6, atol=1e-9)

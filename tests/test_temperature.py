@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from _catalog import refused
 from _twins import minimum, repeated, temperature_loss
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, logit, softmax
 from sklearn.metrics import log_loss
 
@@ -132,6 +132,33 @@ def test_weights_are_repeated_rows():
         assert weighted.temperature_ == pytest.approx(rows.temperature_, rel=1e-7)
 
 
+def _doubtful_loss(inverse, logits, y, weights=None):
+    """Return the log-loss of Platt's targets: a row more of the other class, for K > 2 of all rows, is wrong."""
+    weights = np.ones(len(y)) if weights is None else weights
+    n_classes, loss = logits.shape[1], 0.0
+    for row, label, weight in zip(inverse * logits, y, weights, strict=True):
+        doubt = 1 / ((weights[y == label] if n_classes == 2 else weights).sum() + 2)
+        log_proba = row - np.log(np.exp(row - row.max()).sum()) - row.max()
+        others = np.delete(log_proba, label).sum() / (n_classes - 1)
+        loss -= weight * ((1 - doubt) * log_proba[label] + doubt * others)
+    return loss
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_rows_that_are_all_right_are_doubted_as_by_platt(n_classes):
+    rng = np.random.default_rng(n_classes)
+    logits, weights = rng.normal(0, 2, (40, n_classes)), rng.uniform(0.1, 3, 40)
+    y = logits.argmax(axis=1)
+    for weight in (None, weights):
+        model = TemperatureScaling(input="logit", clip=None).fit(logits, y, weight)
+        found = minimize_scalar(lambda b, weight=weight: _doubtful_loss(b, logits, y, weight), (0.1, 2), tol=1e-10)
+        assert model.inverse_temperature_ == pytest.approx(found.x, rel=1e-5)
+        single = TemperatureScaling(input="logit", clip=None).fit(logits.astype(np.float32), y, weight)
+        assert single.inverse_temperature_ == pytest.approx(found.x, rel=1e-5)
+    tied = np.vstack((logits, np.zeros(n_classes)))  # a tie is no mistake
+    assert TemperatureScaling(input="logit", clip=None).fit(tied, np.append(y, 1)).temperature_ > 0.01
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1, 1e6])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_separable_and_always_wrong_end_somewhere(sign, scale):
@@ -141,8 +168,9 @@ def test_separable_and_always_wrong_end_somewhere(sign, scale):
     np.testing.assert_array_equal(proba.argmax(axis=1), sign * z > 0)
     assert proba.min() >= 2**-52
     assert proba.max() <= 1 - 2**-52
-    if sign == 1:
-        assert log_loss(y, proba) < 1e-15
+    if sign == 1:  # Platt's targets of two rows a class: 3/4 and 1/4
+        found = minimize_scalar(lambda b: _doubtful_loss(b / scale, np.column_stack((0 * z, z)), y), (0.1, 2))
+        assert model.inverse_temperature_ * scale == pytest.approx(found.x, rel=1e-6)
     else:  # the bound of 1e-6 over the largest spread
         assert model.inverse_temperature_ == pytest.approx(1e-6 / (4 * scale))
 
@@ -232,15 +260,15 @@ def test_single_precision_only_gets_close(n, scale):
 
 
 def test_single_precision_of_tiny_logits_has_an_inverse_temperature_beyond_its_range():
-    # Right in all rows: the inverse temperature rises until no row has a loss that float64 can show, e^-37.
+    # Right in all rows, with the share 1/92 of doubt: the odds of the true class are 182.
     logits, y = np.float32(1e-38) * np.eye(3, dtype=np.float32)[np.arange(90) % 3], np.arange(90) % 3
-    assert 1e39 < fit_inverse_temperature(logits, y) < 1e45
+    assert fit_inverse_temperature(logits, y) == pytest.approx(1e38 * np.log(182), rel=1e-5)
 
 
-def test_separable_single_precision_ends_where_nothing_is_left_of_the_loss():
+def test_separable_single_precision_is_doubted_and_always_wrong_ends_at_the_bound():
     logits, y = np.float32(3) * np.eye(3, dtype=np.float32)[np.arange(90) % 3], np.arange(90) % 3
-    assert fit_inverse_temperature(logits, y) > 10
-    assert fit_inverse_temperature(logits, (y + 1) % 3) == pytest.approx(1e-6 / 3)  # always wrong: the bound
+    assert fit_inverse_temperature(logits, y) == pytest.approx(np.log(182) / 3, rel=1e-6)
+    assert fit_inverse_temperature(logits, (y + 1) % 3) == pytest.approx(1e-6 / 3)
 
 
 @pytest.mark.parametrize("seed", range(30))

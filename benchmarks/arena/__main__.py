@@ -1,11 +1,11 @@
-"""The command: ``python -m benchmarks.arena --data DIR [--peers] [--markdown | --json]``."""
+"""The command: ``python -m benchmarks.arena --data DIR [--peers] [--rows N] [--markdown | --json]``."""
 
 import argparse
 import json
 import sys
 from pathlib import Path
 
-from benchmarks.arena.experiments import load, methods, run
+from benchmarks.arena.experiments import few_rows, load, methods, run
 from benchmarks.arena.peers import installed
 from benchmarks.arena.summary import print_summary, summarize
 
@@ -20,6 +20,7 @@ def main(argv=None):
     parser.add_argument("--methods", nargs="+", help="only these recalibrators")
     parser.add_argument("--peers", action="store_true", help="other libraries' methods, too, those that are installed")
     parser.add_argument("--every", type=int, default=1, help="only every n-th data set, for a quick look")
+    parser.add_argument("--rows", type=int, help="fit to so many random calibration rows of each experiment")
     parser.add_argument("--n-jobs", type=int, default=1)
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--markdown", action="store_true", help="print the tables as Markdown, for the guide")
@@ -32,7 +33,9 @@ def main(argv=None):
             peers, missing = installed(kind)
             contenders |= peers
             print(*(f"not installed: {name}" for name in missing), sep="\n", file=sys.stderr)
-        results = run(load(options.data, kind)[:: options.every], contenders, options.n_jobs)
+        data_sets = load(options.data, kind)[:: options.every]
+        data_sets = data_sets if options.rows is None else few_rows(data_sets, options.rows)
+        results = run(data_sets, contenders, options.n_jobs)
         report[kind] = summarize(results)
         if not options.json:
             print_summary(kind, results, report[kind], sys.stdout, markdown=options.markdown)

@@ -27,6 +27,7 @@ _BINARY = (
     "HistogramBinning",
     "ScalingBinning",
     "StackedRecalibrator",
+    "CautiousRecalibrator",
 )
 _MULTICLASS = (
     *_BINARY,
@@ -66,6 +67,18 @@ def load(data, kind):
     return [
         [(f"{data_set}/{model}", parts) for model, parts in models.items()] for data_set, models in by_data_set.items()
     ]
+
+
+def few_rows(data_sets, n_rows):
+    """Return the experiments with so many random calibration rows, without those that have too few or one class."""
+    found = [[(name, _part(parts, n_rows)) for name, parts in models] for models in data_sets]
+    return [[(name, parts) for name, parts in models if len(np.unique(parts["labels_cal"])) > 1] for models in found]
+
+
+def _part(parts, n_rows):
+    n_all = len(parts["labels_cal"])
+    rows = np.random.default_rng(0).permutation(n_all)[: n_rows if n_all > n_rows else 0]
+    return parts | {name: parts[name][rows] for name in ("probs_cal", "labels_cal")}
 
 
 def run(data_sets, contenders, n_jobs=1):

@@ -25,6 +25,13 @@ def _of(n, draw, curve=lambda s: s):
     return sample
 
 
+def _counted(rng):
+    """500 independent rows as counts: each (score, label) stands once, with the number of its rows as weight."""
+    scores = rng.integers(1, 40, 500) / 40
+    rows, counts = np.unique(np.column_stack((scores, rng.random(500) < scores**1.3)), axis=0, return_counts=True)
+    return Sample(rows[:, 0], rows[:, 0] ** 1.3, rows[:, 1] == 1, counts)
+
+
 def _populated(draw):
     """Return the shape with its population: scores, event probabilities and weights of many samples."""
 
@@ -46,6 +53,7 @@ SHAPES |= {
         500, lambda rng, n: rng.random(n), lambda s: expit(logit(np.clip(s, 1e-9, 1 - 1e-9)) - 0.5)
     ),
     "24 events in 2,400": _of(2400, lambda rng, n: rng.beta(1, 99, n)),
+    "counts as weights, s^1.3, 500 rows": _counted,
 }
 _SHAPES = (
     "calibrated, n = 500",
@@ -56,7 +64,7 @@ _SHAPES = (
     "tied, s^1.6, n = 300",
     "clusters, calibrated, 60 of 20",
     "clusters, s^1.6, 60 of 20",
-    "weights, s^1.3, 500 rows",
+    "counts as weights, s^1.3, 500 rows",
     "importance weights, calibrated, 800 rows",
 )
 SHAPES |= {shape: _populated(SHAPES[shape]) for shape in _SHAPES}

@@ -67,7 +67,8 @@ def _rules():
             shown = "grows" if name.startswith("Figure 2") else "seems to grow, not conclusive in print"
             rules[f"{name}, {method} CE, B=128 less B=2"] = above(0, shown if method == "plugin" else "(not shown)")
     for n_bins in (10, 50):
-        rules[f"Appendix E: B={n_bins}, squared CE of SB, no split / split"] = below(1, possible=_POSITIVE)
+        for method in ("SB", "HB"):
+            rules[f"Appendix E: B={n_bins}, squared CE of {method}, no split / split"] = below(1, possible=_POSITIVE)
     for name, bins in _ESTIMATES.items():
         for n_bins in bins:
             for n in _SIZES:
@@ -222,20 +223,21 @@ def _scaled_errors(scores, labels, bins, norm, strategy, seed):
     return np.transpose(errors)
 
 
-# --- Appendix E: one sample for all three steps, or three parts ---
+# --- Appendix E: one sample for all steps, or a part for each ---
 
 
 def _sample_splits(scores, labels, repeats):
     for n_bins in (10, 50):
-        errors = {"split": [], "no split": []}
-        for seed in range(repeats):
-            chosen = np.random.default_rng(seed).integers(len(labels), size=_CALIBRATION_ROWS)
-            for name, parts in (("split", (1 / 3, 1 / 3, 1 / 3)), ("no split", None)):
-                model = ScalingBinning(_PLATT, binning=n_bins, sample_split=parts, random_state=seed)
-                predicted = model.fit(scores[chosen], labels[chosen]).predict_proba(scores)[:, 1]
-                errors[name].append(_binned_error(labels, predicted, method="plugin"))
-        quantity = f"Appendix E: B={n_bins}, squared CE of SB, no split / split"
-        yield quantity, ratio(errors["no split"], errors["split"], paired=True)
+        for name, parts in (("SB", (1 / 3, 1 / 3, 1 / 3)), ("HB", 0.5)):
+            errors = {split: [] for split in (parts, None)}
+            for seed in range(repeats):
+                chosen = np.random.default_rng(seed).integers(len(labels), size=_CALIBRATION_ROWS)
+                for split, found in errors.items():
+                    model = _METHODS[name](binning=n_bins, sample_split=split, random_state=seed)
+                    predicted = model.fit(scores[chosen], labels[chosen]).predict_proba(scores)[:, 1]
+                    found.append(_binned_error(labels, predicted, method="plugin"))
+            quantity = f"Appendix E: B={n_bins}, squared CE of {name}, no split / split"
+            yield quantity, ratio(errors[None], errors[parts], paired=True)
 
 
 # --- Figures 4, 13, 14 and 16: the debiased estimate against the plugin ---

@@ -1,9 +1,10 @@
 """Kumar, Liang and Ma (2019): their statements, checked against known truths.
 
-The statements of Sections 3 to 5 and of Appendices D to F, and what the earlier draft adds. The estimators of Theorems
-5.3, 5.4, F.6 and F.9 are those of the library. Constants are those of the proofs where they are printed. Misprints:
-Proposition D.4 has B = Omega(n) where its proof needs n = Omega(B); the sentence before Theorem 5.3 has sqrt(B) for the
-B of the theorem; Definition 5.2 has (1 - y)^2 for the 1 - y of Lemma F.7.
+The errors of several classes in Section 2.2, the statements of Sections 3 to 5 and of Appendices D to F, and what the
+earlier draft adds. The estimators of Theorems 5.3, 5.4, F.6 and F.9 are those of the library. Constants are those of
+the proofs where they are printed. Misprints: Proposition D.4 has B = Omega(n) where its proof needs n = Omega(B); the
+sentence before Theorem 5.3 has sqrt(B) for the B of the theorem; Definition 5.2 has (1 - y)^2 for the 1 - y of Lemma
+F.7.
 """
 
 from functools import partial
@@ -22,8 +23,18 @@ from skcalib.simulation import CalibrationModel, PlattCurve, roelofs_models
 PAPER = "kumar"
 
 _FLOAT = 1e-12  # rounding
+# Definitions 2.3 and 2.4, and event-pooled calibration, which the paper names and does not write down.
+_KINDS = {
+    "top_label": "top-label error less that of whether the predicted class is right",
+    "marginal": "marginal error less the root of the mean of K squares, each class against the rest",
+    "pooled": "event-pooled error less that of the n K pairs of a row and a class as one problem",
+}
 _HOLDS = above(0.9, "at least 1 - delta = .9", possible=(0, 1))
 ROWS = {
+    **{f"Section 2.2: {kind}, largest difference, 40 samples": Rule("0", -_FLOAT, _FLOAT) for kind in _KINDS.values()},
+    "Section 2.2: squared event-pooled less squared marginal error in the same bins, largest": below(
+        _FLOAT, "(ours) at most 0"
+    ),
     "Example 3.2: square of the binned error, 15 equal-width bins": Rule("0", -1e-5, 1e-5, 1e-5),
     "Example 3.2: true error of the same model": above(0.49, "at least .49", possible=(0, 1)),
     "Proposition 3.3: largest of binned less true error, 10 fits, l1, l2, l4, B to 256": below(_FLOAT, "at most 0"),
@@ -75,6 +86,12 @@ ROWS = {
         1, "smaller where B is large", possible=(0, np.inf)
     ),
     "Draft Proposition 1: CE of the map less the least of the family, log per log n": below(-0.5, "at most -1/2"),
+    "Draft Theorem 3: share of samples with CE(SB) at most 3 eps, n = B log B + L^2 d^2 / eps^2": above(
+        0.9, "at least 1 - delta = .9", possible=(0, 1)
+    ),
+    "Draft Theorem 3: share of samples whose bins have 1 / 2B at least": above(
+        0.9, "at least 1 - delta = .9", possible=(0, 1)
+    ),
     "Draft Lemma 2: CE(f) - CE(g) - |f - g|_2, f a function of g, largest": below(_FLOAT, "at most 0"),
     "Draft Lemma 2: the same, f not a function of g, a counterexample": above(0.0, "a condition is needed"),
 }
@@ -83,6 +100,7 @@ ROWS = {
 def measure(options):
     """Check all statements."""
     repeats = 5 if options.quick else options.repeats or 10
+    yield from _several_classes()
     yield from _example_32(options.quick)
     yield from _binned_errors()
     yield from _theorem_41(10 * repeats)
@@ -91,12 +109,42 @@ def measure(options):
     yield from _sharpness(10 * repeats)
     yield from _binning_cost()
     yield from _scaling(10 * repeats)
+    yield from _draft_theorem_3(10 * repeats)
     yield from _distances()
     yield from _sample_sizes(options.quick)
     yield from _decompositions(40 * repeats)
     yield from _draft_lemma()
     if options.plot is not None:
         _plot(options.plot)
+
+
+# --- Section 2.2 ---
+
+
+def _several_classes(norm=2, n=300):
+    """The errors of several classes, each against binary problems put together by hand."""
+    rng, bins = np.random.default_rng(0), EqualWidth(10)
+    error = partial(calibration_error, norm=norm, method="plugin", binning=bins)
+    gaps, excess = {kind: [] for kind in _KINDS}, []
+    for _ in range(40):
+        n_classes = int(rng.integers(3, 8))
+        scores = rng.dirichlet(np.full(n_classes, rng.uniform(0.2, 2)), n)
+        labels = rng.integers(n_classes, size=n)
+        events, predicted = labels[:, None] == np.arange(n_classes), scores.argmax(axis=1)
+        squares = [error(events[:, k], scores[:, k], labels=[False, True]) ** 2 for k in range(n_classes)]
+        plain = {
+            "top_label": error(labels == predicted, scores.max(axis=1), labels=[False, True]),
+            "marginal": np.sqrt(np.mean(squares)),
+            "pooled": error(events.ravel(), scores.ravel()),
+        }
+        found = {kind: error(labels, scores, multiclass=kind, labels=range(n_classes)) for kind in _KINDS}
+        for kind, values in gaps.items():
+            values.append(found[kind] - plain[kind])
+        excess.append(found["pooled"] ** 2 - found["marginal"] ** 2)
+    for kind, words in _KINDS.items():
+        yield f"Section 2.2: {words}, largest difference, 40 samples", exact(max(gaps[kind], key=abs))
+    quantity = "Section 2.2: squared event-pooled less squared marginal error in the same bins, largest"
+    yield quantity, exact(max(excess))
 
 
 # --- Section 3 ---
@@ -296,6 +344,36 @@ def _scaling(repeats):
         ("Draft Proposition 1: CE of the map less the least of the family, log per log n", roots),
     ):
         yield quantity, bootstrap(lambda *s: x @ np.log([v.mean() for v in s]) / (x @ x), *samples)
+
+
+def _draft_theorem_3(repeats, n_bins=16):
+    """The draft's final bound: with CE(f*) = eps the three steps, each on rows of its own, end below 3 eps.
+
+    Scores are uniform on [.1, .9], where the sigmoid of the log-odds is .6-Lipschitz in its two parameters: L = .6.
+    Constants and logarithms of the theorem are not printed; those of Theorem 4.1's rows are tried, each step having n.
+    """
+    grid = 0.1 + 0.8 * (np.arange(20_000) + 0.5) / 20_000
+    bent = 0.1 + 0.8 * grid**2
+    make = partial(PlattScaling, loss="squared", smooth_targets=False, clip=None)
+    y, rows = np.repeat([1, 0], len(grid)), np.tile(grid, 2)
+    best = make().fit(rows, y, sample_weight=np.concatenate((bent, 1 - bent))).predict_proba(grid)[:, 1]
+    lipschitz = 0.25 * np.hypot(np.log(9), 1)
+    close, balanced = [], []
+    for bend in (1, 0.5):  # the best map of the family stays the same
+        truth = best + bend * (bent - best)
+        epsilon = np.sqrt(np.mean((best - truth) ** 2))
+        n = int(n_bins * np.log(n_bins) + (2 * lipschitz / epsilon) ** 2)
+        for seed in range(repeats):
+            rng = np.random.default_rng([n, seed])
+            scores = rng.uniform(0.1, 0.9, 3 * n)
+            labels = rng.random(3 * n) < np.interp(scores, grid, truth)
+            model = ScalingBinning(make(), n_bins, sample_split=(1 / 3, 1 / 3, 1 / 3), random_state=seed)
+            predicted = model.fit(scores, labels).predict_proba(grid)[:, 1]
+            close.append(_error_of(predicted, truth) <= 3 * epsilon)
+            bins = assign_bins(model.recalibrator_.predict_proba(grid)[:, 1], model.bin_edges_)
+            balanced.append(np.bincount(bins, minlength=n_bins).min() >= len(grid) / (2 * n_bins))
+    yield "Draft Theorem 3: share of samples with CE(SB) at most 3 eps, n = B log B + L^2 d^2 / eps^2", share(close)
+    yield "Draft Theorem 3: share of samples whose bins have 1 / 2B at least", share(balanced)
 
 
 def _distances():

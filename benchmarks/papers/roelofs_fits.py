@@ -12,10 +12,11 @@ from functools import partial
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy import stats
 
 from benchmarks.papers._intervals import exact, further_mean, mean, middle, share
 from benchmarks.papers._networks import confidence, networks, single_precision
-from benchmarks.papers._rules import above, printed
+from benchmarks.papers._rules import above, below, printed
 from skcalib.binning import EqualWidth
 from skcalib.metrics import calibration_error
 from skcalib.simulation import CalibrationModel, fit_calibration_curve, fit_score_distribution, roelofs_models
@@ -38,6 +39,10 @@ _AIC = {
     "resnet152_imgnet": 18729.85,
     "densenet161_imgnet": 18460.70,
 }
+# Figure 5: skewness of the scores and distances of the curves, by data set.
+_DATA_SETS = {"CIFAR-10": "_c10", "CIFAR-100": "_c100", "ImageNet": "_imgnet"}
+_CURVE_SCORES = (np.arange(1000) + 0.5) / 1000
+_HAND = "Figure 5: networks at hand, rank correlation of accuracy and skewness of the fitted Beta"
 _N_RESAMPLES = 10  # behind each printed coefficient and AIC
 _NETWORK = "the network densenet40_c10"
 _BELOW = f"{_NETWORK}, rows below 1"
@@ -82,6 +87,15 @@ def _rules():
     rules[f"Table 2: {_BELOW}, share of runs in which AIC chooses {_CHOSEN}"] = above(
         0.5, "most often", possible=(0, 1)
     )
+    for less, more in (("CIFAR-100", "CIFAR-10"), ("ImageNet", "CIFAR-100")):
+        rules[f"Figure 5: skewness of the fitted Beta, {less} less {more}"] = above(0, f"{more} the more skewed")
+    rules["Figure 5: skewness, variance between data sets over that within"] = above(
+        1, "the data set has more influence", possible=(0, np.inf)
+    )
+    rules["Figure 5: distance of curves, pairs of one data set over pairs of two"] = below(
+        1, "the data set has more influence", possible=(0, np.inf)
+    )
+    rules[_HAND] = below(0, "the more accurate, the more skewed", possible=(-1, 1))
     # 1,000 simulations behind the print: a standard error of .04
     rules[_SIMULATED] = printed(8.09, margin=0.08)
     return rules
@@ -99,7 +113,9 @@ def measure(options):
         seeds = np.random.SeedSequence(len(fits)).spawn(repeats)
         fits[name] = Parallel(n_jobs=options.n_jobs)(delayed(_fit_sample)(model, n, seed) for seed in seeds)
         yield from _consistency(name, model, fits[name])
+    yield from _figure_5(fits)
     if options.data is not None:
+        yield _HAND, exact(_skewness_at_hand(options.data))
         yield from _densenet(options.data, 12 if options.quick else 100, options.n_jobs)
     if options.plot is not None:
         _plot(fits, options.plot)
@@ -117,7 +133,10 @@ def _fit(scores, y):
 
 def _curves(scores, y):
     table = fit_calibration_curve(scores, y).table
-    return {fit.name: {"b0": fit.curve.intercept, "b1": fit.curve.slope, "AIC": fit.aic} for fit in table}
+    return {
+        fit.name: {"b0": fit.curve.intercept, "b1": fit.curve.slope, "AIC": fit.aic, "curve": fit.curve}
+        for fit in table
+    }
 
 
 def _consistency(name, model, fits):
@@ -136,6 +155,40 @@ def _consistency(name, model, fits):
 
 def _family(candidate):
     return candidate.split("_b")[0]
+
+
+def _figure_5(fits):
+    """Yield how much the data set and how much the network decides about the fits, as means over samples."""
+    names = list(fits)
+    groups = {data_set: [name.endswith(ending) for name in names] for data_set, ending in _DATA_SETS.items()}
+    skews, ratios = [], []
+    same = np.array([[a.split("_")[-1] == b.split("_")[-1] for a in names] for b in names])
+    pairs = np.triu(np.ones_like(same), 1).astype(bool)
+    candidates = [_candidate(model) for model in roelofs_models().values()]
+    for repeat in zip(*fits.values(), strict=True):
+        skews.append([float(stats.beta(*beta).stats("s")) for beta, _ in repeat])
+        fitted = [curves[candidate]["curve"] for candidate, (_, curves) in zip(candidates, repeat, strict=True)]
+        values = np.array([curve(_CURVE_SCORES) for curve in fitted])
+        distance = np.abs(values[:, None] - values).mean(axis=2)
+        ratios.append(distance[pairs & same].mean() / distance[pairs & ~same].mean())
+    skews = np.array(skews)
+    by_set = {data_set: skews[:, group] for data_set, group in groups.items()}
+    for less, more in (("CIFAR-100", "CIFAR-10"), ("ImageNet", "CIFAR-100")):
+        gap = by_set[less].mean(axis=1) - by_set[more].mean(axis=1)
+        yield f"Figure 5: skewness of the fitted Beta, {less} less {more}", mean(gap)
+    quantity = "Figure 5: skewness, variance between data sets over that within"
+    yield quantity, mean([stats.f_oneway(*(part[i] for part in by_set.values())).statistic for i in range(len(skews))])
+    yield "Figure 5: distance of curves, pairs of one data set over pairs of two", mean(ratios)
+
+
+def _skewness_at_hand(data):
+    """Return the rank correlation over five networks of their accuracy and the skewness of their scores."""
+    found = [confidence(*parts[-2:]) for parts in networks(data, vision_only=True)]
+    for file in ("cifar10_vgg16", "cifar10_lenet5", "cifar100_wideresnet164"):
+        with np.load(data / "vision" / f"{file}.npz") as table:
+            found.append(confidence(table["probs"].astype(np.float64), table["labels"].astype(int)))
+    skewness = [float(fit_score_distribution(scores).stats("s")) for _, scores in found]
+    return stats.spearmanr([correct.mean() for correct, _ in found], skewness).statistic
 
 
 def _densenet(data, n_resamples, n_jobs):

@@ -77,15 +77,15 @@ def _measure(name, job, peers, *, quick, slow, repeats):
 
 
 def _in_turn(job, contenders, problem, repeats):
-    """Return the median seconds and the answer of each contender, run A B C A B C."""
+    """Return the median seconds of processor time and the answer of each contender, run A B C A B C."""
     times, answers = {name: [] for name in contenders}, {}
     for repeat in range(repeats + 1):
         for name, contender in contenders.items():
             if sum(times[name]) > _PATIENCE:
                 continue
-            start = time.perf_counter()
+            start = time.process_time()
             result = contender.run(problem)
-            elapsed = time.perf_counter() - start
+            elapsed = time.process_time() - start
             # An import times itself, without the start of the interpreter.
             times[name].append(result if job.make.__name__ == "no_input" else elapsed)
             if repeat == 0 and name != "floor":

@@ -27,8 +27,9 @@ print(f"p-value {change.pvalue:.3f}")
 change.to_frame().round(3)
 
 # %%
-# The monitor sees one day after the other. It bets against the scores, and the picture shows what its bets have won.
-# The monitor raises its alarm where the line crosses the threshold. It also dates the change.
+# The monitor sees one day after the other. It compares the scores with alternatives that are shifted or stretched,
+# and the picture shows the evidence for these. The monitor raises its alarm where the line crosses the threshold. It
+# also dates the change.
 from skcalib.displays import MonitorDisplay
 
 monitor = CalibrationMonitor(average_run_length=100_000)

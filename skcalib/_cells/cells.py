@@ -7,10 +7,8 @@ import numpy as np
 
 from skcalib.binning._distinct_scores import DistinctScores
 
-__all__ = ["CellSums", "Cells", "two_points"]
-
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
-# More cells than asked for are condensed to at most so many: draws of their events fit the cache.
+# At most this many cells are kept unless more are asked for: draws of their events then fit the cache.
 _MOST_CONDENSED = 1 << 12
 
 

@@ -4,8 +4,6 @@ import numpy as np
 
 from skcalib._input.labels import check_groups
 
-__all__ = ["group_codes", "reduced", "split_by_group"]
-
 
 def group_codes(groups, data):
     """Return the names of the groups and the code of each row's group."""

@@ -15,19 +15,6 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order, sorted_rows
 
-__all__ = [
-    "BinaryTask",
-    "BinnedTask",
-    "PooledTask",
-    "binary_tasks",
-    "check_rows_or_bins",
-    "counted_rows",
-    "resolve_multiclass",
-    "spread_top_label",
-    "top_label",
-]
-
-
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
 _WEIGHTED = ("weight", "weighted_score", "weighted_label", "weighted_score_squared", "weighted_score_label")
 _NORMALISED = 1e-2  # the most by which the scores of a row miss 1 where they are those of one label
@@ -246,8 +233,8 @@ def binary_tasks(data, multiclass, *, pooled=False):
     """Yield the binary problems that `multiclass` makes of a metric's validated data.
 
     One for "auto" with two classes (the positive class), for "top_label" (is the predicted class right) and, where it
-    is allowed, for "pooled" (a `PooledTask`); one a class for "marginal". Two classes given as one score count as the
-    columns (1 - s, s).
+    is allowed, for "pooled" (a `PooledTask`); one for each class for "marginal". Two classes given as one score count
+    as the columns (1 - s, s).
     """
     if isinstance(data, BinnedTask):
         yield data

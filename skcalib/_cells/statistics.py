@@ -12,8 +12,6 @@ from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order
 from skcalib.binning._lookup import BinLookup
 
-__all__ = ["BinStatistics", "bin_statistics", "unchecked_statistics"]
-
 _FIRST_FEW = 256
 # The sums, from `count` on, and from how many moments on each is made: each costs a pass.
 _SUMS = {

@@ -9,8 +9,6 @@ from skcalib._cells.cells import Cells
 from skcalib._errors.power import Power
 from skcalib._input.scalars import check_option, resolve_norm
 
-__all__ = ["BinnedPower", "check_norm", "has_thin_bins", "resolved_method"]
-
 # Share of the weight in bins with fewer than two rows beyond which a debiased error would be mostly left out.
 _MAX_THIN_SHARE = 0.05
 _METHODS = ("auto", "plugin", "debiased", "unbiased", "label_binned")
@@ -158,6 +156,6 @@ def _refuse_thin_bins(statistics):
     if thin_share > _MAX_THIN_SHARE:
         raise ValueError(
             f"{100 * thin_share:.1f} % of the weight lies in bins with fewer than two rows (at most "
-            f"{100 * _MAX_THIN_SHARE:.0f} % can be left out): a debiased error needs two rows a bin. Use fewer bins or "
-            'method="plugin". Weights count as repeated rows: scale them to mean 1 if they are not.'
+            f"{100 * _MAX_THIN_SHARE:.0f} % can be left out): a debiased error needs two rows in each bin. Use fewer "
+            'bins or method="plugin". Weights count as repeated rows: scale them to mean 1 if they are not.'
         )

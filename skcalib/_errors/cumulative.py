@@ -4,8 +4,6 @@ import numpy as np
 
 from skcalib._errors.power import Power
 
-__all__ = ["KolmogorovSmirnovPower", "KuiperPower"]
-
 
 class KolmogorovSmirnovPower(Power):
     """The largest absolute sum of w (y - s) over the scores up to one of them (Gupta et al., Eq. 5)."""

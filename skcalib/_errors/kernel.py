@@ -7,8 +7,6 @@ from scipy.special import hyp0f1
 from skcalib._errors.power import Power
 from skcalib._errors.score_grid import ScoreGrid, cosine_coefficients, rounding, trapezoid
 
-__all__ = ["KernelPower"]
-
 # Grid cells per half-width of the kernel and the coarsest grid: those of the value keep the rounding of scores to the
 # grid below 1e-3 of the width, those of draws are as exact as the draws need.
 _VALUE_GRID, _DRAWS_GRID = (32, 1 << 10), (16, 1 << 7)

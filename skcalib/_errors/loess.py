@@ -4,8 +4,6 @@ import numpy as np
 
 from skcalib._errors.power import Power
 
-__all__ = ["LoessPower", "loess_weights"]
-
 _SPAN = 0.75  # share of the rows in the neighbourhood of a score, as in R
 _MOST_CELLS = 128  # scores that the curve is computed at, of about the same weight where there are more
 

@@ -5,8 +5,6 @@ import numpy as np
 from skcalib._errors.power import Power
 from skcalib._input.scalars import check_int
 
-__all__ = ["NeighborhoodPower"]
-
 
 class NeighborhoodPower(Power):
     """The mean over rows of |s_i - mean label of the neighbours of s_i|^p (Roelofs et al., Eq. 2)."""

@@ -8,8 +8,6 @@ import numpy as np
 from skcalib._cells.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
 from skcalib._input.scalars import as_numbers
 
-__all__ = ["ClassPowers", "Error", "Power", "check_class_weight", "error_root", "error_value"]
-
 # Up to this norm an error of 1e-9 has a power that float64 holds; beyond, powers below the second number are refused.
 _LARGE_NORM, _SMALLEST_POWER = 32, 1e-290
 
@@ -155,17 +153,12 @@ class ClassPowers(NamedTuple):
         return powers[..., self.weight > 0].max(axis=-1) if self.norm == np.inf else powers @ self.weight
 
 
-def error_value(error, y_true, y_proba, *, binning=None, sample_weight=None, pos_label=None, labels=None):
-    """Validate the input of a metric and return an `Error` for it, a float. `binning` is what the user gave."""
-    data = check_rows_or_bins(
-        y_true,
-        y_proba,
-        binning=binning,
-        multiclass=error.multiclass,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-    )
+def error_value(error, y_true, y_proba, **rows):
+    """Validate the input of a metric and return an `Error` for it, a float; `rows` are what `check_rows_or_bins` takes.
+
+    A `binning` among them is what the user gave, which must be None where bins are given in place of rows.
+    """
+    data = check_rows_or_bins(y_true, y_proba, multiclass=error.multiclass, **rows)
     return error.value(error.observed(data))
 
 

@@ -5,8 +5,6 @@ import numpy as np
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.links import log_probability
 
-__all__ = ["LOSSES", "brier_score", "log_loss"]
-
 
 def brier_score(y_true, y_proba, *, sample_weight=None, pos_label=None, labels=None):
     """Return the mean Brier score: (s - y)^2 for two classes, the sum of it over the classes for more."""

@@ -9,8 +9,6 @@ from scipy.sparse import csr_array
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order
 
-__all__ = ["SKETCH", "ScoreGrid", "cosine_coefficients", "rounding", "trapezoid"]
-
 SKETCH = 4  # a grid has cells in multiples of it, so that a coarser one has some of its points
 _LONG_RUNS = 8  # rows of a cell from which on they are summed as a run
 

@@ -10,8 +10,6 @@ from scipy.optimize import brentq
 from skcalib._errors.power import Power
 from skcalib._errors.score_grid import SKETCH, ScoreGrid, cosine_coefficients, rounding, trapezoid
 
-__all__ = ["SmoothPower"]
-
 # Grid cells per standard deviation of the Gaussian, coarsest and finest grid: those of the value keep the rounding of
 # scores to the grid below 1e-3 of the width.
 _CELLS_PER_WIDTH = 32

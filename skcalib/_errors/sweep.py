@@ -10,8 +10,6 @@ from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.binning._monotonic_sweep import MonotonicSweep, cuts_of
 from skcalib.binning._sweep import sweep
 
-__all__ = ["SweepPower"]
-
 _TOGETHER = 64  # bins up to which all draws are swept together; few go on, unless the labels are nearly separable
 _TIED, _ROUNDING = 1e-12, 1e-6  # differences of frequencies, and of sums of events, that are rounding
 _FIRST_FEW = 64

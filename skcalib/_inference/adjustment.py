@@ -4,8 +4,6 @@ import numpy as np
 
 from skcalib._inference.bias import event_count_pmf
 
-__all__ = ["adjusted_pvalues", "holm", "pvalue_distribution"]
-
 _MOST_CONVOLVED = 2000  # rows; of more the p-value counts as continuous
 _TOLERANCE = 1e-3  # relative, of p-values beyond some hundred rows, which are approximations
 

@@ -1,18 +1,18 @@
 """Exact inference on a bias: is the number of events of some rows what their scores predict."""
 
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, ndtr
+from scipy.special import bdtr, bdtrc, betaincinv, expit, ndtr
 
 from skcalib._rows.links import log_odds
-
-__all__ = ["BiasTest", "bias_test", "event_count_pmf"]
 
 _FEW_ROWS = 200  # below this total weight the distribution of the number of events is convolved exactly
 _MANY_ROWS = 4096  # above this, rows go into cells this wide in log-odds
 _CELLS_PER_UNIT = 32
+_FEW_PIECES = 8  # of rows, from which on their distributions are convolved one after the other
 _NEAR = 1e-4  # below this |r| Lugannani and Rice's formula is replaced by its limit
 
 
@@ -58,12 +58,11 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
     """
     z, weight = _cells(np.asarray(scores, dtype=np.float64), weight)
     if residual_variance is None:
-        return _shift_test(z, weight, events, confidence_level, 1.0)
+        return _shift_tests(z, weight, events, confidence_level, [1.0])[0]
     q, total = expit(z), weight.sum(keepdims=True)
     stretch = np.sqrt(max(residual_variance * total[0] / (weight @ (q * (1 - q))), 1.0))
-    test = _shift_test(z, weight, events, confidence_level, 1.0)
-    longer = _shift_test(z, weight, events, confidence_level, stretch)
-    even = _shift_test(log_odds(weight @ q / total), total, events, confidence_level, 1.0)
+    test, longer = _shift_tests(z, weight, events, confidence_level, [1.0, stretch])
+    even = _even_test(float(weight @ q / total[0]), total[0], events, confidence_level)
     return BiasTest(
         test.pvalue,
         min(test.low, max(longer.low, even.low)),
@@ -72,27 +71,43 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
     )
 
 
-def _shift_test(z, weight, events, confidence_level, stretch):
-    """Return the test of a shift of the log-odds, both sides of whose interval are `stretch` times as long."""
+def _even_test(score, total, events, confidence_level):
+    """Return the test of rows of one score: Clopper and Pearson's where the events are few and count rows."""
+    if not (total < _FEW_ROWS and float(total).is_integer() and 0 < events < total):
+        return _shift_tests(log_odds(np.array([score])), np.array([total]), events, confidence_level, [1.0])[0]
+    k, total, tail = round(events), round(total), (1 - confidence_level) / 2
+    pvalue = min(1.0, 2 * min(bdtrc(k - 1, total, score), bdtr(k, total, score)))
+    low, high = score - betaincinv(k + 1, total - k, 1 - tail), score - betaincinv(k, total - k + 1, tail)
+    return BiasTest(float(pvalue), float(low), float(high), float(pvalue))
+
+
+def _shift_tests(z, weight, events, confidence_level, stretches):
+    """Return tests of a shift of the log-odds, both sides of whose intervals are `stretches` times as long."""
     tail, total = (1 - confidence_level) / 2, weight.sum()
     if total - events == 1 < events or events >= total * (1 - 1e-12):  # all rows but one have an event, or all
-        mirrored = _shift_test(-z, weight, round(total - events), confidence_level, stretch)
-        return mirrored._replace(low=-mirrored.high, high=-mirrored.low)
+        mirrored = _shift_tests(-z, weight, round(total - events), confidence_level, stretches)
+        return [one._replace(low=-one.high, high=-one.low) for one in mirrored]
     if events <= total * 1e-12:
         pvalue, low, high = _no_event(z, weight, tail)
         # No spread of the labels is seen: the limits are those of rows that all have the mean score.
-        return BiasTest(pvalue, low, high, pvalue) if stretch == 1 else BiasTest(pvalue, -1.0, 1.0, 1.0)
+        ends = [(low, high, pvalue) if stretch == 1 else (-1.0, 1.0, 1.0) for stretch in stretches]
+        return [BiasTest(pvalue, *one) for one in ends]
     tails = _Tails.from_rows(z, weight, events)
     step = min(2 / np.sqrt(tails.variance), 4.0)
     below = _root(lambda tau: tails.upper(tau) - tail, step)  # P(S >= k) = tail at the centre less this
     above = _root(lambda tau: tails.lower(-tau) - tail, step)
     low, bias, high = (_bias(z, weight, tails.centre + tau) for tau in (above, 0, -below))
-    pvalue, delta = tails.two_sided(tails.centre), 0.0
-    if stretch > 1 and bias != 0:  # 0 is in the longer interval exactly where a smaller bias is in the other one
-        inside = bias * (1 - 1 / stretch)
-        delta = brentq(lambda delta: _bias(z, weight, delta) - inside, *sorted((0.0, tails.centre)), xtol=1e-13)
-    low, high = bias - stretch * (bias - low), bias + stretch * (high - bias)
-    return BiasTest(pvalue, low, high, tails.two_sided(tails.centre - delta))
+    pvalue, tests = tails.two_sided(tails.centre), []
+    for stretch in stretches:
+        delta = 0.0
+        if stretch > 1 and bias != 0:  # 0 is in the longer interval exactly where a smaller bias is in the other one
+            inside = bias * (1 - 1 / stretch)
+            delta = brentq(
+                lambda delta, at=inside: _bias(z, weight, delta) - at, *sorted((0.0, tails.centre)), xtol=1e-13
+            )
+        ends = bias - stretch * (bias - low), bias + stretch * (high - bias)
+        tests.append(BiasTest(pvalue, *ends, tails.two_sided(tails.centre - delta)))
+    return tests
 
 
 def _cells(scores, weight):
@@ -192,12 +207,15 @@ def event_count_pmf(scores, weight=None):
     """Return P(S = j), j from 0 on, of the number S of independent events; whole weights are repeated rows."""
     q = np.asarray(scores, dtype=np.float64)
     q = q if weight is None else np.repeat(q, weight.astype(np.int64))
-    mass = np.zeros(len(q) + 1)
-    mass[0] = 1
-    for probability in q:
-        mass[1:] = mass[1:] * (1 - probability) + mass[:-1] * probability
-        mass[0] *= 1 - probability
-    return mass
+    mass = np.column_stack((1 - q, q))  # of one row each, then of twice as many, until the pieces are few and long
+    while len(mass) > _FEW_PIECES:
+        half, width = len(mass) // 2, mass.shape[1]
+        both = np.zeros((len(mass) - half, 2 * width - 1))
+        for k in range(width):
+            both[:half, k : k + width] += mass[:half, [k]] * mass[half : 2 * half]
+        both[half:, :width] = mass[2 * half :]
+        mass = both
+    return reduce(np.convolve, mass, np.ones(1))[: len(q) + 1]
 
 
 def _no_event(z, weight, tail):

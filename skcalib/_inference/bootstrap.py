@@ -7,8 +7,6 @@ from joblib import Parallel, delayed
 
 from skcalib._progress import Progress
 
-__all__ = ["BootstrapOptions", "basic_limits"]
-
 
 class BootstrapOptions(NamedTuple):
     """How to resample rows."""

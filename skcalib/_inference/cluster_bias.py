@@ -4,8 +4,6 @@ import numpy as np
 
 from skcalib._inference.bias import BiasTest, bias_test
 
-__all__ = ["cluster_bias_test"]
-
 _FEWEST_CLUSTERS = 2.5  # of equal size: fewer show nothing
 
 

@@ -6,13 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-__all__ = ["CountDraws", "block_sizes"]
-
 _BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
 _FEWEST_DRAWS, _LARGEST_BLOCK = 64, 1 << 22  # draws at a time where the cells are many, and their counts
 _KEPT = 1 << 23  # counts whose random numbers are kept in memory
 _RANKED = 256  # draws from which on those of a cell are put in order, once for all frequencies
-_FEWEST_STEPS = 8  # of a distribution function that are computed at once
+_FEW_CELLS = 8  # from whose steps on each cell is searched by itself
+_FEWEST_STEPS = 16  # of a distribution function that are computed at once
 _HIGHEST_RATE = 1 - 1e-12  # of an event: the probability of none of up to 24 of them is then above 0
 _MANY = 12  # expected events and non-events from which on a count is a rounded normal deviate
 
@@ -130,6 +129,9 @@ class _Kinds(NamedTuple):
         uniform = np.take(uniform, self.few, axis=1)
         if self.flipped.any():
             uniform = np.where(self.flipped, 1 - uniform, uniform)
+        if len(self.few) <= _FEW_CELLS:  # as many passes as cells, and not as steps
+            ends = zip(self.steps.T, self.n_steps, strict=True)
+            return np.stack([np.searchsorted(below[:n], uniform[:, j]) for j, (below, n) in enumerate(ends)], axis=1)
         counts = np.zeros(uniform.shape, dtype=np.uint8)
         for k, below in enumerate(self.steps):
             cells = slice(np.count_nonzero(self.n_steps > k))

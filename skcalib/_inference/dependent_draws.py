@@ -10,8 +10,6 @@ from scipy.special import ndtr, ndtri
 from skcalib._cells.cells import Cells
 from skcalib._inference.count_draws import block_sizes
 
-__all__ = ["FEW_EVENTS", "ClusterDraws", "RowsInCells", "cluster_correlation", "cluster_labels", "exclusive_draws"]
-
 FEW_EVENTS = 40  # expected, below which the dependence within clusters is not known well enough for the level
 _CORRELATIONS = np.array([0, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.99])
 _QUANTILES = ndtri((np.arange(100) + 0.5) / 100)  # of what the rows of a cluster share

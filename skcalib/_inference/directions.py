@@ -3,8 +3,6 @@
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-__all__ = ["directions_of"]
-
 _WIDTHS = 1, 3  # bins over which the observed deviation is smoothed, for two more directions
 _WINDOWS = 0.15, 0.5  # shares of the rows over which the residuals of scores are averaged
 

@@ -13,8 +13,6 @@ from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells, exclus
 from skcalib._inference.directions import directions_of
 from skcalib._inference.inversion import Hypotheses
 
-__all__ = ["Resampling", "error_hypotheses"]
-
 _MOST_CLASSES = 30  # whose dependence is drawn
 _MOST_COUNTS = 1 << 24  # of cells and draws up to which the dependence between classes is drawn
 _FEWEST_CELLS, _MOST_CELLS = 64, 1 << 13  # more distinct scores are pooled to cells of nearly equal scores

@@ -3,8 +3,6 @@
 import numpy as np
 from scipy.special import stdtrit
 
-__all__ = ["cluster_codes", "half_width", "standard_error"]
-
 _NORMAL_KURTOSIS = 3
 
 

@@ -17,8 +17,6 @@ from scipy.special import ndtri
 from skcalib._cells.cells import Cells
 from skcalib._progress import Progress
 
-__all__ = ["Hypotheses", "inverted_limits", "resampling_pvalue"]
-
 _SMALLEST_STEP, _GROWTH = 1 / 8, 4  # of c, after 0 and from there
 _PRECISION = 0.002  # of c, relative
 _CLOSE = 0.02  # relative distance from a tail at which a share of draws is taken to be equal to it
@@ -117,7 +115,8 @@ def inverted_limits(hypotheses, tail):
     high = max(line.highest() for line in lines)
     if not rejected:
         # The true frequencies may also lie on the other side of the scores.
-        high = max(high, *(_Line(hypotheses, -line.direction, tail).highest(opposite=True) for line in lines))
+        others = (_Line(hypotheses, -line.direction, tail).highest(beyond=(line.limit, high)) for line in lines)
+        high = max(high, *others)
     return low, max(low, high)
 
 
@@ -134,22 +133,29 @@ class _Line:
         c = self._crossing(lambda c: self._excess(_share(self._statistics(c) >= reached)))
         return np.inf if c is None else self._error(c)
 
-    def highest(self, opposite=False):
-        """Return the error from which on the observed value is too small for the draws."""
+    def highest(self, beyond=None):
+        """Return the error from which on the observed value is too small for the draws.
+
+        `beyond` is given on the other side of the scores: a limit c and the error of this side. Where the observed
+        value is too small at that c as well, the other side's limit is lower and need not be found: half of the draws.
+        """
         # The median prevents an empty interval for a value that is small by chance.
         null = self.hypotheses.null[0]
         reached = max(self.hypotheses.observed, float(np.median(null))) + self.hypotheses.slack
 
         def excess(c):
-            if not opposite:
+            if beyond is None:
                 return -self._excess(_share(self._statistics(c) <= reached))
             values, sides = self.hypotheses.drawn(self.direction, c, sides=True)
             # The draws must also lie on the side of the scores on which the labels lie.
             on_side = _share(sides >= self.hypotheses.side * (1 - 1e-12))
             return -self._excess(min(_share(values <= reached), on_side))
 
+        if beyond is not None and self._error(beyond[0]) <= beyond[1] and excess(beyond[0]) >= 0:
+            return beyond[1]
         c = self._crossing(excess)
-        return self._error(self.hypotheses.last(self.direction) if c is None else c)
+        self.limit = self.hypotheses.last(self.direction) if c is None else c
+        return self._error(self.limit)
 
     def _statistics(self, c):
         if c not in self._values:

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["IntervalEstimate", "ResultTable", "html_rows", "html_table", "record_html", "record_text", "text_table"]
-
 _SHOWN_ROWS = 10
 
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from skcalib._input.columns import plain_column
 
-__all__ = ["SplitColumn", "split_column"]
-
 
 class SplitColumn(NamedTuple):
     """The part that each row belongs to, and each part in words that select exactly its rows."""

@@ -21,8 +21,6 @@ from skcalib._input.sklearn_private import safe_indexing
 from skcalib._progress import Progress
 from skcalib._rows.sorting import mid_rank_cells
 
-__all__ = ["SegmentTable", "SegmentTestResult", "segment_calibration_test"]
-
 _MOST_SCORE_CELLS = 64
 _MOST_REPEATED = 10**8  # rows
 _BLOCK_CODES = 1 << 17  # codes of rows in one block of tables
@@ -188,22 +186,15 @@ def segment_calibration_test(
     max_depth, min_size = check_int(max_depth, "max_depth"), check_int(min_size, "min_size")
     max_bins = check_int(max_bins, "max_bins", minimum=2)
     n_resamples = check_int(n_resamples, "n_resamples")
-    data = check_scored_labels(
-        y_true,
-        y_proba,
-        multiclass=multiclass,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-        drop=False,
-    )
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **rows)
     if resolve_multiclass(multiclass, data) == "marginal":
         raise ValueError('multiclass="marginal" is one test a class: use "top_label", or one class at a time.')
     [task] = binary_tasks(data, multiclass)
-    rows = _repeated_rows(data.sample_weight, len(task.scores))
-    scores, events = task.scores.astype(np.float64)[rows], np.asarray(task.labels, dtype=bool)[rows]
-    cluster = None if clusters is None else check_groups(clusters, len(task.scores), name="clusters")[1][rows]
-    columns = _split_columns(X, len(task.scores), None if sample_weight is None else rows, max_bins)
+    repeated = _repeated_rows(data.sample_weight, len(task.scores))
+    scores, events = task.scores.astype(np.float64)[repeated], np.asarray(task.labels, dtype=bool)[repeated]
+    cluster = None if clusters is None else check_groups(clusters, len(task.scores), name="clusters")[1][repeated]
+    columns = _split_columns(X, len(task.scores), None if sample_weight is None else repeated, max_bins)
     segments = _Segments(columns, scores, max_depth, min_size)
     observed = segments.statistics(np.flatnonzero(events))
     drawn = np.empty((n_resamples, len(observed)))

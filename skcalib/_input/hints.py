@@ -5,8 +5,6 @@ from functools import wraps
 
 import numpy as np
 
-__all__ = ["hint_at_keywords", "hint_at_labels", "hint_at_two_indices", "parameters_of", "refuse_swapped"]
-
 _FEW_ROWS = 10  # below, scores of 0 and 1 are no sign of anything
 _FIRST_ROWS = 64
 # Keywords of other libraries, the parameter that stands for them here, and what to write.

@@ -12,17 +12,6 @@ from skcalib._input.scores import first_index, refuse_masked
 from skcalib._input.tensors import as_array
 from skcalib._rows.blocks import row_blocks
 
-__all__ = [
-    "check_groups",
-    "check_label_vector",
-    "check_targets",
-    "encode_labels",
-    "is_missing",
-    "shown",
-    "unique_labels",
-    "zero_one",
-]
-
 
 def check_groups(groups, n_samples, *, name="groups", scores_name="y_proba"):
     """Return the distinct groups, sorted, and the index of each row's group among them."""
@@ -47,10 +36,12 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
         codes = _lookup(y, classes, name, classes_name)
     if len(classes) > n_classes:
         if n_columns > 1:
-            raise ValueError(f"{name} has {len(classes)} classes but the scores have {n_columns} columns, one a class.")
+            raise ValueError(
+                f"{name} has {len(classes)} classes but the scores have {n_columns} columns, one for each class."
+            )
         raise ValueError(
-            f"{name} has {len(classes)} classes but the scores have one column. Give one column a class. Reshape your "
-            "data: X.reshape(1, -1) if it is a single row."
+            f"{name} has {len(classes)} classes but the scores have one column. Give one column for each class. "
+            "Reshape your data: X.reshape(1, -1) if it is a single row."
         )
     if len(classes) < n_classes:
         raise ValueError(

@@ -7,16 +7,6 @@ import numpy as np
 
 from skcalib._input.sklearn_private import InvalidParameterError
 
-__all__ = [
-    "as_numbers",
-    "check_confidence_level",
-    "check_int",
-    "check_number",
-    "check_option",
-    "invalid",
-    "resolve_norm",
-]
-
 _LARGEST_INT = 2**53  # up to here every whole number is a float64, and fits the integers of NumPy
 _NORMS = {"l1": 1, "l2": 2, "max": inf}
 

@@ -9,12 +9,6 @@ from skcalib._input.labels import check_label_vector, encode_labels, shown, uniq
 from skcalib._input.scores import check_scores, checked_scores
 from skcalib._input.weights import check_sample_weight
 
-__all__ = [
-    "ScoredLabels",
-    "check_score_column",
-    "check_scored_labels",
-]
-
 
 class ScoredLabels(NamedTuple):
     """Validated input of a metric.

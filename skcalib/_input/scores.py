@@ -9,18 +9,6 @@ from sklearn.utils.validation import validate_data
 from skcalib._input.tensors import as_array
 from skcalib._rows.blocks import row_blocks
 
-__all__ = [
-    "MAX_MAGNITUDE",
-    "check_estimator_scores",
-    "check_scores",
-    "checked_scores",
-    "first_index",
-    "first_string",
-    "inside_unit_interval",
-    "refuse_masked",
-    "refuse_repeated_names",
-]
-
 # How far a probability or a row sum may be off by rounding: (refused beyond, left untouched within).
 _ROUNDING = {
     "bfloat16": (5e-2, 5e-3),

@@ -6,8 +6,6 @@ from skcalib._input.scores import check_scores
 from skcalib._input.tensors import as_array
 from skcalib._input.weights import check_sample_weight
 
-__all__ = ["expand_soft_labels"]
-
 
 def expand_soft_labels(scores, soft_labels, sample_weight=None):
     """Return scores, labels and weights of the rows that labels given as distributions stand for.

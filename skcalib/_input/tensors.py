@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["as_array"]
-
 
 def as_array(values):
     """Return values as an array and the name of the type they came in; only tensors are copied to the processor."""

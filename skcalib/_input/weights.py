@@ -5,11 +5,6 @@ import numpy as np
 from skcalib._input.scores import MAX_MAGNITUDE, first_index, first_string, refuse_masked
 from skcalib._input.tensors import as_array
 
-__all__ = [
-    "check_sample_weight",
-    "drop_zero_weight",
-]
-
 
 def check_sample_weight(sample_weight, n_samples):
     """Return weights as float64 (n,), or None: finite, not negative, not all zero."""

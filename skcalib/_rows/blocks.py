@@ -1,7 +1,5 @@
 """Work in blocks of rows that are small enough for the cache."""
 
-__all__ = ["row_blocks"]
-
 _BLOCK_ELEMENTS = 1 << 16
 
 

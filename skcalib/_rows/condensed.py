@@ -4,8 +4,6 @@ import numpy as np
 
 from skcalib._rows.blocks import row_blocks
 
-__all__ = ["condensed"]
-
 _FEWEST_ROWS, _ROWS_A_CELL, _MOST_CELLS = 1 << 15, 4, 1 << 15
 # Probabilities have log-odds from -36 to 36. Wider ones would make the cells too wide to be exact.
 _WIDEST = 80.0

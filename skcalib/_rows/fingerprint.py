@@ -4,8 +4,6 @@ import numpy as np
 
 from skcalib._rows.blocks import row_blocks
 
-__all__ = ["row_hash"]
-
 # Odd constants of SplitMix64.
 _STEP, _FIRST, _SECOND = map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 

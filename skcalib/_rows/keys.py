@@ -5,8 +5,6 @@ from numbers import Integral
 
 import numpy as np
 
-__all__ = ["HEX_DIGITS", "check_ids", "row_keys"]
-
 HEX_DIGITS = 13  # 52 bits: each such number is a float64 exactly
 
 

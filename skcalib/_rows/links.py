@@ -5,17 +5,6 @@ from scipy.special import expit, logsumexp
 
 from skcalib._rows.blocks import row_blocks
 
-__all__ = [
-    "PROBABILITY_CLIP",
-    "clip_probability",
-    "log_odds",
-    "log_odds_against_rest",
-    "log_probability",
-    "possible",
-    "row_softmax",
-    "without_impossible",
-]
-
 # Probabilities are clipped to [2^-52, 1 - 2^-52] before they become log-odds, so that |log-odds| <= 36.04. Both ends:
 # a float64 next to 0 may be 1e-300, whose complement is exactly 1.
 PROBABILITY_CLIP = 2.0**-52

@@ -4,8 +4,6 @@ import numpy as np
 
 from skcalib._rows.blocks import row_blocks
 
-__all__ = ["counting_pays", "score_cells", "scores_near"]
-
 _N_CELLS = 1 << 16
 # Of single precision's 32 bits these are dropped: the sign, 8 bits of the exponent and 8 of the fraction are left.
 _DROPPED_BITS = 15

@@ -4,8 +4,6 @@ import numpy as np
 
 from skcalib._rows.blocks import row_blocks
 
-__all__ = ["first_rows", "in_order", "mid_rank_cells", "sorted_rows", "sorted_scores"]
-
 
 def in_order(scores):
     """Return whether scores never fall. A few scores are looked at first: they mostly decide it."""

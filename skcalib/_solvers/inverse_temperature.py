@@ -19,10 +19,12 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
     """Return the inverse temperature of least log-loss within `bounds`.
 
     A sample of the rows gives the start. For float32 logits of more than two classes single precision gets close, so
-    that few passes over all rows are left in double precision.
+    that few passes over all rows are left in double precision. Without `bounds`, and where every row is classified
+    right, so that no factor is too large, it is the factor of least log-loss for Platt's targets.
     """
-    rough = np.float64
+    rough, doubt_slope = np.float64, 0.0
     if bounds is None:
+        doubt_slope = _doubt_slope(logits, codes, sample_weight)
         spread = largest_spread(logits)
         bounds = tuple(bound / spread for bound in RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
         if logits.shape[1] > 2 and _SINGLE_SPREADS[0] < spread < _SINGLE_SPREADS[1]:
@@ -31,11 +33,39 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
     step = _warm_start_step(logits, codes)
     if step > 1:
         weight = None if sample_weight is None else sample_weight[::step]
-        warm = _minimum(inverse, bounds, logits[::step], codes[::step], weight, 1e-2, rough)
+        warm = _minimum(inverse, bounds, logits[::step], codes[::step], weight, tolerance=1e-2, dtype=rough)
         inverse = warm if bounds[0] < warm < bounds[1] else inverse  # on a bound the few rows were separable
     if rough == np.float32:
-        inverse = _minimum(inverse, bounds, logits, codes, sample_weight, 1e-3, rough)
-    return _minimum(inverse, bounds, logits, codes, sample_weight)
+        inverse = _minimum(inverse, bounds, logits, codes, sample_weight, doubt_slope, 1e-3, rough)
+    return _minimum(inverse, bounds, logits, codes, sample_weight, doubt_slope)
+
+
+def platt_doubt(codes, weight, n_classes):
+    """Return the share of each row (n,) that Platt's targets give to other classes than its own.
+
+    One row more of each of two classes would be of the other one; of more classes it is one row of all.
+    """
+    if n_classes == 2:
+        return 1 / (np.bincount(codes, weight, 2)[codes] + 2)
+    return np.full(len(codes), 1 / ((len(codes) if weight is None else weight.sum()) + 2))
+
+
+def _doubt_slope(logits, codes, sample_weight):
+    """Return the slope that Platt's targets add to that of the summed log-loss; 0 where a row is misclassified.
+
+    A share d of the row less of the true class, spread over the others, adds d times the margin of the true class over
+    their mean.
+    """
+    n_classes, slope, doubt = logits.shape[1], 0.0, None
+    for rows in row_blocks(*logits.shape):
+        true = logits[rows][np.arange(len(codes[rows])), codes[rows]].astype(np.float64)
+        if (true < logits[rows].max(axis=1)).any():  # hardly a cost: mostly the first block has such a row
+            return 0.0
+        if doubt is None:
+            doubt = platt_doubt(codes, sample_weight, n_classes)
+        margin = (true * n_classes - logits[rows].sum(axis=1, dtype=np.float64)) / (n_classes - 1)
+        slope += margin @ (doubt[rows] if sample_weight is None else doubt[rows] * sample_weight[rows])
+    return float(slope)
 
 
 def _warm_start_step(logits, codes):
@@ -48,11 +78,12 @@ def _warm_start_step(logits, codes):
     return int(len(codes) / max(_WARM_START_ROWS, _WARM_START_ERRORS / errors)) if errors > 0 else 0
 
 
-def _minimum(start, bounds, logits, codes, sample_weight, tolerance=1e-6, dtype=np.float64):
+def _minimum(start, bounds, logits, codes, sample_weight, doubt_slope=0.0, tolerance=1e-6, dtype=np.float64):
     """Return the inverse temperature of least log-loss, whose derivative is monotone."""
 
     def derivatives(inverse):
-        return _log_loss_derivatives(inverse[0], logits, codes, sample_weight, dtype)
+        slope, curvature = _log_loss_derivatives(inverse[0], logits, codes, sample_weight, dtype)
+        return slope + doubt_slope, curvature
 
     return float(minimise_convex(derivatives, np.array([start]), bounds, tolerance)[0])
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
 from skcalib._rows.blocks import row_blocks
-from skcalib._solvers.softmax_curvature import damped_inverse, log_loss_hessian
+from skcalib._solvers.newton import damped_solution
 
 _LARGEST_LEVERAGE = 0.95
 
@@ -42,7 +42,7 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
     n_classes = len(affine_map.unpacked(parameters)[1])
     blocks = list(row_blocks(len(codes), n_classes * (n_classes + 1)))
     hessian = log_loss_hessian(affine_map, features, len(codes), sample_weight, parameters)
-    inverse = damped_inverse(hessian + 2 * np.diag(penalty))
+    inverse = damped_solution(hessian + 2 * np.diag(penalty), np.eye(len(hessian)))
     loss = 0.0
     for rows in blocks:
         block = features(rows)
@@ -59,6 +59,37 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
         logits += move * (left_out / (1 - np.clip(leverage, 0, _LARGEST_LEVERAGE)))
         loss += weight[rows] @ (logsumexp(logits, axis=0) - logits[label])
     return float(loss)
+
+
+def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
+    """Return the Hessian of the summed log-loss at the parameters of an affine map.
+
+    Parameters
+    ----------
+    affine_map : type
+        `DiagonalMap` or `MatrixMap`: what the parameters stand for.
+    features : callable
+        ``features(rows)`` returns those of a slice of the rows, (K + 1, n_rows), the last of them 1.
+    n_rows : int
+        Number of rows.
+    sample_weight : ndarray of shape (n,) or None
+        Positive weights.
+    parameters : ndarray of shape (n_parameters,)
+        Where.
+
+    Returns
+    -------
+    hessian : ndarray of shape (n_parameters, n_parameters)
+        Without the ridge's part.
+    """
+    hessian, n_classes = 0.0, len(affine_map.unpacked(parameters)[1])
+    for rows in row_blocks(n_rows, n_classes, at_least=n_classes):  # enough of them for one matrix product
+        block = features(rows)
+        weight = 1.0 if sample_weight is None else sample_weight[rows]
+        probability = softmax(affine_map.apply(parameters, block), axis=0)
+        variance = weight * probability * (1 - probability)
+        hessian = hessian + affine_map.hessian(variance, probability * np.sqrt(weight), block)
+    return hessian
 
 
 def left_out_log_odds(features, targets, sample_weight, coef, inverse):

@@ -1,10 +1,14 @@
 """Newton's method kept safe: inside a bracket for functions of one variable, by shorter steps for many."""
 
+from contextlib import suppress
+
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 _MAX_STEPS = 100
 _MAX_HALVINGS = 40
 _NARROW = 1e-11  # relative width of a bracket that is not halved any more
+_DAMPING = 1e-8
 
 
 def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
@@ -63,3 +67,19 @@ def line_search(evaluate, coef, step, current, lower=-np.inf, loss_of=float):
         if loss_of(evaluated) < current:
             return proposal, evaluated
     return coef, None
+
+
+def damped_solution(hessian, right):
+    """Return ``inv(hessian) @ right`` for a Hessian that may be singular where the loss does not change.
+
+    Directions that change no probability have no curvature. A little is added for them, in units of the diagonal, and
+    more where rounding made a curvature negative. `right` is a vector or a matrix; the Hessian is overwritten.
+    """
+    diagonal = hessian.diagonal()
+    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
+    hessian *= scale[:, None] * scale
+    for damping in _DAMPING * 100.0 ** np.arange(10):
+        np.fill_diagonal(hessian, 1 + damping)
+        with suppress(LinAlgError):
+            return (scale * cho_solve(cho_factor(hessian), (scale * right.T).T).T).T
+    raise AssertionError("a matrix of numbers up to 1 with 1e10 on its diagonal is positive definite")

@@ -2,15 +2,13 @@
 
 import math
 import warnings
-from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
 from skcalib._rows.blocks import row_blocks
-from skcalib._solvers.newton import line_search
+from skcalib._solvers.newton import damped_solution, line_search
 
 _MAX_STEPS = 60
 _MAX_PRODUCTS = 500  # of the Hessian with a vector, in one step
@@ -178,9 +176,8 @@ def fit_softmax_regression(
         Strength of the ridge ``penalty @ (parameters - centre)**2`` on the summed loss.
     start : ndarray of shape (n_parameters,), default=None
         Where to start; None means the centre.
-    preconditioner : ndarray of shape (n_parameters, n_parameters) or object with ``@``, default=None
-        About the inverse Hessian of the penalised log-loss a row: `softmax_curvature.inverse_curvature` of nearly the
-        same rows. It changes the number of steps and not what is found.
+    preconditioner : ndarray of shape (n_parameters, n_parameters), default=None
+        About the inverse Hessian of the penalised log-loss a row. It changes the number of steps and not what is found.
     tolerance : float, default=1e-16
         Of twice the loss still to be gained, in nats a row.
 
@@ -252,21 +249,18 @@ class _PenalisedLogLoss:
             for rows in row_blocks(len(codes), (n_classes + 1) // 2)  # of half a megabyte in single precision
         ]
         self.dtype = np.float32 if self._can_be_single() else np.float64
+        for block in self.blocks:
+            block.dtype = self.dtype
         largest = _LARGEST_DENSE_HESSIAN * (2 if len(codes) >= _LARGEST_DENSE_HESSIAN else 1)
         self.is_dense = self.dtype == np.float64 and len(penalty) <= largest
-        self.diagonal, self.norm = None, 1.0  # of the last step by conjugate gradients
+        self.norm = 1.0  # of the gradient at the last step by conjugate gradients
         self.preconditioner = None
 
     def _can_be_single(self):
-        """Return whether the ridge allows single precision; if so the blocks keep their features in it."""
-        if self.penalty.min() == 0:
-            return False
-        curvature = sum(block.keep_single_precision() for block in self.blocks)
-        if self.penalty.min() > _RIDGE_FOR_SINGLE_PRECISION * curvature:
-            return True
-        for block in self.blocks:
-            block.drop_single_precision()
-        return False
+        """Return whether the ridge is large enough beside the curvature for single precision."""
+        least = self.penalty.min()
+        curvature = sum(block.largest_curvature() for block in self.blocks) if least > 0 else np.inf
+        return least > _RIDGE_FOR_SINGLE_PRECISION * curvature
 
     def evaluate(self, parameters):
         """Return the loss, and keep its gradient, and the probabilities for the Hessian."""
@@ -289,22 +283,15 @@ class _PenalisedLogLoss:
 
     def _dense_step(self):
         hessian = sum(block.hessian() for block in self.blocks)
-        curvature = hessian.diagonal() + self.penalty
-        scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1))
-        hessian *= scale[:, None] * scale
-        # Directions that change no probability have no curvature. A little is added for the step, and more where
-        # rounding made it negative.
-        for damping in _DAMPING * 100.0 ** np.arange(10):
-            np.fill_diagonal(hessian, 1 + damping)
-            with suppress(LinAlgError):
-                return scale * cho_solve(cho_factor(hessian), scale * self.gradient), 0.0
-        raise AssertionError("a matrix of numbers up to 1 with 1e10 on its diagonal is positive definite")
+        hessian[np.diag_indices_from(hessian)] += self.penalty
+        return damped_solution(hessian, self.gradient), 0.0
 
     def _conjugate_gradient_step(self):
-        if self.diagonal is None or self.dtype == self.blocks[0].dtype:  # in the last steps it hardly changes
-            self.diagonal, self.solve_diagonal = self._diagonal()
-        ridge = self.penalty + _DAMPING * self.diagonal
-        solve = self.solve_diagonal if self.preconditioner is None else self.preconditioner.__matmul__
+        second, first = (sum(sums) for sums in zip(*(block.moments() for block in self.blocks), strict=True))
+        solve = _Preconditioner(self.affine_map, second, first, self.penalty).solve
+        if self.preconditioner is not None:
+            solve = self.preconditioner.__matmul__
+        ridge = self.penalty + _DAMPING * (second + self.penalty)
         norm = np.sqrt(self.gradient @ solve(self.gradient))
         if norm == 0:
             return self.gradient, 0.0
@@ -318,31 +305,40 @@ class _PenalisedLogLoss:
         self.norm = norm
         return _conjugate_gradients(hessian_product, solve, self.gradient, residual)
 
-    def _diagonal(self):
-        """Return the diagonal of the Hessian, and a function that solves for it and the mean features of each class.
 
-        The block of a class is the covariance of its features, of which the diagonal is kept, plus their mean times
-        itself, which is kept whole: where rows are alike the mean is nearly all, and it also tells the slope of a class
-        from its intercept.
-        """
-        second, first = (sum(sums) for sums in zip(*(block.moments() for block in self.blocks), strict=True))
-        curvature = second + self.penalty
-        curvature[curvature == 0] = 1
-        coef, total = self.affine_map.unpacked(second)  # the feature of the intercept is 1
-        owner = np.arange(len(total))
-        owner = self.affine_map.packed((np.zeros_like(coef, dtype=np.intp).T + owner).T, owner)
-        total = np.where(total > 0, total, 1)[owner]
-        spread = np.maximum(second - first**2 / total, _LEAST_SPREAD * second) + self.penalty
-        spread[spread == 0] = 1
+class _Preconditioner:
+    """About the inverse of the Hessian, for conjugate gradients: a block a class, from sums over the rows.
+
+    The block of a class is the covariance of its features, of which the diagonal is kept, plus their mean times itself,
+    which is kept whole: where rows are alike the mean is nearly all, and it also tells the slope of a class from its
+    intercept. Without the mean such rows take several times as many products.
+
+    Parameters
+    ----------
+    affine_map : type
+        `DiagonalMap` or `MatrixMap`.
+    second, first : ndarray of shape (n_parameters,)
+        The diagonal of the Hessian, and the sums that belong to each feature and the intercept of its class.
+    penalty : ndarray of shape (n_parameters,)
+        The curvature of the ridge.
+    """
+
+    def __init__(self, affine_map, second, first, penalty):
+        coef, total = affine_map.unpacked(second)  # the feature of the intercept is 1
+        classes = np.arange(len(total))
+        # The class that each parameter belongs to.
+        self.owner = affine_map.packed((np.zeros_like(coef, dtype=np.intp).T + classes).T, classes)
+        total = np.where(total > 0, total, 1)[self.owner]
+        self.spread = np.maximum(second - first**2 / total, _LEAST_SPREAD * second) + penalty
+        self.spread[self.spread == 0] = 1
         mean = first / np.sqrt(total)
-        scaled = mean / spread
-        size = 1 + np.bincount(owner, mean * scaled)
+        self.scaled = mean / self.spread
+        self.size = 1 + np.bincount(self.owner, mean * self.scaled)
 
-        def solve(direction):
-            along = np.bincount(owner, scaled * direction) / size  # Sherman and Morrison (1950)
-            return direction / spread - scaled * along[owner]
-
-        return curvature, solve
+    def solve(self, direction):
+        """Return the inverse times a direction (Sherman and Morrison, 1950)."""
+        along = np.bincount(self.owner, self.scaled * direction) / self.size
+        return direction / self.spread - self.scaled * along[self.owner]
 
 
 def _conjugate_gradients(product, solve, target, residual):
@@ -377,18 +373,16 @@ class _BlockLoss:
     def __init__(self, affine_map, features, codes, weight, keeps=True):
         self.affine_map, self.features, self.weight, self.keeps = affine_map, features, weight, keeps
         self.label = codes, np.arange(len(codes))
-        self.dtype, self.single = np.float64, None
+        self.dtype = np.float64  # of the Hessian
 
-    def keep_single_precision(self):
-        """Keep the features in single precision, and return a bound on the curvature in any parameter."""
-        with np.errstate(over="ignore"):
-            self.dtype, single = np.float32, self.features().astype(np.float32)
-            self.single = single if self.keeps else None
-            return float(np.max(np.square(single) @ self.weight.astype(np.float32))) / 4
+    @cached_property
+    def single(self):
+        """The features in single precision, kept because the Hessian takes them again and again."""
+        return self.features().astype(np.float32)
 
-    def drop_single_precision(self):
-        """Let the Hessian be in double precision."""
-        self.dtype, self.single = np.float64, None
+    def largest_curvature(self):
+        """Return a bound on the curvature in any parameter."""
+        return float(np.max(np.square(self.features()) @ self.weight)) / 4
 
     def evaluate(self, parameters):
         """Return the loss and its gradient, and keep the weighted probabilities, or the parameters that make them."""

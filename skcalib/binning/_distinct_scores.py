@@ -6,10 +6,6 @@ import numpy as np
 
 from skcalib._rows.sorting import first_rows, in_order, sorted_rows
 
-__all__ = [
-    "DistinctScores",
-]
-
 
 class DistinctScores(NamedTuple):
     """Distinct scores in increasing order, with what lies below each.

@@ -5,8 +5,6 @@ from scipy.special import entr
 
 from skcalib.binning._sweep import EqualMassCuts
 
-__all__ = ["least_loss_cuts"]
-
 # Neighbouring scores are first joined into about this many cells, or this many times the number of bins if that is
 # more.
 _N_CELLS = 1000

@@ -7,8 +7,6 @@ import numpy as np
 from skcalib._input.scores import inside_unit_interval
 from skcalib._rows.ranks import score_cells
 
-__all__ = ["BinLookup"]
-
 # Number of even cells: a power of two, so that the product with a score is exact. Many cells a bin, and few enough for
 # the cache.
 _LEAST_CELLS, _MOST_CELLS, _CELLS_PER_BIN = 1 << 12, 1 << 16, 32

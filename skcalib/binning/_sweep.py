@@ -6,8 +6,6 @@ import numpy as np
 
 from skcalib._rows.blocks import row_blocks
 
-__all__ = ["EqualMassCuts", "EqualWidthCuts", "sweep"]
-
 # Cuts (of all bin counts in a block) that are looked at in one go: the temporaries stay in the cache.
 _BLOCK_CUTS = 1 << 16
 

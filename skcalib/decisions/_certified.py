@@ -9,8 +9,6 @@ from skcalib._inference.results import ResultTable
 from skcalib._input.scalars import check_confidence_level, check_int, check_number, check_option, invalid
 from skcalib._input.scores import check_scores, checked_scores
 
-__all__ = ["ANSWERS", "FIXED", "MODEL", "PROMISES", "ROWS", "CertifiedThreshold", "deciding_scores"]
-
 # Promise: the rule, what holds, and what was seen.
 _ANSWER = "Give the predicted class where its probability is at least {t}, and abstain elsewhere."
 _EVENT = "Predict the event where its probability is at least {t}."

@@ -18,8 +18,6 @@ from skcalib.decisions._thresholds import (
     rows_needed,
 )
 
-__all__ = ["certified_threshold", "scores_and_errors"]
-
 _ROUNDING = 1e-9  # of a limit such as 1 - .9
 _GUIDED = 0.75  # share of the level for the start that the scores suggest; the rest is for the strictest possible one
 _ORDERED = ("recall", "false_positive_rate")  # decided by an order statistic of one class's scores

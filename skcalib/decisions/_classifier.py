@@ -13,8 +13,6 @@ from skcalib.decisions._certified import ANSWERS, PROMISES
 from skcalib.decisions._certified_threshold import certified_threshold
 from skcalib.decisions._expected_cost import WrappedClassifier
 
-__all__ = ["CertifiedThresholdClassifier"]
-
 
 class CertifiedThresholdClassifier(WrappedClassifier):
     """Classifier that keeps a promise: it abstains below a certified threshold, or predicts an event from it on.

@@ -9,8 +9,6 @@ from skcalib._input.scores import first_index
 from skcalib._input.weights import check_sample_weight
 from skcalib.cross_fitting import ClassifierWrapper, check_response_method, check_rows, classifier_scores
 
-__all__ = ["ExpectedCostClassifier", "mean_cost"]
-
 
 class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
     """Base of classifiers that decide by the probabilities of another one: metadata go to its `fit`."""

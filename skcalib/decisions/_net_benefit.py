@@ -12,8 +12,6 @@ from skcalib._input.scalars import check_confidence_level, check_int, check_opti
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.decisions._thresholds import check_thresholds
 
-__all__ = ["NetBenefit", "net_benefit"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NetBenefit(ResultTable):

@@ -8,8 +8,6 @@ from skcalib._input.scalars import check_confidence_level, check_number
 from skcalib.decisions._certified import FIXED, ROWS, CertifiedThreshold, deciding_scores
 from skcalib.decisions._thresholds import AcceptedSets, check_thresholds, default_thresholds, most_lenient, rows_needed
 
-__all__ = ["certified_routing"]
-
 _MODELS = "Both models and the confidence were made on other rows, and both models were asked on each row."
 _ASYMPTOTIC = (
     "Asymptotic: by the score test. Simulated, a level of .1 is at most .11 from 20 / max_loss rows on (here "
@@ -53,7 +51,7 @@ def certified_routing(correct_small, correct_large, confidence, *, max_loss, con
     -----
     At each threshold, a rows that the small model would answer are lost (it is wrong and the large one right) and b are
     gained. The score test of the hypothesis that a loss D of +1, 0 or -1 a row has the mean :math:`\epsilon` takes its
-    variance at the likeliest share q of gains under the hypothesis [1]_:
+    variance at the most likely share q of gains under the hypothesis [1]_:
 
     .. math:: z = \frac{a - b - n \epsilon}{\sqrt{n (2 q + \epsilon (1 - \epsilon))}}, \quad
        q = \frac{\sqrt{B^2 - 4 A C} - B}{2 A}, \quad A = 2 n,

@@ -8,16 +8,6 @@ from scipy.special import bdtr, ndtr, ndtri
 from skcalib._input.scores import first_index
 from skcalib._rows.sorting import sorted_rows
 
-__all__ = [
-    "AcceptedSets",
-    "check_thresholds",
-    "default_thresholds",
-    "guided_start",
-    "most_errors",
-    "most_lenient",
-    "rows_needed",
-]
-
 _POWER = 0.9  # predicted chance that the test at the start rejects
 
 

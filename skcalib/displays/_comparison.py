@@ -8,8 +8,6 @@ from skcalib.displays._frames import keep_inside, size_text
 from skcalib.displays._style import colors, neutral
 from skcalib.evaluation import compare
 
-__all__ = ["ComparisonDisplay"]
-
 
 class ComparisonDisplay:
     """Forest plot of models: how much each differs from the reference in a metric, with paired intervals.

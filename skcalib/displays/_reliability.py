@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from skcalib.displays._frames import add_words, drop_long_labels, fitting, frame_of_panels, has_room, size_text
+from skcalib.displays._frames import (
+    add_numbers,
+    add_words,
+    drop_long_labels,
+    fitting,
+    frame_of_panels,
+    has_room,
+    size_text,
+)
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._reliability_curves import CurveOptions, diagram_numbers, readable_limits, statistics_numbers
 from skcalib.displays._reliability_panel import (
@@ -20,7 +28,7 @@ from skcalib.displays._reliability_panel import (
     n_curves,
     scale_histogram,
 )
-from skcalib.displays._reliability_words import AXIS_LABELS, captions, line_label, note, panel_titles
+from skcalib.displays._reliability_words import axis_labels, captions, line_label, note, numbers_texts, panel_titles
 from skcalib.displays._style import canonical_keywords, colors, mark
 
 __all__ = ["ReliabilityDisplay"]
@@ -54,6 +62,8 @@ class ReliabilityDisplay(FromEstimator):
         What the title calls the error.
     n_panels_left_out : int, default=0
         Classes or groups that are not shown.
+    event : str, default=None
+        Name of the event, for the labels of the axes.
 
     Attributes
     ----------
@@ -98,12 +108,13 @@ class ReliabilityDisplay(FromEstimator):
     ['calibrated, n = 500', 'calibration error 0.0 % (0.0 to ...)']
     """
 
-    def __init__(self, curves, *, confidence_level, kind="binary", error_name="error", n_panels_left_out=0):
+    def __init__(self, curves, *, confidence_level, kind="binary", error_name="error", n_panels_left_out=0, event=None):
         self.curves = list(curves)
         self.confidence_level = confidence_level
         self.kind = kind
         self.error_name = error_name
         self.n_panels_left_out = n_panels_left_out
+        self.event = event
 
     @classmethod
     def from_predictions(
@@ -120,6 +131,8 @@ class ReliabilityDisplay(FromEstimator):
         n_resamples=1000,
         metric="auto",
         max_panels=12,
+        curve="bins",
+        statistics=(),
         sample_weight=None,
         pos_label=None,
         labels=None,
@@ -160,6 +173,12 @@ class ReliabilityDisplay(FromEstimator):
             the bins given as `binning` unless they depend on the labels. None leaves it out.
         max_panels : int, default=12
             Most classes or groups that are shown. Of more, those with the largest errors are shown.
+        curve : {"bins", "smooth", "both"}, default="bins"
+            What is drawn: the bins, a smooth curve (loess, that of `calibration_summary`) with a pointwise band, or the
+            curve and the bins as points.
+        statistics : str or sequence of str, default=()
+            Numbers of `calibration_summary` that are written into a corner, such as ``("intercept", "slope", "auc")``.
+            With several models in the same axes they stand in the legend, without intervals.
         sample_weight : array-like of shape (n,), default=None
             Weights, which count as repeated rows.
         pos_label : int, float, bool or str, default=None
@@ -196,7 +215,9 @@ class ReliabilityDisplay(FromEstimator):
         numbers = diagram_numbers(
             y_true,
             named_models(y_proba, name),
-            options=CurveOptions.checked(binning, interval, confidence_level, n_resamples, metric, random_state),
+            options=CurveOptions.checked(
+                binning, interval, confidence_level, n_resamples, metric, random_state, curve, statistics
+            ),
             multiclass=multiclass,
             groups=groups,
             order=order,
@@ -365,10 +386,11 @@ class ReliabilityDisplay(FromEstimator):
         return limits
 
     def _draw_interval(self, ax, curve, color, alone, keywords):
-        if curve.bars is not None:
+        if curve.bars is not None and (alone or curve.band is None):
             draw = draw_bars if alone else draw_interval_band
             self.intervals_.append(draw(ax, curve, color, keywords))
-        elif curve.band is not None:
+        if curve.band is not None:
+            keywords = keywords if curve.bars is None else {}  # those are of bars
             self.intervals_.append(draw_band(ax, curve, color, keywords))
 
     def _finish(self, frame, panels, alone, scale, split, legend, legend_kw):
@@ -393,7 +415,6 @@ class ReliabilityDisplay(FromEstimator):
             )
         if not (is_single or frame.is_own or panels == [None]):  # panels in given axes speak for themselves
             keys = {}
-        guard = [guard_points(curve) for curve in self.curves] if panels == [None] else []
         words = {
             "caption": captions(self.curves[0], self.error_name) if is_single else None,
             "note": note(self, panels),
@@ -402,10 +423,11 @@ class ReliabilityDisplay(FromEstimator):
             self.legend_ = None
         else:
             hides_models = len(panels) > 1 and (alone or panels == [curve.model for curve in self.curves])
-            self.legend_ = add_words(
-                frame, keys, guard=guard, legend_kw=legend_kw, with_curves=not hides_models, **words
-            )
+            self.legend_ = add_words(frame, keys, legend_kw=legend_kw, with_curves=not hides_models, **words)
         drop_long_labels(frame)
+        for place, curve in zip(frame.axes, self.curves, strict=False):
+            if curve.numbers and len(panels) == len(self.curves):
+                add_numbers(place, numbers_texts(curve), frame, [guard_points(curve)])
         self.figure_ = frame.figure
         below = np.array(frame.below, dtype=object)
         self.ax_, self.histogram_ax_ = frame.axes, below if frame.below else None
@@ -416,7 +438,7 @@ class ReliabilityDisplay(FromEstimator):
 
     def _name_axes(self, frame, panels, scale):
         """Name the axes, in a grid only those at its border, and the panels where there are several."""
-        x_label, y_label = AXIS_LABELS[self.kind]
+        x_label, y_label = axis_labels(self, frame)
         titles = panel_titles(self, frame, panels)
         last_row = (len(panels) - 1) // frame.n_columns
         for i, (upper, panel) in enumerate(zip(frame.axes, panels, strict=True)):

@@ -1,20 +1,24 @@
 """The numbers of a reliability diagram: bins, interval, consistency band, histogram and error of each curve."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import bdtrik
+from scipy.special import bdtrik, ndtri
 from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics, bin_statistics
+from skcalib._errors.loess import LoessPower
 from skcalib._input.labels import check_groups
-from skcalib._input.scalars import check_confidence_level, check_int
+from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.weights import drop_zero_weight
+from skcalib._intervals import binomial_interval
 from skcalib.binning import BaseBinning, EqualMass, MinimumMass, PoolAdjacentViolators, assign_bins, check_binning
+from skcalib.displays._reliability_words import NUMBERS
+from skcalib.evaluation import calibration_summary
 from skcalib.metrics import calibration_error, calibration_error_interval
 
 __all__ = [
@@ -89,6 +93,12 @@ class ReliabilityCurve:
         Equal-width bins of the scores.
     error : IntervalEstimate or None
         Calibration error with its interval; None where the rows are too few for it.
+    smooth : ndarray of shape (n_scores,) or None
+        A smooth curve at the scores of `band`, which are its limits.
+    has_bins : bool
+        Whether the bins are drawn.
+    numbers : dict
+        Numbers of `calibration_summary` by name, each an `IntervalEstimate`.
     """
 
     model: str | None
@@ -100,13 +110,16 @@ class ReliabilityCurve:
     consistency: Band
     histogram: BinStatistics
     error: tuple[float, float, float] | None
+    smooth: np.ndarray | None = None
+    has_bins: bool = True
+    numbers: dict = field(default_factory=dict)
 
     @property
     def limits(self):
         """Smallest and largest probability that is drawn."""
         seen = self.statistics.weight > 0
         limits = [limit[seen] for limit in self.bars or ()]
-        band = [] if self.band is None else self.band
+        band = [] if self.band is None else self.band if self.smooth is None else [self.smooth]  # its band may be cut
         drawn = np.concatenate([self.consistency.scores, self.statistics.event_frequency[seen], *limits, *band])
         return float(drawn.min()), float(drawn.max())
 
@@ -121,10 +134,15 @@ class CurveOptions(NamedTuple):
     metric: object
     error_binning: BaseBinning
     seed: int
+    curve: str = "bins"
+    statistics: tuple = ()
 
     @classmethod
-    def checked(cls, binning, interval, confidence_level, n_resamples, metric, random_state):
+    def checked(cls, binning, interval, confidence_level, n_resamples, metric, random_state, curve="bins", names=()):
         """Return valid options, defaults resolved."""
+        check_option(curve, "curve", ("bins", "smooth", "both"))
+        for name in (names := (names,) if isinstance(names, str) else tuple(names)):
+            check_option(name, "statistics", tuple(NUMBERS))
         strategy = check_binning(binning, DEFAULT_BINNING)
         if interval == "auto":
             interval = "bootstrap" if strategy.needs_labels else "clopper_pearson"
@@ -147,7 +165,7 @@ class CurveOptions(NamedTuple):
         if not isinstance(seed, Integral):
             seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
         level = check_confidence_level(confidence_level)
-        return cls(strategy, interval, level, n_resamples, metric, error_binning, seed)
+        return cls(strategy, interval, level, n_resamples, metric, error_binning, seed, curve, names)
 
 
 def diagram_numbers(y_true, models, *, options, multiclass="auto", groups=None, order="sorted", max_panels=12, **given):
@@ -162,7 +180,7 @@ def diagram_numbers(y_true, models, *, options, multiclass="auto", groups=None, 
         raise ValueError(f"max_panels must be at least 1, found {max_panels!r}.")
     if order not in ("sorted", "given", "error"):
         raise ValueError(f'order must be "sorted", "given" or "error", found {order!r}.')
-    tasks, kind = _tasks(y_true, models, multiclass, groups, order, given)
+    tasks, kind, event = _tasks(y_true, models, multiclass, groups, order, given)
     worst = _worst_first(tasks, options)[:max_panels] if order == "error" or len(tasks) > max_panels else list(tasks)
     panels = worst if order == "error" else [panel for panel in tasks if panel in set(worst)]
     shown = [(panel, model, task) for panel in panels for model, task in tasks[panel].items()]
@@ -174,6 +192,7 @@ def diagram_numbers(y_true, models, *, options, multiclass="auto", groups=None, 
         "kind": kind,
         "error_name": _error_name(options.metric),
         "n_panels_left_out": len(tasks) - len(panels),
+        "event": event if kind == "binary" else None,
     }
 
 
@@ -236,7 +255,19 @@ def _reliability_curve(task, options, histogram_limits, model, panel=None):
         consistency = _consistency_band(statistics, score_range, options.confidence_level)
         if options.interval == "bootstrap":
             band = _bootstrap_band(statistics, score_range, options)
+    smooth, numbers, has_bins = None, {}, options.curve != "smooth"
+    if options.curve != "bins":
+        smooth, band, even = _smooth_curve(task, options.confidence_level)
+        bars, consistency = (bars, consistency) if has_bins else (None, even)
+    if options.statistics:
+        drawn = {"confidence_level": options.confidence_level, "random_state": options.seed}
+        arguments = {"weight_type": task.weight_type, **drawn, **_row_arguments(task)}
+        summary = calibration_summary(task.labels, task.scores, **arguments)
+        numbers = {name: getattr(summary, name) for name in options.statistics}
     return ReliabilityCurve(
+        smooth=smooth,
+        has_bins=has_bins,
+        numbers=numbers,
         model=model,
         panel=panel,
         statistics=statistics,
@@ -249,6 +280,24 @@ def _reliability_curve(task, options, histogram_limits, model, panel=None):
         ),
         error=_error_interval(task, options),
     )
+
+
+def _smooth_curve(task, confidence_level):
+    """Return the loess curve at increasing scores, its pointwise band, and that of a calibrated model.
+
+    The limits are those of Clopper and Pearson for as many rows as give the frequency the variance of the curve.
+    """
+    weight = task.sample_weight
+    if task.weight_type == "importance":
+        weight = weight * (weight.sum() / (weight @ weight))
+    power = LoessPower.of_task(task._replace(sample_weight=weight))
+    curve, scores, share = power.curve(power.cells.event_frequency), power.scores, power.smoother.T**2 / power.weight
+    variance = share @ (curve * (1 - curve))
+    even = 1 / share.sum(axis=1)
+    trials = np.divide(curve * (1 - curve), variance, out=even, where=variance * curve * (1 - curve) > 0)
+    band = Band(scores, *binomial_interval(trials * curve, trials, confidence_level=confidence_level))
+    width = ndtri((1 + confidence_level) / 2) * np.sqrt(share @ (scores * (1 - scores)))
+    return curve, band, Band(scores, np.maximum(scores - width, 0), np.minimum(scores + width, 1))
 
 
 def _next_round(value):
@@ -397,7 +446,9 @@ def _tasks(y_true, models, multiclass, groups, order, arguments):
             parts = [(None, next(binary_tasks(data, multiclass)))]
         for panel, task in parts:
             tasks.setdefault(panel, {})[model] = task
-    return tasks, kind
+    label = data.classes[-1]
+    unnamed = label is None or isinstance(label, bool | np.bool_)
+    return tasks, kind, None if unnamed else label if isinstance(label, str) else f"class {label}"
 
 
 def _by_group(task, groups, order):

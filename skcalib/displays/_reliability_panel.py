@@ -88,7 +88,12 @@ def draw_curve(ax, curve, color, mark, line_kw, label):
     keywords = {"color": color, "linestyle": linestyle, "linewidth": 1.6, "zorder": 3, "label": label, "gid": CURVE}
     statistics = curve.statistics
     seen = statistics.weight > 0
-    if curve.is_step:
+    if curve.smooth is not None:
+        if curve.has_bins:
+            points = {"color": color, "marker": marker, "markersize": 4.5, "markeredgewidth": 0, "linestyle": "none"}
+            ax.plot(statistics.mean_score[seen], statistics.event_frequency[seen], zorder=3, **points)
+        (line,) = ax.plot(curve.band.scores, curve.smooth, **{**keywords, **line_kw})
+    elif curve.is_step:
         # From the lowest to the highest score, not over bins without rows at either end.
         edges = np.clip(statistics.edges, curve.consistency.scores[0], curve.consistency.scores[-1])
         frequency = np.append(statistics.event_frequency, statistics.event_frequency[-1])
@@ -104,13 +109,14 @@ def guard_points(curve):
     statistics = curve.statistics
     seen = statistics.weight > 0
     mean, frequency = statistics.mean_score[seen], statistics.event_frequency[seen]
-    points = [np.column_stack((mean, frequency))]
+    points = [np.column_stack((mean, frequency))] if curve.has_bins else []
     if curve.bars is not None:
         low, high = (limit[seen] for limit in curve.bars)
         points += [np.column_stack((mean, low + share * (high - low))) for share in np.linspace(0, 1, 7)]
     if curve.band is not None:
-        at = np.linspace(curve.band.scores[0], curve.band.scores[-1], 40)
-        points += [np.column_stack((at, np.interp(at, curve.band.scores, limit))) for limit in curve.band[1:]]
+        at = np.linspace(curve.band.scores[0], curve.band.scores[-1], 120)
+        low, high = (np.interp(at, curve.band.scores, limit) for limit in curve.band[1:])
+        points += [np.column_stack((at, low + share * (high - low))) for share in np.linspace(0, 1, 9)]
     return np.concatenate(points)
 
 

@@ -3,21 +3,55 @@
 from skcalib.displays._frames import fitting
 from skcalib.displays._style import format_count, matplotlib_text, percent
 
-__all__ = ["AXIS_LABELS", "captions", "line_label", "note", "panel_titles"]
+__all__ = ["NUMBERS", "axis_labels", "captions", "line_label", "note", "numbers_texts", "panel_titles"]
 
-AXIS_LABELS = {
+_AXIS_LABELS = {
     "binary": ("Predicted probability", "Event frequency"),
     "top_label": ("Probability of the predicted class", "Frequency correct"),
     "marginal": ("Predicted probability", "Frequency of the class"),
 }
+# What pictures call the numbers of a `calibration_summary`.
+NUMBERS = {
+    "observed_expected": "O/E",
+    "intercept": "intercept",
+    "slope": "slope",
+    "ici": "ICI",
+    "e50": "E50",
+    "e90": "E90",
+    "emax": "Emax",
+    "brier_score": "Brier",
+    "scaled_brier_score": "scaled Brier",
+    "auc": "AUC",
+}
+
+
+def axis_labels(display, frame):
+    """Return the names of both axes, with the event where it is known and there is room."""
+    names = [[name] for name in _AXIS_LABELS[display.kind]]
+    if display.event is not None:
+        event = matplotlib_text(display.event)
+        names = [
+            [f"{first} of {event}", *rest] for first, rest in zip(("Probability", "Frequency"), names, strict=True)
+        ]
+    return [fitting(variants, frame) for variants in names]
+
+
+def numbers_texts(curve):
+    """Return the numbers of a curve with their intervals, one a line; without these; and all in one line."""
+    bare = [f"{NUMBERS[name]} {_digits(value[0])}" for name, value in curve.numbers.items()]
+    limits = ((_digits(low), _digits(high)) for _, low, high in curve.numbers.values())
+    full = [f"{words} ({low} to {high})" for words, (low, high) in zip(bare, limits, strict=True)]
+    return ["\n".join(full), "\n".join(bare), ", ".join(bare)]
 
 
 def line_label(curve):
     """Return the entry of a curve in the legend."""
     name = "model" if curve.model is None else matplotlib_text(curve.model)
-    if curve.panel is not None or curve.error is None:
+    if curve.panel is not None:
         return name
-    return f"{name}: {_with_interval(curve.error)}"
+    parts = [] if curve.error is None else [_with_interval(curve.error)]
+    parts += [f"{NUMBERS[number]} {_digits(value[0])}" for number, value in curve.numbers.items()]
+    return f"{name}: {', '.join(parts)}" if parts else name
 
 
 def captions(curve, error_name):
@@ -74,6 +108,10 @@ def _titles(display, panel):
         errors = ", ".join(percent(curve.error[0]) for curve in curves if curve.error is not None)
         lines = [f"{size}, error {errors} %" if errors else size for size in (sizes[0], sizes[0], *[sizes[-1]] * 2)]
     return [f"{name}\n{line}" for line in lines]
+
+
+def _digits(value):
+    return "undefined" if value != value else f"{value:.{3 if abs(value) < 1 else 2}f}"
 
 
 def _with_interval(error):

@@ -25,8 +25,6 @@ from skcalib.metrics import calibration_error_interval
 from skcalib.metrics._interval import unwrapped_metric
 from skcalib.metrics._table import metric_of, scorers
 
-__all__ = ["ModelComparison", "compare"]
-
 _COLUMNS = (
     *("model", "metric", "estimate", "low", "high", "difference", "difference_low", "difference_high"),
     *("pvalue", "adjusted_pvalue"),

@@ -27,7 +27,7 @@ def recalibration_gain(
     labels=None,
     verbose=False,
 ):
-    """Out-of-fold gain of recalibrating, in a proper score: what the probabilities lose for want of calibration.
+    """Out-of-fold gain of recalibrating, in a proper score, with an interval.
 
     The recalibrator is fitted on all folds but one and judged on that one. For K classes this measures how far all
     probabilities together are off (canonical calibration), where binned errors look at one class at a time.

@@ -18,11 +18,11 @@ from skcalib.export._json_monitors import MONITORS, monitor_as_json, monitor_fro
 from skcalib.export._json_values import Defect, NotWritable, as_json, described, from_json, tried
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators._attributes import count, fitted, labels, names, text, within
-from skcalib.recalibrators._base import ProbabilityTransformer
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Scores
 from skcalib.recalibrators._provenance import check_provenance
 from skcalib.recalibrators._stacked import Uncalibrated
+from skcalib.recalibrators._transformer import ProbabilityTransformer
 
 __all__ = ["SCHEMA", "from_dict", "to_dict"]
 

@@ -201,7 +201,7 @@ def debiased_square_bound(n_samples, n_bins, calibration_error, *, confidence_le
 
     Examples
     --------
-    Ten times the bins cost the debiased estimate about a factor of three where the plugin pays with its bias.
+    Ten times the bins make the bound of the debiased square about three times as large.
 
     >>> from skcalib.guarantees import debiased_square_bound
     >>> round(debiased_square_bound(1000, 10, 0.0), 4), round(debiased_square_bound(1000, 100, 0.0), 4)

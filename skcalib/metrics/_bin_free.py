@@ -5,12 +5,6 @@ from skcalib._errors.cumulative import KolmogorovSmirnovPower, KuiperPower
 from skcalib._errors.neighborhood import NeighborhoodPower
 from skcalib._errors.power import Error, error_value
 
-__all__ = [
-    "kolmogorov_smirnov_calibration_error",
-    "kuiper_calibration_error",
-    "neighborhood_calibration_error",
-]
-
 
 def kolmogorov_smirnov_calibration_error(
     y_true,

@@ -26,8 +26,6 @@ from skcalib._progress import Progress
 from skcalib.binning import BaseBinning, EqualMass, check_binning
 from skcalib.metrics._interval import calibration_error_interval
 
-__all__ = ["GroupCalibration", "calibration_by_group"]
-
 _ORDERS = ("sorted", "given", "error")
 
 
@@ -214,26 +212,12 @@ def calibration_by_group(
             'multiclass="marginal" is one binary problem a class, but a group has one row in the table: use '
             '"top_label", or one class at a time.'
         )
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if isinstance(y_true, dict):
-        _check_nothing_else(
-            y_proba=y_proba,
-            binning=binning,
-            sample_weight=sample_weight,
-            clusters=clusters,
-            pos_label=pos_label,
-            labels=labels,
-        )
+        _check_nothing_else(y_proba=y_proba, binning=binning, clusters=clusters, **rows)
         names, parts = _statistics_by_group(y_true, groups, weight_type)
     else:
-        data = check_scored_labels(
-            y_true,
-            y_proba,
-            sample_weight=sample_weight,
-            pos_label=pos_label,
-            labels=labels,
-            multiclass=multiclass,
-            drop=False,
-        )
+        data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **rows)
         resolve_multiclass(multiclass, data)
         counted_rows(data, weight_type)  # for its warning: each group is scaled by itself
         cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
@@ -292,7 +276,8 @@ class _Group(NamedTuple):
             self.statistics
         ):
             return np.nan, np.nan, np.nan
-        if self.task is None:
+        has_plain_rows = self.cluster is None and self.task is not None and self.task.sample_weight is None
+        if self.task is None or (has_plain_rows and options["method"] != "label_binned"):  # bins hold all it needs
             return calibration_error_interval(self.statistics, **options)
         scores, labels, weight = self.task
         by_row = {"sample_weight": weight, "clusters": self.cluster, "binning": self.binning}

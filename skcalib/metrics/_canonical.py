@@ -8,8 +8,6 @@ from scipy.sparse import csr_array
 from skcalib._input.hints import hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
 
-__all__ = ["kernel_calibration_error", "kernel_statistics"]
-
 _LANDMARKS = 512  # rows that stand for all in the median distance and in the draws of the test
 _ROWS, _COLUMNS = 64, 512  # pairs of rows at a time: their distances fit the cache
 

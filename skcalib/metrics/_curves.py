@@ -4,8 +4,6 @@ from skcalib._cells.reductions import binary_tasks, check_rows_or_bins, counted_
 from skcalib._input.hints import hint_at_keywords
 from skcalib.binning import EqualMass, check_binning
 
-__all__ = ["reliability_curve"]
-
 
 @hint_at_keywords
 def reliability_curve(
@@ -70,15 +68,8 @@ def reliability_curve(
     ([0.025, 0.224], [0.975, 1.0])
     """
     strategy = check_binning(binning, EqualMass(15))
-    data = check_rows_or_bins(
-        y_true,
-        y_proba,
-        binning=binning,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-        multiclass=multiclass,
-    )
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, **rows)
     data = counted_rows(data, weight_type, warns=False)
     curves = [task.statistics(strategy) for task in binary_tasks(data, multiclass, pooled=True)]
     return curves if resolve_multiclass(multiclass, data, pooled=True) == "marginal" else curves[0]

@@ -8,8 +8,6 @@ from skcalib._errors.power import Error, Power, error_value
 from skcalib._input.hints import hint_at_keywords
 from skcalib.binning import PoolAdjacentViolators, check_binning
 
-__all__ = ["DecisionPower", "decision_calibration_error"]
-
 _MOST_CELLS = 1 << 10  # that are recalibrated anew for each draw
 
 
@@ -149,7 +147,7 @@ def decision_calibration_error(
     if not return_threshold:
         return error_value(error, y_true, y_proba, binning=binning, **rows)
     if multiclass == "marginal":
-        raise ValueError('return_threshold=True is of one problem, and multiclass="marginal" is one a class.')
+        raise ValueError('return_threshold=True is for one problem, and multiclass="marginal" has one for each class.')
     data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, **rows)
     (task,) = binary_tasks(data, multiclass, pooled=True)
     return error.of_task(task).worst()

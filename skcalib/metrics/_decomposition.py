@@ -10,8 +10,6 @@ from skcalib._inference.results import record_html, record_text
 from skcalib._rows.links import clip_probability
 from skcalib.binning import PoolAdjacentViolators, check_binning
 
-__all__ = ["ScoreDecomposition", "brier_decomposition", "log_loss_decomposition"]
-
 
 class ScoreDecomposition(NamedTuple):
     """The parts of a proper score: ``score = miscalibration - discrimination + uncertainty``.
@@ -94,7 +92,8 @@ def brier_decomposition(
     >>> brier_decomposition([0, 1, 0, 1], [0.5, 0.5, 0.5, 0.5])
     ScoreDecomposition(miscalibration=0, discrimination=0, uncertainty=0.25)
     """
-    return _decomposition(_expected_brier, y_true, y_proba, binning, multiclass, sample_weight, pos_label, labels)
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    return _decomposition(_expected_brier, y_true, y_proba, binning, multiclass, rows)
 
 
 def log_loss_decomposition(
@@ -151,20 +150,13 @@ def log_loss_decomposition(
     >>> [round(part, 6) for part in log_loss_decomposition([0, 1, 0, 1], [0, 1, 0, 1])]
     [0.0, 0.693147, 0.693147]
     """
-    return _decomposition(_expected_log_loss, y_true, y_proba, binning, multiclass, sample_weight, pos_label, labels)
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    return _decomposition(_expected_log_loss, y_true, y_proba, binning, multiclass, rows)
 
 
-def _decomposition(expected_score, y_true, y_proba, binning, multiclass, sample_weight, pos_label, labels):
+def _decomposition(expected_score, y_true, y_proba, binning, multiclass, rows):
     strategy = check_binning(binning, PoolAdjacentViolators())
-    data = check_rows_or_bins(
-        y_true,
-        y_proba,
-        binning=binning,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-        multiclass=multiclass,
-    )
+    data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, **rows)
     parts = [_parts(expected_score, task, strategy) for task in binary_tasks(data, multiclass, pooled=True)]
     return ScoreDecomposition(*np.mean(parts, axis=0).tolist())
 

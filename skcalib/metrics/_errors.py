@@ -7,8 +7,6 @@ from skcalib._errors.power import Error, error_value
 from skcalib._input.hints import hint_at_keywords
 from skcalib.binning import EqualMass, EqualWidth, check_binning
 
-__all__ = ["calibration_error", "expected_calibration_error", "maximum_calibration_error"]
-
 
 @hint_at_keywords
 def calibration_error(
@@ -110,20 +108,9 @@ def calibration_error(
     >>> round(calibration_error(y_true, y_proba, binning=2, squared=True), 6)
     -0.0525
     """
-    return _binned_error(
-        y_true,
-        y_proba,
-        EqualMass(15),
-        norm=norm,
-        binning=binning,
-        method=method,
-        class_weight=class_weight,
-        squared=squared,
-        multiclass=multiclass,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-    )
+    error = _binned(EqualMass(15), binning, norm, method, multiclass, class_weight, squared)
+    rows = {"binning": binning, "sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    return error_value(error, y_true, y_proba, **rows)
 
 
 @hint_at_keywords
@@ -194,19 +181,9 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([1, 1, 0], [0.5, 0.5, 0.9], binning=EqualWidth(2)), 6)
     0.633333
     """
-    return _binned_error(
-        y_true,
-        y_proba,
-        EqualWidth(15),
-        norm=norm,
-        binning=binning,
-        method="plugin",
-        class_weight=class_weight,
-        multiclass=multiclass,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-    )
+    error = _binned(EqualWidth(15), binning, norm, "plugin", multiclass, class_weight)
+    rows = {"binning": binning, "sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    return error_value(error, y_true, y_proba, **rows)
 
 
 @hint_at_keywords
@@ -271,22 +248,13 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([1, 1, 0], [0.5, 0.5, 0.9], binning=EqualWidth(2)), 6)
     0.9
     """
-    return expected_calibration_error(
-        y_true,
-        y_proba,
-        norm=np.inf,
-        binning=binning,
-        multiclass=multiclass,
-        class_weight=class_weight,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-    )
+    error = _binned(EqualWidth(15), binning, np.inf, "plugin", multiclass, class_weight)
+    rows = {"binning": binning, "sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    return error_value(error, y_true, y_proba, **rows)
 
 
-def _binned_error(y_true, y_proba, default, *, binning, norm, method, multiclass, class_weight, squared=False, **rows):
-    """Return a binned error, of rows or of bin statistics; see `calibration_error` for the arguments."""
+def _binned(default, binning, norm, method, multiclass, class_weight, squared=False):
+    """Return the binned `Error` for the parameters of a function; see `calibration_error`."""
     norm = check_norm(norm, method=method, squared=squared)
     params = {"norm": norm, "method": method, "binning": check_binning(binning, default)}
-    error = Error(BinnedPower, params, norm, squared, multiclass, class_weight)
-    return error_value(error, y_true, y_proba, binning=binning, **rows)
+    return Error(BinnedPower, params, norm, squared, multiclass, class_weight)

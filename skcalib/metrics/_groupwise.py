@@ -11,8 +11,6 @@ from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth, check_binning
 
-__all__ = ["groupwise_calibration_error"]
-
 
 @hint_at_keywords
 def groupwise_calibration_error(
@@ -96,15 +94,8 @@ def groupwise_calibration_error(
     norm = check_norm(norm, method=method)
     params = {"norm": norm, "method": method, "binning": check_binning(binning, EqualWidth(15))}
     one_group = Error(BinnedPower, params, norm, multiclass=multiclass)
-    data = check_scored_labels(
-        y_true,
-        y_proba,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-        multiclass=multiclass,
-        drop=False,
-    )
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **rows)
     resolve_multiclass(multiclass, data, pooled=True)
     names, codes = group_codes(groups, data)
     errors, weights = {}, []

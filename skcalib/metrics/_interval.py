@@ -19,8 +19,6 @@ from skcalib._progress import Progress
 from skcalib.metrics._errors import calibration_error
 from skcalib.metrics._table import metric_of
 
-__all__ = ["calibration_error_interval", "unwrapped_metric"]
-
 _KINDS = ("auto", "inverted", "basic")
 
 

@@ -7,8 +7,6 @@ import numpy as np
 from skcalib._input.sklearn_private import BaseScorer
 from skcalib.metrics._table import scorers
 
-__all__ = ["get_scorer", "get_scorer_names"]
-
 
 def get_scorer_names():
     """Return the names that `get_scorer` knows.

@@ -16,8 +16,6 @@ from skcalib._rows.condensed import condensed
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
 
-__all__ = ["CalibrationSlopeIntercept", "calibration_slope_intercept", "coefficient", "not_estimable"]
-
 
 class CalibrationSlopeIntercept(NamedTuple):
     """Calibration slope and calibration-in-the-large, each with its interval.

@@ -8,8 +8,6 @@ from skcalib._errors.power import Error, error_value
 from skcalib._errors.smooth import SmoothPower
 from skcalib._input.scalars import check_number
 
-__all__ = ["kde_calibration_error", "smooth_calibration_error"]
-
 
 def kde_calibration_error(
     y_true,

@@ -5,8 +5,6 @@ from skcalib._errors.power import Error, error_value
 from skcalib._errors.sweep import SweepPower
 from skcalib.binning import MonotonicSweep
 
-__all__ = ["sweep_calibration_error"]
-
 
 def sweep_calibration_error(
     y_true,
@@ -78,12 +76,5 @@ def sweep_calibration_error(
     """
     norm = check_norm(norm)
     error = Error(SweepPower, {"norm": norm, "base": base}, norm, multiclass=multiclass, class_weight=class_weight)
-    return error_value(
-        error,
-        y_true,
-        y_proba,
-        binning=MonotonicSweep(base),
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-    )
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    return error_value(error, y_true, y_proba, binning=MonotonicSweep(base), **rows)

@@ -27,8 +27,6 @@ from skcalib.metrics._groupwise import groupwise_calibration_error
 from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
 from skcalib.metrics._sweep import sweep_calibration_error
 
-__all__ = ["METRICS", "Metric", "metric_of", "scorers"]
-
 
 class Metric(NamedTuple):
     """A row of the table.

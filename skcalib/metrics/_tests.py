@@ -24,8 +24,6 @@ from skcalib.metrics._interval import unwrapped_metric
 from skcalib.metrics._sweep import sweep_calibration_error
 from skcalib.metrics._table import METRICS, metric_of
 
-__all__ = ["CalibrationTestResult", "calibration_test"]
-
 
 class CalibrationTestResult(NamedTuple):
     """Result of a test of calibration.
@@ -173,16 +171,8 @@ def calibration_test(
     True
     """
     _check_method(method, metric, binning)
-    data = check_rows_or_bins(
-        y_true,
-        y_proba,
-        binning=binning,
-        multiclass=multiclass,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-        drop=False,
-    )
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, drop=False, **rows)
     data = counted_rows(data, weight_type)
     cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
     kind = resolve_multiclass(multiclass, data, pooled=True)
@@ -194,9 +184,8 @@ def calibration_test(
         if isinstance(data, BinnedTask):
             y_true = data.bins
         elif sample_weight is not None:
-            sample_weight = data.sample_weight
-        given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-        call = _Call(y_true, y_proba, {name: value for name, value in given.items() if value is not None}, multiclass)
+            rows["sample_weight"] = data.sample_weight
+        call = _Call(y_true, y_proba, {name: value for name, value in rows.items() if value is not None}, multiclass)
         resampling = Resampling(n_resamples, check_random_state(random_state), cluster, weight_type == "importance")
         options = _Options(resampling, n_jobs, verbose)
         return _resampling_test(metric, call, data, options)

@@ -7,8 +7,6 @@ from skcalib._input.scalars import as_numbers, check_option
 from skcalib._rows.sorting import first_rows
 from skcalib.binning import UniqueScores, check_binning
 
-__all__ = ["mean_validity_curve", "validity_curve"]
-
 # A gap of .8 - .6 is within .2, whatever float64 says.
 _ROUNDING = 1e-12
 
@@ -90,15 +88,8 @@ def validity_curve(
     """
     strategy = check_binning(binning, UniqueScores())
     check_option(multiclass, "multiclass", ("auto", "top_label"))  # a curve is of one event
-    data = check_rows_or_bins(
-        y_true,
-        y_proba,
-        binning=binning,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        labels=labels,
-        multiclass=multiclass,
-    )
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, **rows)
     statistics = next(binary_tasks(data, multiclass)).statistics(strategy, moments=1)
     gaps = np.abs(statistics.event_frequency - statistics.mean_score)
     order = np.argsort(np.where(statistics.weight > 0, gaps, np.inf))[: np.count_nonzero(statistics.weight)]

@@ -1,4 +1,4 @@
-"""A monitor of calibration: bets against the scores, which keep their level whenever one looks."""
+"""A monitor of calibration: likelihood ratios against the scores, which keep their level whenever one looks."""
 
 from array import array
 from dataclasses import dataclass
@@ -52,9 +52,9 @@ class MonitorHistory(ResultTable):
 class CalibrationMonitor(BaseEstimator):
     """Watches a model's calibration and raises an alarm when it is lost; it may be looked at after every row.
 
-    Each row is a round of bets against its score: bets that the log-odds are too low, too high, or too extreme. While
-    the scores are calibrated the mean wealth of the bets, the e-value, stays below ``1 / (1 - confidence_level)``
-    forever with probability `confidence_level`. Rows may come one by one or in batches of any size, with the same
+    Each row multiplies twenty likelihood ratios: of scores whose log-odds are shifted or stretched, against the scores.
+    While the scores are calibrated their mean, the e-value, stays below ``1 / (1 - confidence_level)`` forever with
+    probability `confidence_level`. Rows may come one by one or in batches of any size, with the same
     result.
 
     Parameters
@@ -62,11 +62,11 @@ class CalibrationMonitor(BaseEstimator):
     confidence_level : float, default=0.99
         Probability of no alarm, ever, while the scores are calibrated.
     average_run_length : float, default=None
-        Rows to the first false alarm, on average and at least. With it the monitor restarts its bets at every row (an
+        Rows to the first false alarm, on average and at least. With it the evidence starts again at every row (an
         e-detector). It finds a late change sooner, and gives false alarms in the long run. `confidence_level` is then
         not used.
     restarts : bool, default=False
-        Whether half of the stake is kept back and bet anew, a little at each row. The level stays, and a change after
+        Whether half of the evidence starts at later rows, a little at each of them. The level stays, and a change after
         thousands of rows is found about twice as soon. Not with `average_run_length`.
     classes : array-like, default=None
         The two labels, in sorted order: scores are the probability of the second. For K > 2 labels scores have K
@@ -103,14 +103,14 @@ class CalibrationMonitor(BaseEstimator):
     with a dict of monitors, and give each the confidence level ``1 - (1 - level) / n_monitors`` to keep the level of
     all together.
 
-    A bet that lasts from row 0 has lost much by the time of a late change. With `restarts` it has half of the stake; of
-    the other half the share ``log(10) / log(10 + n)`` is still kept back after n rows, and what is released at a row
-    begins there. A mixture of bets that begin at fixed rows is a fair bet itself, so that the level is kept. Simulated
+    A likelihood ratio that starts at row 0 has become small by the time of a late change. With `restarts` it has half
+    of the weight. Of the other half the share ``log(10) / log(10 + n)`` has not started after n rows; what starts at a
+    row has the value 1 there. A mixture of likelihood ratios that start at fixed rows keeps the level. Simulated
     with a shift of .3 or .6 in the log-odds at row 5,000 and level .05, the median delay is 1,490 or 460 rows, and
     2,980 or 1,110 without `restarts`. Told the size of the shift the same scheme needs 1,020 or 330 rows.
 
-    A batch of `BinStatistics` is a single bet on its bin means, which is a little weaker than one bet per row; weights
-    are refused.
+    A batch of `BinStatistics` counts as one step on its bin means, which finds a little less than one step for each
+    row; weights are refused.
 
     References
     ----------
@@ -229,7 +229,7 @@ class CalibrationMonitor(BaseEstimator):
         if y is not None:
             raise ValueError("y has no meaning for a BinStatistics, which holds the labels: leave it out.")
         if not np.array_equal(statistics.weight, statistics.count):
-            raise ValueError("scores is a BinStatistics with weights, which bets on rows do not take.")
+            raise ValueError("scores is a BinStatistics with weights, which the monitor does not take.")
         n_rows = int(statistics.count.sum())
         if n_rows == 0:
             return

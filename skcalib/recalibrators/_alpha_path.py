@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skcalib._rows.blocks import row_blocks
-from skcalib._solvers.leave_one_out import leave_one_out_loss
-from skcalib._solvers.softmax_curvature import inverse_curvature
+from skcalib._solvers.leave_one_out import leave_one_out_loss, log_loss_hessian
+from skcalib._solvers.newton import damped_solution
 from skcalib._solvers.softmax_regression import MOST_KEPT, fit_softmax_regression
 from skcalib.recalibrators._folds import cross_validation_folds
 
@@ -19,6 +19,7 @@ _LEAST_GAIN = 1.0  # in nats, summed over the rows, of a weaker ridge
 # 50 rows of three classes, and the 20 rows of each of 150 classes of CLINC150.
 _LEAST_ROWS_A_CLASS = 30
 _SAMPLE = 1 << 24  # logits of the rows that decide where there are too many to keep
+_MOST_PARAMETERS = 1000  # of a Hessian that is inverted
 
 
 class AffineProblem(NamedTuple):
@@ -49,9 +50,12 @@ class AffineProblem(NamedTuple):
         )
 
     def inverse_curvature(self, parameters, penalty):
-        """Return about that of the log-loss a row with a ridge, or None where it is too large."""
+        """Return that of the log-loss a row with a ridge, None where it is too large to be inverted."""
+        if len(penalty) > _MOST_PARAMETERS:
+            return None
         rows = self.features, len(self.codes), self.sample_weight
-        return inverse_curvature(self.affine_map, *rows, parameters, penalty)
+        hessian = log_loss_hessian(self.affine_map, *rows, parameters) + 2 * np.diag(penalty)
+        return _total(self) * damped_solution(hessian, np.eye(len(hessian)))
 
     def leave_one_out_loss(self, parameters, penalty):
         """Return the log-loss of the rows by the fits to the others."""
@@ -90,13 +94,14 @@ def fit_path(problem, penalties):
         sample = problem.taken(slice(None, None, step), weight)
         best, start = fit_path(sample, penalties)
         share = _total(sample) / _total(problem)
+        # Rows are then read less often: with 10 classes in 143 products of a block in place of 359.
         curvature = sample.inverse_curvature(start, penalties[best] * share)
         return best, problem.fit(penalties[best], start, curvature)
     penalties = tried(penalties, problem.codes, problem.sample_weight, n_classes)
     if len(penalties) == 1:
         return 0, problem.fit(penalties[0])
     if n_classes <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW:
-        path, best, _ = _path(problem, penalties, problem.leave_one_out_loss, curvature_from=0)
+        path, best = _path(problem, penalties, problem.leave_one_out_loss)
         return best, path[best]
     fold = cross_validation_folds(5, problem.logits, problem.codes, problem.sample_weight, "logit")[0]
     rest, held_out = problem.taken(fold.train, fold.train_weight), problem.taken(fold.test, fold.test_weight)
@@ -105,28 +110,21 @@ def fit_path(problem, penalties):
     def held_out_loss(parameters, _):
         return held_out.log_loss(parameters) / share
 
-    path, best, preconditioner = _path(rest, penalties, held_out_loss, curvature_from=1)
-    return best, problem.fit(penalties[best], path[best], preconditioner)
+    path, best = _path(rest, penalties, held_out_loss)
+    return best, problem.fit(penalties[best], path[best])
 
 
-def _path(problem, penalties, loss_of, curvature_from):
-    """Return the parameters fitted with each ridge, up to where the loss rises, the index of the best, and a curvature.
-
-    The curvature makes weaker ridges cheap. With many classes it is dear, too, and found for the weakest ones alone.
-    """
-    path, preconditioners = [], [None]
+def _path(problem, penalties, loss_of):
+    """Return the parameters fitted with each ridge, up to where the loss rises, and the index of the best."""
+    path = []
 
     def losses():
-        start = None
-        for index, penalty in enumerate(penalties):
-            if index == curvature_from + 1:
-                preconditioners.append(problem.inverse_curvature(start, penalty))
-            start = problem.fit(penalty, start, preconditioners[-1])
-            path.append(start)
-            yield loss_of(start, penalty)
+        for penalty in penalties:
+            path.append(problem.fit(penalty, path[-1] if path else None))
+            yield loss_of(path[-1], penalty)
 
     best = best_on_path(losses())
-    return path, best, preconditioners[-1]
+    return path, best
 
 
 def tried(ridges, codes, sample_weight, n_classes):

@@ -5,13 +5,11 @@ from numbers import Real
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
 
 import skcalib.recalibrators._maps as nodes
 from skcalib._cells.reductions import spread_top_label, top_label
-from skcalib._defaults import DefaultObjects, check_fitted
-from skcalib._input.labels import check_targets, encode_labels
+from skcalib._defaults import check_fitted
 from skcalib._input.scores import MAX_MAGNITUDE, check_estimator_scores
 from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
@@ -29,88 +27,10 @@ from skcalib.recalibrators._clipping import inside, inside_node, set_clipping
 from skcalib.recalibrators._map_forms import inside as inside_clip
 from skcalib.recalibrators._map_forms import two_logits
 from skcalib.recalibrators._provenance import provenance
+from skcalib.recalibrators._transformer import ProbabilityTransformer
 
 # What the strength of a ridge may be: as large as logits and weights.
 RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
-
-
-class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
-    """Classifier and transformer in one: `transform` is `predict_proba`, so that recalibrators chain."""
-
-    def _encoded(self, y, scores):
-        """Set `classes_` and return the column index of each label of `y`, after a check that they fit the scores."""
-        y = check_targets(y, len(scores))
-        self.classes_, codes = encode_labels(
-            y, scores.shape[1], self.classes, name="y", classes_name="classes", column_numbers=True
-        )
-        self._remember_parameters()
-        return codes
-
-    # For states that are read: the check of each fitted attribute. Those of `_part_attributes` are held by each binary
-    # problem where there are more than two classes. `_derived` are functions that make what is not written.
-    _attributes, _part_attributes, _derived = {}, {}, {}
-
-    def _check_attributes(self):
-        """Raise a ValueError if attributes (of a binary problem, if there are several) do not fit together."""
-
-    @property
-    def _score_width(self):
-        """Number of the columns given to `fit` that are scores."""
-        return self.n_features_in_
-
-    def _map_of(self, scores):
-        """Return the calibration map as nodes, from scores to probabilities: of the positive class alone of two.
-
-        A method writes ``_map``. Some of its bases bring the scores to its scale here, and join classes after it.
-        """
-        return self._map(scores)
-
-    def transform(self, X):
-        """Return the same as `predict_proba`, so that recalibrators chain.
-
-        Parameters
-        ----------
-        X : array-like of the width given to `fit`
-            Scores. A method that takes more columns needs these too.
-
-        Returns
-        -------
-        probabilities : ndarray of float64, shape (n, n_classes)
-            In the order of `classes_`.
-        """
-        return self.predict_proba(X)
-
-    def predict(self, X):
-        """Return the most probable class.
-
-        Parameters
-        ----------
-        X : array-like of the width given to `fit`
-            Scores. A method that takes more columns needs these too.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            The first of the classes with the largest probability.
-        """
-        check_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def get_feature_names_out(self, input_features=None):
-        """Return one name a class.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Ignored: the columns are the classes, whatever the scores were called.
-
-        Returns
-        -------
-        names : ndarray of str objects, shape (n_classes,)
-            ``recalibrator_class`` in lower case.
-        """
-        check_fitted(self)
-        return np.array([f"{type(self).__name__.lower()}_{label}" for label in self.classes_], dtype=object)
 
 
 class BaseRecalibrator(ProbabilityTransformer):
@@ -152,6 +72,10 @@ class BaseRecalibrator(ProbabilityTransformer):
     _works_on_log_odds = False
     # Whether `predict` gives the class of the largest score, also where probabilities round or are spread otherwise.
     _keeps_decisions = False
+
+    def __init__(self, *, input="probability", classes=None):
+        self.input = input
+        self.classes = classes
 
     def fit(self, X, y, sample_weight=None):
         """Fit the calibration map.
@@ -308,6 +232,11 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     _scale = "probability"
 
+    def __init__(self, *, input="probability", classes=None, multiclass="ovr", normalize=True):
+        super().__init__(input=input, classes=classes)
+        self.multiclass = multiclass
+        self.normalize = normalize
+
     @property
     def _keeps_decisions(self):
         return len(self.classes_) > 2 and self.multiclass == "top_label"
@@ -331,7 +260,8 @@ class BinaryRecalibrator(BaseRecalibrator):
     def _predict_scores(self, scores):
         if len(self.classes_) == 2:
             both = np.empty((len(scores), 2))
-            for rows in self._prediction_blocks(len(scores)):
+            # `_predict_binary` is a function of each score alone, and its temporaries are small.
+            for rows in row_blocks(len(scores)):
                 probability = self._predict_binary(self._binary_scores(scores[rows]))
                 np.subtract(1, probability, out=both[rows, 0])
                 both[rows, 1] = probability
@@ -347,10 +277,6 @@ class BinaryRecalibrator(BaseRecalibrator):
         for k, part in enumerate(self.estimators_):
             probabilities[:, k] = part._predict_binary(on_scale(scores[:, k]))
         return _normalized(probabilities) if self.normalize else probabilities
-
-    def _prediction_blocks(self, n_rows):
-        """Yield slices of rows: `_predict_binary` is a function of each score alone, and its temporaries are small."""
-        return row_blocks(n_rows)
 
     def _binary_scores(self, scores):
         """Return the scores of the positive class (n,) on the method's scale."""

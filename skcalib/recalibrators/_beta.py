@@ -30,7 +30,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         log-odds at a score of 1/2, s the mean of a_all and b_all. The ridge matters less with more rows. "auto" goes
         from 1 over .3 and .1 to .03 while rows that are left out are predicted better: see `QuadraticScaling`. 0 fits
         each class alone, which needs some hundred rows for each class.
-    smooth_targets : bool, default=False
+    smooth_targets : bool, default=True
         Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0.
         It keeps the map moderate where few rows separate the classes, and is what a missing class needs. Where
         `class_pooling` holds classes together, N+ and N- are the counts of all K problems, and a class may be missing.
@@ -101,7 +101,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         parameters="abm",
         *,
         class_pooling="auto",
-        smooth_targets=False,
+        smooth_targets=True,
         input="probability",
         classes=None,
         multiclass="ovr",
@@ -111,10 +111,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         self.parameters = parameters
         self.class_pooling = class_pooling
         self.smooth_targets = smooth_targets
-        self.input = input
-        self.classes = classes
-        self.multiclass = multiclass
-        self.normalize = normalize
+        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
         self.clip = clip
 
     @property

@@ -12,6 +12,7 @@ from skcalib.binning._lookup import BinLookup
 from skcalib.recalibrators._attributes import check_bins
 from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._map_forms import steps
+from skcalib.recalibrators._splitting import split_rows
 
 
 class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
@@ -42,13 +43,15 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
             probability[rows] = self.bin_values_[lookup(scores[rows])]
         return probability
 
+    def _split(self, fractions, n_parts, *rows):
+        """Return (scores, labels, weights) of the rows of each step of a fit: the same for all without fractions."""
+        if fractions is None:
+            return [rows] * n_parts
+        parts = split_rows(rows[1], fractions, self.random_state)
+        return [tuple(None if array is None else array[part] for array in rows) for part in parts]
+
     def _check_attributes(self):
         check_bins(self)
 
     def _map(self, score):
         return steps(score, self.bin_edges_[1:-1], self.bin_values_)
-
-
-def take_rows(rows, scores, labels, sample_weight):
-    """Return the given rows of scores, labels and weights (which may be None)."""
-    return scores[rows], labels[rows], None if sample_weight is None else sample_weight[rows]

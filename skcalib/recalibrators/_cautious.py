@@ -91,8 +91,7 @@ class CautiousRecalibrator(BaseRecalibrator):
         self.recalibrator = recalibrator
         self.n_standard_errors = n_standard_errors
         self.cv = cv
-        self.input = input
-        self.classes = classes
+        super().__init__(input=input, classes=classes)
 
     @property
     def _keeps_decisions(self):

@@ -119,8 +119,7 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
     def __init__(self, max_deviation="auto", bounds=(1e-2, 1e2), *, input="probability", classes=None, clip="auto"):
         self.max_deviation = max_deviation
         self.bounds = bounds
-        self.input = input
-        self.classes = classes
+        super().__init__(input=input, classes=classes)
         self.clip = clip
 
     def _fit_logits(self, logits, codes, sample_weight):

@@ -6,6 +6,7 @@ from scipy.special import softmax
 from skcalib._rows.links import log_probability
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._attributes import weights
+from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._map_forms import inside, normalized
 from skcalib.recalibrators._map_forms import softmax as softmax_node
 from skcalib.recalibrators._maps import Mixture, Scaled
@@ -73,8 +74,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     _attributes = {**TemperatureScaling._attributes, "weights_": weights}
 
     def __init__(self, *, input="probability", classes=None, clip="auto"):
-        self.input = input
-        self.classes = classes
+        LogitRecalibrator.__init__(self, input=input, classes=classes)  # the loss is no parameter
         self.clip = clip
 
     def _fit_logits(self, logits, codes, sample_weight):

@@ -84,7 +84,7 @@ def _dealt_folds(n_folds, scores, codes, sample_weight, input):
     whole = sample_weight is None or (weight % 1 != 0).any() or weight.sum() > _MOST_COPIES
     copies = np.ones(len(codes), dtype=np.intp) if whole else weight.astype(np.intp)
     cells = () if input is None else _cells(scores, input).T
-    order = np.lexsort((weight, *scores.T, *cells, codes))  # by content: rows that tie are the same
+    order = _order((weight, *scores.T, *cells, codes))  # by content: rows that tie are the same
     dealt = np.repeat(order, copies[order])
     shuffle = check_random_state(_SEED).uniform(size=len(dealt))
     dealt = dealt[np.lexsort((shuffle, codes[dealt]))]
@@ -95,6 +95,17 @@ def _dealt_folds(n_folds, scores, codes, sample_weight, input):
         weights = [None, None] if sample_weight is None else [(weight * (1 - share))[train], (weight * share)[test]]
         folds.append(Fold(train, weights[0], test, weights[1]))
     return folds
+
+
+def _order(keys):
+    """Return the order of rows by many keys, the last one first, as `np.lexsort` does.
+
+    Four keys mostly leave no ties, and the others then change nothing: 200 keys of 10,000 rows take 40 times as long.
+    """
+    few = keys[-4:]
+    order = np.lexsort(few)
+    tied = np.logical_and.reduce([key[order[1:]] == key[order[:-1]] for key in few])
+    return np.lexsort(keys) if tied.any() and len(keys) > 4 else order
 
 
 def _cells(scores, input):

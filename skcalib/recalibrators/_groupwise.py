@@ -5,26 +5,23 @@ from collections import Counter
 from numbers import Integral, Real
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import validate_data
 
 import skcalib.recalibrators._attributes as checks
 from skcalib._defaults import check_fitted
-from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_groups
-from skcalib._input.scores import check_estimator_scores, check_scores
+from skcalib._input.scores import check_estimator_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight
 from skcalib._rows.keys import check_ids
 from skcalib._rows.links import possible, without_impossible
-from skcalib.recalibrators._base import ProbabilityTransformer, check_recalibrator, decisions
+from skcalib.recalibrators._base import check_recalibrator, decisions
 from skcalib.recalibrators._certified import certify_groups, forbid_certificates
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place, rows_by_code
 from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._temperature import TemperatureScaling
+from skcalib.recalibrators._transformer import RecalibratorOfColumns
 from skcalib.recalibrators._uniform_mass import UniformMassBinning
 
 _PREDICTED_CLASS = "predicted_class"
@@ -34,26 +31,6 @@ _NO_CERTIFICATE = (
     "the fit serves several groups, or is mixed with that to all rows, and no promise about its own rows holds for "
     "them. Groups of at least min_group_size rows with shrinkage=0 and merge_small_groups=False have one."
 )
-
-
-class RecalibratorOfColumns(ProbabilityTransformer):
-    """Base of the methods that wrap a recalibrator and take more columns than its scores."""
-
-    @property
-    def input(self):
-        """What the recalibrator, or the first of a pipeline of them, takes: probabilities or logits."""
-        first = self.recalibrator[0] if isinstance(self.recalibrator, Pipeline) else self.recalibrator
-        return getattr(first, "input", "probability")
-
-    @property
-    def classes(self):
-        """The labels of the columns that the recalibrator was told, or None."""
-        return getattr(self.recalibrator, "classes", None)
-
-    @property
-    def _score_width(self):
-        inner = getattr(self, "pooled_recalibrator_", None) or self.recalibrator_
-        return inner.n_features_in_
 
 
 class GroupwiseRecalibrator(RecalibratorOfColumns):
@@ -429,10 +406,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
                 else f"groups was given, but the recalibrator was fitted with groups={self.groups!r}."
             )
         if groups is None and isinstance(self.groups, Integral | str) and self.groups != _PREDICTED_CLASS:
-            groups, columns = _taken_out(X, self.groups)
-            scores = check_scores(columns, name="X", input=self.input)
-            validate_data(self, X if hasattr(X, "columns") else _as_table(X), skip_check_array=True, reset=reset)
-            return scores, groups
+            scores, column = self._scores_and_columns(X, [self.groups], "groups", reset=reset)
+            return scores, np.asarray(column)[:, 0]
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
         return scores, self.groups(X) if groups is None and callable(self.groups) else groups
 
@@ -523,19 +498,3 @@ def _merged(sizes, least):
             number, held = number + 1, 0.0
     # What is left over at the end joins the last part.
     return np.minimum(numbers, number - 1)
-
-
-def _as_table(X):
-    return X if hasattr(X, "shape") else np.asarray(X, dtype=object)
-
-
-def _taken_out(X, key):
-    """Return the column `key` of X, by name or position, and the others."""
-    if sparse.issparse(X):
-        raise TypeError("X must be dense, found a sparse matrix. Convert it with .toarray().")
-    X = _as_table(X)
-    [position] = column_positions(X, [key], name="groups")
-    others = [column for column in range(X.shape[1]) if column != position]
-    if not others:
-        raise ValueError(f"groups takes the column {key!r} out of X, and no scores are left.")
-    return np.asarray(select_columns(X, [position]))[:, 0], select_columns(X, others)

@@ -10,9 +10,8 @@ from skcalib._cells.statistics import bin_statistics
 from skcalib._input.sklearn_private import Interval
 from skcalib.binning import EqualWidth, FixedEdges
 from skcalib.recalibrators._attributes import BINS, amounts, flag
-from skcalib.recalibrators._binned import BinnedRecalibrator, take_rows
+from skcalib.recalibrators._binned import BinnedRecalibrator
 from skcalib.recalibrators._certified import CertifiedMixin, certify_independent_bins
-from skcalib.recalibrators._splitting import split_rows
 
 
 class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
@@ -100,10 +99,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         self.sample_split = sample_split
         self.smoothing = smoothing
         self.random_state = random_state
-        self.input = input
-        self.classes = classes
-        self.multiclass = multiclass
-        self.normalize = normalize
+        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
 
     @property
     def _scale(self):
@@ -111,7 +107,8 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
 
     def _fit_binary(self, scores, labels, sample_weight):
         on_log_odds = self._scale == "given" and self.input == "logit"
-        edge_rows, value_rows = self._split(scores, labels, sample_weight)
+        fractions = None if self.sample_split is None else (self.sample_split, 1 - self.sample_split)
+        edge_rows, value_rows = self._split(fractions, 2, scores, labels, sample_weight)
         support = (-np.inf, np.inf) if on_log_odds else (0.0, 1.0)
         if self.sample_split is None and not on_log_odds:
             edge_rows = value_rows = BinaryTask(*edge_rows).sorted_for(self._strategy())
@@ -146,13 +143,6 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
                 "UniformMassBinning."
             )
         return certify_independent_bins(problems, "fixed", **promise)
-
-    def _split(self, scores, labels, sample_weight):
-        """Return (scores, labels, weights) of the rows that place the edges and of those that give the values."""
-        if self.sample_split is None:
-            return [(scores, labels, sample_weight)] * 2
-        parts = split_rows(labels, (self.sample_split, 1 - self.sample_split), self.random_state)
-        return [take_rows(part, scores, labels, sample_weight) for part in parts]
 
     def _bin_values(self, statistics, unit_edges):
         base_rate = statistics.weighted_label.sum() / statistics.weight.sum()

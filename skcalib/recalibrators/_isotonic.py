@@ -65,16 +65,13 @@ class IsotonicCalibration(BinaryRecalibrator):
 
     def __init__(self, *, centered=False, input="probability", classes=None, multiclass="ovr", normalize=True):
         self.centered = centered
-        self.input = input
-        self.classes = classes
-        self.multiclass = multiclass
-        self.normalize = normalize
+        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
 
     def _fit_binary(self, scores, labels, sample_weight):
-        distinct, weight, events = _pooled(scores, labels, sample_weight)
-        solution = isotonic_regression(events / weight, weights=weight)
+        table = DistinctScores.from_rows(scores, labels, sample_weight)
+        distinct, weight = table.scores.astype(np.float64), np.diff(table.weight)
+        solution = isotonic_regression(table.event_frequency, weights=weight)
         first, last = solution.blocks[:-1], solution.blocks[1:] - 1
-        distinct = distinct.astype(np.float64)
         if self.centered:
             self.score_knots_ = np.add.reduceat(weight * distinct, first) / np.add.reduceat(weight, first)
             self.probability_knots_ = solution.x[first]
@@ -107,12 +104,3 @@ def _interpolated(scores, knots, values):
     return np.maximum(
         probability, np.append(values[0], values)[segment], out=probability
     )  # by rounding it could be less
-
-
-def _pooled(scores, labels, sample_weight):
-    """Return the distinct scores in order, and the weight and the events at each."""
-    if sample_weight is None:
-        table = DistinctScores.from_rows(scores, labels)
-        return table.scores, np.diff(table.weight), np.diff(table.positives)
-    distinct, inverse = np.unique(scores, return_inverse=True)
-    return distinct, np.bincount(inverse, weights=sample_weight), np.bincount(inverse, weights=labels * sample_weight)

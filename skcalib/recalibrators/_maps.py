@@ -52,14 +52,10 @@ class Rows:
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 class Node:
-    """Base of the nodes, frozen dataclasses: gives as many values as it takes, and checks its numbers."""
+    """Base of the nodes, frozen dataclasses: checks its numbers. `width` is the number of values that it gives."""
 
     def __init_subclass__(cls):
         dataclass(frozen=True, eq=False)(cls)
-
-    @property
-    def width(self):
-        return self.of.width
 
     def __post_init__(self):
         for name, value in vars(self).items():
@@ -84,7 +80,17 @@ def _require(condition, node, what):
         raise ValueError(f"{type(node).__name__} needs {what}")
 
 
-class _OneValue(Node):
+class _NodeOf(Node):
+    """A node of another one, which gives as many values as that."""
+
+    of: object
+
+    @property
+    def width(self):
+        return self.of.width
+
+
+class _OneValueOf(_NodeOf):
     width = 1
 
 
@@ -97,10 +103,9 @@ class Scores(Node):
         return rows.inputs[0]
 
 
-class OneColumn(_OneValue):
+class OneColumn(_OneValueOf):
     """One of the values of a node."""
 
-    of: object
     index: int
 
     def __call__(self, rows):
@@ -120,10 +125,9 @@ class Columns(Node):
         return np.hstack([rows(part) for part in self.parts])
 
 
-class Clip(Node):
+class Clip(_NodeOf):
     """Each value, kept in [low, high]."""
 
-    of: object
     low: float
     high: float
 
@@ -131,10 +135,9 @@ class Clip(Node):
         return np.clip(rows(self.of), self.low, self.high)
 
 
-class Scaled(Node):
+class Scaled(_NodeOf):
     """``slope * value + intercept`` for each value; both are numbers or arrays (width,)."""
 
-    of: object
     slope: float | np.ndarray
     intercept: float | np.ndarray = 0.0
 
@@ -146,10 +149,9 @@ class Scaled(Node):
         return self.slope * rows(self.of) + self.intercept
 
 
-class Affine(Node):
+class Affine(_NodeOf):
     """``coef @ values + intercept``, with coef (width, width of the values) and intercept (width,)."""
 
-    of: object
     coef: np.ndarray
     intercept: np.ndarray
 
@@ -166,38 +168,30 @@ class Affine(Node):
         return np.einsum("nj,kj->nk", rows(self.of), self.coef) + self.intercept
 
 
-class Exp(Node):
+class Exp(_NodeOf):
     """``exp(value)`` of values kept in [-700, 700]."""
-
-    of: object
 
     def __call__(self, rows):
         return np.exp(np.clip(rows(self.of), -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
 
 
-class Log(Node):
+class Log(_NodeOf):
     """The logarithm of probabilities, clipped to [2^-52, 1 - 2^-52] first."""
-
-    of: object
 
     def __call__(self, rows):
         return np.log(clip_probability(rows(self.of)))
 
 
-class LogOdds(Node):
+class LogOdds(_NodeOf):
     """``log(p / (1 - p))`` of probabilities, clipped to [2^-52, 1 - 2^-52] first."""
-
-    of: object
 
     def __call__(self, rows):
         p = clip_probability(rows(self.of))
         return np.log(p) - np.log1p(-p)
 
 
-class LogOddsAgainstRest(Node):
+class LogOddsAgainstRest(_NodeOf):
     """The log-odds of each of a row's probabilities against the sum of the others, all clipped to the same interval."""
-
-    of: object
 
     def __call__(self, rows):
         p = clip_probability(rows(self.of))
@@ -206,13 +200,12 @@ class LogOddsAgainstRest(Node):
         return np.log(p) - np.log(clip_probability(rest))
 
 
-class LogSides(Node):
+class LogSides(_NodeOf):
     """``log(p)`` and ``-log(1 - p)`` of the probability whose log-odds are given: two values that sum to these.
 
     With z the log-odds they are ``min(z, 0) - log(1 + exp(-|z|))`` and ``max(z, 0) + log(1 + exp(-|z|))``.
     """
 
-    of: object
     width = 2
 
     def __call__(self, rows):
@@ -221,10 +214,9 @@ class LogSides(Node):
         return np.hstack((np.minimum(z, 0) - softplus, np.maximum(z, 0) + softplus))
 
 
-class Expit(Node):
+class Expit(_NodeOf):
     """``1 / (1 + exp(-value))``; with `clip` kept in [2^-52, 1 - 2^-52], as all scaling methods do."""
 
-    of: object
     clip: bool = True
 
     def __call__(self, rows):
@@ -232,7 +224,7 @@ class Expit(Node):
         return clip_probability(p) if self.clip else p
 
 
-class Pieces(_OneValue):
+class Pieces(_OneValueOf):
     """A piecewise polynomial of one value x.
 
     Piece i holds for ``cuts[i - 1] < x <= cuts[i]``; the first piece has no lower end and the last no upper one. Its
@@ -243,7 +235,6 @@ class Pieces(_OneValue):
     their cut, up to rounding, so that it does not matter on which side of it a value falls.
     """
 
-    of: object
     cuts: np.ndarray
     origins: np.ndarray
     coefficients: np.ndarray
@@ -263,29 +254,24 @@ class Pieces(_OneValue):
         return value[:, None]
 
 
-class Centred(Node):
+class Centred(_NodeOf):
     """Each value minus the mean of the row."""
-
-    of: object
 
     def __call__(self, rows):
         values = rows(self.of)
         return values - values.mean(axis=1, keepdims=True)
 
 
-class LogNormalized(Node):
+class LogNormalized(_NodeOf):
     """Each value minus the row's ``log(sum(exp(values)))``: logarithms of probabilities that sum to 1."""
-
-    of: object
 
     def __call__(self, rows):
         return log_softmax(rows(self.of), axis=1)
 
 
-class Softmax(Node):
+class Softmax(_NodeOf):
     """``exp(values) / sum(exp(values))``; with `clip` kept in [2^-52, 1 - 2^-52], as all scaling methods do."""
 
-    of: object
     clip: bool = True
 
     def __call__(self, rows):
@@ -293,10 +279,8 @@ class Softmax(Node):
         return clip_probability(p) if self.clip else p
 
 
-class Normalized(Node):
+class Normalized(_NodeOf):
     """The row divided by its sum; a row of zeros becomes uniform."""
-
-    of: object
 
     def __call__(self, rows):
         values = rows(self.of)
@@ -304,22 +288,19 @@ class Normalized(Node):
         return np.where(total > 0, values / np.where(total > 0, total, 1), 1 / self.width)
 
 
-class RowMax(_OneValue):
+class RowMax(_OneValueOf):
     """The largest value of the row."""
-
-    of: object
 
     def __call__(self, rows):
         return rows(self.of).max(axis=1, keepdims=True)
 
 
-class Spread(Node):
+class Spread(_NodeOf):
     """The first of the largest values is replaced by `confidence`; the others share the rest in proportion.
 
     Others that are all 0 share it equally.
     """
 
-    of: object
     confidence: object
 
     def __call__(self, rows):
@@ -351,10 +332,11 @@ class Mixture(Node):
         return sum(terms) + self.constant
 
 
-class RowKey(_OneValue):
+class RowKey(Node):
     """A number in [0, 1) from the row's id (see `skcalib._rows.keys`), a random one where rows have no ids."""
 
     salt: str
+    width = 1
 
     def __call__(self, rows):
         scores, _, ids = rows.inputs
@@ -370,20 +352,17 @@ def no_row_keys(where):
     )
 
 
-class Largest(Node):
+class Largest(_NodeOf):
     """Key of a `Choice`: the column of the first of the largest values."""
-
-    of: object
 
     def number(self, rows):
         """Return which case each row takes."""
         return rows(self.of).argmax(axis=1)
 
 
-class Place(Node):
+class Place(_NodeOf):
     """Key of a `Choice`: the number of the cuts, which increase strictly, that lie below the value."""
 
-    of: object
     cuts: np.ndarray
 
     def _check(self):

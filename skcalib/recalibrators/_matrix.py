@@ -170,8 +170,7 @@ class VectorScaling(AffineScaling):
         self.alpha = alpha
         self.center = center
         self.alpha_intercept = alpha_intercept
-        self.input = input
-        self.classes = classes
+        super().__init__(input=input, classes=classes)
         self.clip = clip
 
     def _penalty(self, n_classes, alpha):
@@ -293,8 +292,7 @@ class MatrixScaling(AffineScaling):
         self.alpha_diagonal = alpha_diagonal
         self.alpha_off_diagonal = alpha_off_diagonal
         self.alpha_intercept = alpha_intercept
-        self.input = input
-        self.classes = classes
+        super().__init__(input=input, classes=classes)
         self.clip = clip
 
     def _penalty(self, n_classes, alpha):

@@ -2,15 +2,14 @@
 
 from contextlib import nullcontext
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from skcalib._defaults import check_fitted
-from skcalib._input.columns import column_positions, select_columns
-from skcalib._input.scores import check_estimator_scores, check_scores
+from skcalib._input.scores import check_estimator_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._progress import Progress
@@ -19,10 +18,11 @@ from skcalib.recalibrators._attributes import check_same_classes, count, fitted,
 from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._feature_columns import FeatureColumns, cells, cuts_between_cells
 from skcalib.recalibrators._folds import cross_validation_folds
-from skcalib.recalibrators._groupwise import RecalibratorOfColumns, class_parameters
+from skcalib.recalibrators._groupwise import class_parameters
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._spline import SplineCalibration
+from skcalib.recalibrators._transformer import RecalibratorOfColumns
 
 _TREES_PER_ROUND = 10
 _MAX_LEAVES = 16
@@ -262,17 +262,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         keys = [self.features] if isinstance(self.features, str | Integral) else list(self.features)
         if not keys or any(isinstance(key, bool) or not isinstance(key, str | Integral) for key in keys):
             raise ValueError(f"features must be names or positions of columns of X, found {self.features!r}.")
-        X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
-        if not reset:
-            validate_data(self, X, skip_check_array=True, reset=False)
-        positions = column_positions(X, keys, name="features")
-        others = [column for column in range(X.shape[1]) if column not in positions]
-        if not others:
-            raise ValueError(f"features takes all {X.shape[1]} columns out of X, and no scores are left.")
-        scores = check_scores(select_columns(X, others), name="X", input=self.input)
-        if reset:
-            validate_data(self, X, skip_check_array=True, reset=True)
-        return scores, select_columns(X, positions)
+        return self._scores_and_columns(X, keys, "features", reset=reset)
 
     def _checked(self, features, n_rows):
         if len(features) != n_rows:
@@ -337,13 +327,12 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         if self.max_rounds == 0:
             return np.zeros(0), np.zeros(0)
         content = np.hstack((rows.scores, rows.features))
-        folds = [
-            _FoldInProgress(rows.at(fold.train, fold.train_weight), rows.at(fold.test, fold.test_weight))
-            for fold in cross_validation_folds(self.cv, content, rows.codes, rows.weight)
-        ]
-        for fold in folds:
-            recalibrator = self._fit_global(fold.train)
-            fold.start(self._logits(recalibrator, fold.train.scores), self._logits(recalibrator, fold.test.scores))
+        folds = []
+        for fold in cross_validation_folds(self.cv, content, rows.codes, rows.weight):
+            train, test = rows.at(fold.train, fold.train_weight), rows.at(fold.test, fold.test_weight)
+            recalibrator = self._fit_global(train)
+            logits = (self._logits(recalibrator, part.scores) for part in (train, test))
+            folds.append(_FoldInProgress(train, test, *logits))
         weight = np.concatenate([fold.test.weights for fold in folds])
         means, errors = [], []
         progress = Progress("MulticalibratedRecalibrator", self.verbose)
@@ -367,15 +356,18 @@ def _chosen_rounds(gains, errors):
     return int(np.argmax(bounds))
 
 
-class _Rows:
+class _Rows(NamedTuple):
     """Validated rows: scores (n, C), features (n, m), codes (n,), targets (n, 1 or K) and weights or None."""
 
-    def __init__(self, scores, features, codes, targets, weight):
-        self.scores, self.features, self.codes, self.targets, self.weight = scores, features, codes, targets, weight
+    scores: np.ndarray
+    features: np.ndarray
+    codes: np.ndarray
+    targets: np.ndarray
+    weight: np.ndarray | None
 
     def at(self, index, weight):
         """Return some of the rows, with other weights."""
-        return _Rows(self.scores[index], self.features[index], self.codes[index], self.targets[index], weight)
+        return _Rows(*(array[index] for array in self[:-1]), weight)
 
     @property
     def weights(self):
@@ -392,13 +384,10 @@ class _Rows:
 class _FoldInProgress:
     """A fold whose rounds are fitted one by one, beside those of the other folds."""
 
-    def __init__(self, train, test):
+    def __init__(self, train, test, train_logits, test_logits):
         self.train, self.test = train, test
-
-    def start(self, train_logits, test_logits):
-        """Begin with the logits of the global map."""
-        self.train_logits, self.test_logits = train_logits, test_logits
-        self.global_losses = self.test.losses(test_logits)
+        self.train_logits, self.test_logits = train_logits, test_logits  # of the global map, to begin with
+        self.global_losses = test.losses(test_logits)
 
     def gain(self):
         """Return by how much less each test row loses than with the global map."""

@@ -78,8 +78,7 @@ class PriorShift(LogitRecalibrator):
     def __init__(self, train_prior=None, target_prior=None, *, input="probability", classes=None):
         self.train_prior = train_prior
         self.target_prior = target_prior
-        self.input = input
-        self.classes = classes
+        super().__init__(input=input, classes=classes)
 
     @property
     def _needs_classes(self):

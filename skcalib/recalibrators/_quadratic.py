@@ -130,10 +130,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         self.alpha = alpha
         self.class_pooling = class_pooling
         self.monotone = monotone
-        self.input = input
-        self.classes = classes
-        self.multiclass = multiclass
-        self.normalize = normalize
+        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
         self.clip = clip
 
     @property

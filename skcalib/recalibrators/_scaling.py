@@ -111,10 +111,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
         self.loss = loss
         self.smooth_targets = smooth_targets
         self.class_pooling = class_pooling
-        self.input = input
-        self.classes = classes
-        self.multiclass = multiclass
-        self.normalize = normalize
+        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
         self.clip = clip
 
     @property

@@ -12,11 +12,10 @@ from skcalib._input.sklearn_private import HasMethods
 from skcalib.binning import UniqueScores
 from skcalib.recalibrators._attributes import BINS, fitted
 from skcalib.recalibrators._base import check_recalibrator
-from skcalib.recalibrators._binned import BinnedRecalibrator, take_rows
+from skcalib.recalibrators._binned import BinnedRecalibrator
 from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._scaling import PlattScaling
-from skcalib.recalibrators._splitting import split_rows
 
 
 class Verification(NamedTuple):
@@ -132,10 +131,7 @@ class ScalingBinning(BinnedRecalibrator):
         self.binning = binning
         self.sample_split = sample_split
         self.random_state = random_state
-        self.input = input
-        self.classes = classes
-        self.multiclass = multiclass
-        self.normalize = normalize
+        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
 
     def verify(self, scores, y, max_error, confidence_level=0.9, *, n_resamples=1000, clusters=None, random_state=None):
         """Verify on fresh rows that the calibration error is small enough.
@@ -202,7 +198,10 @@ class ScalingBinning(BinnedRecalibrator):
         return Verification(interval.estimate, interval.high, interval.high <= max_error)
 
     def _fit_binary(self, scores, labels, sample_weight):
-        scale_rows, edge_rows, value_rows = self._split(scores, labels, sample_weight)
+        if self.sample_split is not None and len(self.sample_split) != 3:
+            raise ValueError(f"sample_split must give three fractions, found {self.sample_split!r}.")
+        rows = scores, labels, sample_weight
+        scale_rows, edge_rows, value_rows = self._split(self.sample_split, 3, *rows)
         # Step 1: fit the scaling family on T1.
         self.recalibrator_ = check_recalibrator(self._resolved("recalibrator"), "recalibrator").set_params(
             input=self.input, classes=[False, True]
@@ -227,15 +226,6 @@ class ScalingBinning(BinnedRecalibrator):
 
     def _scaled(self, scores):
         return self.recalibrator_.predict_proba(scores)[:, 1]
-
-    def _split(self, scores, labels, sample_weight):
-        """Return (scores, labels, weights) of the rows of the three steps."""
-        if self.sample_split is None:
-            return [(scores, labels, sample_weight)] * 3
-        if len(self.sample_split) != 3:
-            raise ValueError(f"sample_split must give three fractions, found {self.sample_split!r}.")
-        parts = split_rows(labels, self.sample_split, self.random_state)
-        return [take_rows(part, scores, labels, sample_weight) for part in parts]
 
     def _verifiable(self, scores, y):
         """Return the labels and the binned probabilities, as arguments of a metric."""

@@ -142,10 +142,7 @@ class SplineCalibration(BinaryRecalibrator):
         self.n_knots = n_knots
         self.roughness_penalty = roughness_penalty
         self.monotone = monotone
-        self.input = input
-        self.classes = classes
-        self.multiclass = multiclass
-        self.normalize = normalize
+        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
         self.clip = clip
 
     def _fit_binary(self, log_odds, labels, sample_weight):

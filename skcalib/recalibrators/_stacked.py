@@ -29,7 +29,8 @@ from skcalib.recalibrators._venn_abers import VennAbers
 
 # Alphas of Dirichlet calibration among the default members for K > 2 classes.
 _DIRICHLET_ALPHAS = (0.3, 0.03)
-# For K > 2 classes: the share of the weights by tempered likelihood. The rest are the weights of the likeliest mixture.
+# For K > 2 classes: the share of the weights by tempered likelihood. The rest are the weights
+# of the mixture of the greatest likelihood.
 _TEMPERED_SHARE = 0.25
 # Prior for a temperature of 1 of the mixture, in units of Fisher information on its logarithm.
 _PRIOR_INFORMATION = 10.0
@@ -164,8 +165,7 @@ class StackedRecalibrator(BaseRecalibrator):
         self.rank_preserving = rank_preserving
         self.n_jobs = n_jobs
         self.verbose = verbose
-        self.input = input
-        self.classes = classes
+        super().__init__(input=input, classes=classes)
 
     def _fit_scores(self, scores, codes, sample_weight):
         fits = MemberFits(
@@ -295,10 +295,6 @@ class Uncalibrated(LogitRecalibrator):
 
     _needs_classes = "any"
     _keeps_decisions = True
-
-    def __init__(self, *, input="probability", classes=None):
-        self.input = input
-        self.classes = classes
 
     def _fit_logits(self, logits, codes, sample_weight):
         return self

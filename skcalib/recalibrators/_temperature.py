@@ -61,9 +61,10 @@ class TemperatureScaling(LogitRecalibrator):
 
     Notes
     -----
-    The inverse temperature stays positive, so that decisions never change. On separable data it would be infinite; the
-    fit stops when the loss is 0 in floating point. For a model that is always wrong it would be negative; the fit stops
-    at a bound, a millionth of the value at which the logits spread by 1.
+    The inverse temperature stays positive, so that decisions never change. Where every row is right it would be
+    infinite, and the first wrong row would cost dearly: log-loss is then fitted to Platt's targets, by which one more
+    row of each class (for K > 2 one of all rows) is wrong. For a model that is always wrong it would be negative; the
+    fit stops at a bound, a millionth of the value at which the logits spread by 1.
 
     References
     ----------
@@ -94,8 +95,7 @@ class TemperatureScaling(LogitRecalibrator):
 
     def __init__(self, *, loss="log", input="probability", classes=None, clip="auto"):
         self.loss = loss
-        self.input = input
-        self.classes = classes
+        super().__init__(input=input, classes=classes)
         self.clip = clip
 
     def _fit_logits(self, logits, codes, sample_weight):

@@ -95,10 +95,7 @@ class VennAbers(BinaryRecalibrator):
 
     def __init__(self, *, max_n_knots=None, input="probability", classes=None, multiclass="ovr", normalize=True):
         self.max_n_knots = max_n_knots
-        self.input = input
-        self.classes = classes
-        self.multiclass = multiclass
-        self.normalize = normalize
+        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
 
     def predict_interval(self, X):
         """Return the isotonic probabilities (p0, p1) with each score added as a non-event and as an event.

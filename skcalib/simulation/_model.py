@@ -86,7 +86,7 @@ class CalibrationModel:
 
     References
     ----------
-    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Section 4.
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Section 3.
 
     Examples
     --------
@@ -306,7 +306,7 @@ class CalibrationModel:
 
         References
         ----------
-        Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Section 6.
+        Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Section 5.4.
         """
         if not 0 < significance_level < 1:
             raise ValueError(f"significance_level must be in (0, 1), found {significance_level!r}.")

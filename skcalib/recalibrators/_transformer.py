@@ -1,0 +1,127 @@
+"""Classifiers that are transformers: the base of the recalibrators, and of those that take columns beside scores."""
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import validate_data
+
+from skcalib._defaults import DefaultObjects, check_fitted
+from skcalib._input.columns import column_positions, select_columns
+from skcalib._input.labels import check_targets, encode_labels
+from skcalib._input.scores import check_scores
+
+
+class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
+    """Classifier and transformer in one: `transform` is `predict_proba`, so that recalibrators chain."""
+
+    def _encoded(self, y, scores):
+        """Set `classes_` and return the column index of each label of `y`, after a check that they fit the scores."""
+        y = check_targets(y, len(scores))
+        self.classes_, codes = encode_labels(
+            y, scores.shape[1], self.classes, name="y", classes_name="classes", column_numbers=True
+        )
+        self._remember_parameters()
+        return codes
+
+    # For states that are read: the check of each fitted attribute. Those of `_part_attributes` are held by each binary
+    # problem where there are more than two classes. `_derived` are functions that make what is not written.
+    _attributes, _part_attributes, _derived = {}, {}, {}
+
+    def _check_attributes(self):
+        """Raise a ValueError if attributes (of a binary problem, if there are several) do not fit together."""
+
+    @property
+    def _score_width(self):
+        """Number of the columns given to `fit` that are scores."""
+        return self.n_features_in_
+
+    def _map_of(self, scores):
+        """Return the calibration map as nodes, from scores to probabilities: of the positive class alone of two.
+
+        A method writes ``_map``. Some of its bases bring the scores to its scale here, and join classes after it.
+        """
+        return self._map(scores)
+
+    def transform(self, X):
+        """Return the same as `predict_proba`, so that recalibrators chain.
+
+        Parameters
+        ----------
+        X : array-like of the width given to `fit`
+            Scores. A method that takes more columns needs these too.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n, n_classes)
+            In the order of `classes_`.
+        """
+        return self.predict_proba(X)
+
+    def predict(self, X):
+        """Return the most probable class.
+
+        Parameters
+        ----------
+        X : array-like of the width given to `fit`
+            Scores. A method that takes more columns needs these too.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+            The first of the classes with the largest probability.
+        """
+        check_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def get_feature_names_out(self, input_features=None):
+        """Return one name a class.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored: the columns are the classes, whatever the scores were called.
+
+        Returns
+        -------
+        names : ndarray of str objects, shape (n_classes,)
+            ``recalibrator_class`` in lower case.
+        """
+        check_fitted(self)
+        return np.array([f"{type(self).__name__.lower()}_{label}" for label in self.classes_], dtype=object)
+
+
+class RecalibratorOfColumns(ProbabilityTransformer):
+    """Base of the methods that wrap a recalibrator and take more columns than its scores."""
+
+    @property
+    def input(self):
+        """What the recalibrator, or the first of a pipeline of them, takes: probabilities or logits."""
+        first = self.recalibrator[0] if isinstance(self.recalibrator, Pipeline) else self.recalibrator
+        return getattr(first, "input", "probability")
+
+    @property
+    def classes(self):
+        """The labels of the columns that the recalibrator was told, or None."""
+        return getattr(self.recalibrator, "classes", None)
+
+    @property
+    def _score_width(self):
+        inner = getattr(self, "pooled_recalibrator_", None) or self.recalibrator_
+        return inner.n_features_in_
+
+    def _scores_and_columns(self, X, keys, name, *, reset):
+        """Return the validated scores of X and its columns `keys`, the parameter `name`; `reset` in `fit`."""
+        if sparse.issparse(X):
+            raise TypeError("X must be dense, found a sparse matrix. Convert it with .toarray().")
+        X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
+        positions = column_positions(X, keys, name=name)
+        if not reset:
+            validate_data(self, X, skip_check_array=True, reset=False)
+        others = [column for column in range(X.shape[1]) if column not in positions]
+        if not others:
+            raise ValueError(f"{name} takes all {X.shape[1]} columns out of X, and no scores are left.")
+        scores = check_scores(select_columns(X, others), name="X", input=self.input)
+        if reset:
+            validate_data(self, X, skip_check_array=True, reset=True)
+        return scores, select_columns(X, positions)
