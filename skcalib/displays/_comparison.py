@@ -126,9 +126,10 @@ class ComparisonDisplay:
         size_text(frame)
         self.ax_.set_yticks(np.arange(len(shown)), [short_name(table.model[i]) for i in shown])
         self.ax_.set_ylim(len(shown) - 0.5, -0.5)
-        level, reference = f"{100 * table.confidence_level:g} % intervals", short_name(table.reference)
-        words = f"{short_name(metric)}: model minus {reference}"
-        self.ax_.set_xlabel(f"{words}\nleft of 0 is better; {level}", size=frame.size)
+        gap = "\n" if frame.width < 4 else " "
+        words = f"{short_name(metric)}: difference to{gap}{short_name(table.reference)}"
+        level = f"{100 * table.confidence_level:g} % intervals"
+        self.ax_.set_xlabel(f"{words}\nleft of 0 is better;{gap}{level}", size=frame.size)
         self.legend_ = explain(frame, legend_kw) if legend else None
         keep_inside(frame)
         return self
