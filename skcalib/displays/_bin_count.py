@@ -130,7 +130,7 @@ class BinCountDisplay(FromEstimator):
         epsilon : float, default=None
             Wanted tolerance; the most bins that meet it are marked, where one bin does.
         confidence_level : float, default=0.9
-            Probability of the promise.
+            Probability of the promise, in (0, 1).
         kind : {"conditional", "marginal"}, default="conditional"
             Promise for all bins at once, or for the bin of one random row.
         n_bins : array-like of int, default=None
@@ -199,7 +199,7 @@ class BinCountDisplay(FromEstimator):
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         n_jobs : int, default=None
-            Number of fits at once.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
         ax : array of two Axes, or Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict

@@ -131,11 +131,11 @@ class EstimatorBiasDisplay(FromEstimator):
         norm : float, default=2
             Norm of the error.
         n_jobs : int, default=None
-            Number of parallel jobs.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
         random_state : int, RandomState or None, default=None
-            Seed of the samples.
+            Seed of the draws.
         verbose : bool, default=False
-            Whether progress is shown.
+            Whether progress is written to stderr.
         ax : Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict

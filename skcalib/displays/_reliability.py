@@ -55,7 +55,7 @@ class ReliabilityDisplay(FromEstimator):
     curves : list of ReliabilityCurve
         One for each model in each panel.
     confidence_level : float
-        Level of the intervals and bands.
+        Coverage of each interval, in (0, 1), and of the bands.
     kind : {"binary", "top_label", "marginal"}
         What the event is, for the labels of the axes.
     error_name : str, default="error"
@@ -188,7 +188,7 @@ class ReliabilityDisplay(FromEstimator):
         name : str, default=None
             Name of the model in the title.
         random_state : int, RandomState or None, default=None
-            Seed of the resamples.
+            Seed of the draws.
         ax : Axes or array of Axes, default=None
             Where to draw; None makes a figure. The picture fills the axes that are given. One axes is divided among
             several panels. The axes of an earlier display may be given, to draw on top of it.
@@ -251,7 +251,7 @@ class ReliabilityDisplay(FromEstimator):
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
             Bars for each bin, or a bootstrap band. "auto" means Clopper-Pearson.
         confidence_level : float, default=0.9
-            Level of the intervals and of the consistency band.
+            Coverage of each interval, in (0, 1), and of the consistency band.
         n_resamples : int, default=1000
             Number of resamples.
         metric : callable, "auto" or None, default="auto"
@@ -259,7 +259,7 @@ class ReliabilityDisplay(FromEstimator):
         name : str, default=None
             Name of the model in the title.
         random_state : int, RandomState or None, default=None
-            Seed of the resamples.
+            Seed of the draws.
         ax : Axes or array of Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict

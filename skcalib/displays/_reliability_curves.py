@@ -21,15 +21,6 @@ from skcalib.displays._reliability_words import NUMBERS
 from skcalib.evaluation import calibration_summary
 from skcalib.metrics import calibration_error, calibration_error_interval
 
-__all__ = [
-    "Band",
-    "CurveOptions",
-    "ReliabilityCurve",
-    "diagram_numbers",
-    "readable_limits",
-    "statistics_numbers",
-]
-
 _HISTOGRAM_BINS = 40
 _COMPRESSED_BINS = 500  # rows are pooled to this many scores before a refitted binning is resampled
 _BINOMIAL_INTERVALS = ("clopper_pearson", "wilson", "hoeffding")

@@ -3,8 +3,6 @@
 from skcalib.displays._frames import fitting
 from skcalib.displays._style import format_count, matplotlib_text, percent
 
-__all__ = ["NUMBERS", "axis_labels", "captions", "line_label", "note", "numbers_texts", "panel_titles"]
-
 _AXIS_LABELS = {
     "binary": ("Predicted probability", "Event frequency"),
     "top_label": ("Probability of the predicted class", "Frequency correct"),

@@ -60,7 +60,7 @@ class RiskCoverageDisplay(FromEstimator):
     n_rows : int
         Number of rows.
     confidence_level : float
-        Coverage of each interval.
+        Coverage of each interval, in (0, 1).
     target : float, default=None
         Largest share of errors among the answers.
 
@@ -121,7 +121,7 @@ class RiskCoverageDisplay(FromEstimator):
         target : float, default=None
             Largest share of errors among the answers: its line and the certified point are drawn.
         confidence_level : float, default=0.9
-            Coverage of each interval, and the confidence of the certified point.
+            Coverage of each interval, in (0, 1), and the confidence of the certified point.
         name : str, default=None
             Name of the model in the title.
         ax : Axes, default=None

@@ -8,8 +8,6 @@ import numpy as np
 from skcalib.engines._native import fetched, hidden_nan, narwhals, numbered, wrapped
 from skcalib.engines._segments import Segments, table_changed
 
-__all__ = ["PredictionColumns", "check_names", "check_no_hidden_nan", "check_value", "free_name", "names_of"]
-
 _REASONS = ("missing", "score", "label", "weight")
 _TYPES = ((bool | np.bool_, "is_boolean"), (str, "is_text"), (int | float | np.number, "is_numeric"))
 

@@ -7,11 +7,9 @@ from skcalib.engines._cumulative import exact_cumulative_error
 from skcalib.engines._fit import fitted, fitted_groupwise
 from skcalib.engines._native import clear_errors
 from skcalib.engines._statistics import binned, check_strategy
-from skcalib.engines._weighted import WeightedScores, pooled
+from skcalib.engines._weighted import pooled
 from skcalib.metrics import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
 from skcalib.recalibrators import GroupwiseRecalibrator
-
-__all__ = ["PredictionTable", "WeightedScores"]
 
 _LEAST_BITS, _MOST_BITS = 8, 24
 

@@ -20,8 +20,6 @@ from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.metrics._slope import coefficient, not_estimable
 
-__all__ = ["CalibrationSummary", "calibration_summary"]
-
 _UNDEFINED = IntervalEstimate(np.nan, np.nan, np.nan)
 # What the sentences call each number.
 _WORDS = {
@@ -137,7 +135,7 @@ def calibration_summary(
     y_proba : array-like of shape (n,) or (n, 2)
         Probabilities in [0, 1], of rows that the model was not fitted on.
     confidence_level : float, default=0.95
-        Coverage of the intervals, between 0 and 1.
+        Coverage of each interval, in (0, 1).
     n_resamples : int, default=199
         Number of draws of labels behind the intervals of `ici`, `e50`, `e90` and `emax`.
     sample_weight : array-like of shape (n,), default=None

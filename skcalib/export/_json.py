@@ -24,8 +24,6 @@ from skcalib.recalibrators._provenance import check_provenance
 from skcalib.recalibrators._stacked import Uncalibrated
 from skcalib.recalibrators._transformer import ProbabilityTransformer
 
-__all__ = ["SCHEMA", "from_dict", "to_dict"]
-
 SCHEMA = 1
 
 _PARTS = "estimators_"  # the fitted binary problems of K > 2 classes

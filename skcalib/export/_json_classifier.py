@@ -6,8 +6,6 @@ from skcalib.export._json_values import Defect, as_json, from_json, tried
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV, RecalibratedModel
 from skcalib.recalibrators._attributes import fitted, labels
 
-__all__ = ["NAME", "classifier_as_json", "classifier_from_json"]
-
 NAME = RecalibratedClassifierCV.__name__
 
 _METHODS = ("predict_proba", "decision_function")

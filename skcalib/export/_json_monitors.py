@@ -9,8 +9,6 @@ from skcalib.export._json_values import Defect, NotWritable, as_json, from_json,
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 from skcalib.recalibrators._attributes import count
 
-__all__ = ["MONITORS", "monitor_as_json", "monitor_from_json"]
-
 MONITORS = {"CalibrationMonitor": CalibrationMonitor, "GroupMonitors": GroupMonitors}
 # What a monitor has seen: arrays with an entry for each bet, and numbers.
 _BY_BET = {"_log_wealth": "f", "_log_detector": "f", "_lowest": "f", "_lowest_end": "i"}

@@ -10,8 +10,6 @@ from numbers import Integral, Real
 
 import numpy as np
 
-__all__ = ["Defect", "NotWritable", "as_json", "described", "from_json", "tried"]
-
 _INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 _DTYPES = {
     **dict.fromkeys(("float64", "float32", "float16"), "number"),

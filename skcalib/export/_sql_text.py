@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["DIALECTS", "Dialect", "case", "clamped", "dialect_named", "exponential", "linear", "number", "piece_tree"]
-
 _FLAT_PIECES = 8  # up to here a CASE lists its pieces one after the other; beyond that it halves them
 
 

@@ -15,8 +15,6 @@ from skcalib._input.scalars import check_confidence_level, check_number, invalid
 from skcalib._input.scores import check_scores
 from skcalib.monitoring._bets import N_BETS, log_likelihood_ratios
 
-__all__ = ["CalibrationMonitor", "MonitorHistory"]
-
 _BLOCK_ROWS = 2048
 _KEPT_BACK = 0.5  # with restarts, of the stake at first
 _FIRST_ROWS = 10.0  # with restarts, rows after which the release slows down

@@ -13,8 +13,6 @@ from skcalib._rows.links import clip_probability
 from skcalib.simulation._curves import GlmCurve
 from skcalib.simulation._model import CalibrationModel
 
-__all__ = ["CurveFit", "CurveFits", "fit_calibration_curve", "fit_score_distribution", "roelofs_models"]
-
 # The scales (link, transform) of the paper's candidates.
 _CANDIDATES = (("logit", "logit"), ("log", "log"), ("logflip", "logflip"), ("logit", "logflip"))
 

@@ -14,8 +14,6 @@ from skcalib._progress import Progress
 from skcalib.simulation._curves import PowerCurve
 from skcalib.simulation._quadrature import ScoreLaw, expectation, supremum
 
-__all__ = ["CalibrationModel", "EstimatorBias"]
-
 _BATCHES = 64  # tasks of a parallel run: enough for an even load and for progress to be seen
 
 
@@ -125,7 +123,7 @@ class CalibrationModel:
         n : int
             Number of rows.
         random_state : int, Generator, RandomState or None, default=None
-            Source of randomness.
+            Seed of the draws.
 
         Returns
         -------
@@ -181,11 +179,11 @@ class CalibrationModel:
         n_simulations : int, default=1000
             Number of samples.
         n_jobs : int, default=None
-            Number of parallel jobs of joblib; the samples do not depend on it.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
         verbose : bool, default=False
             Whether progress is written to stderr.
         random_state : int, Generator, RandomState or None, default=None
-            Source of randomness.
+            Seed of the draws.
 
         Returns
         -------
@@ -223,11 +221,11 @@ class CalibrationModel:
         norm : float, default=2
             Norm of the true error that the estimates are compared with.
         n_jobs : int, default=None
-            Number of parallel jobs of joblib; the result does not depend on it.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
         verbose : bool, default=False
             Whether progress is written to stderr.
         random_state : int, Generator, RandomState or None, default=None
-            Source of randomness.
+            Seed of the draws.
 
         Returns
         -------
@@ -288,11 +286,11 @@ class CalibrationModel:
         significance_level : float, default=0.05
             Type I error, in (0, 1).
         n_jobs : int, default=None
-            Number of parallel jobs of joblib; the result does not depend on it.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
         verbose : bool, default=False
             Whether progress is written to stderr.
         random_state : int, Generator, RandomState or None, default=None
-            Source of randomness.
+            Seed of the draws.
 
         Returns
         -------
