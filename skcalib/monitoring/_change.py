@@ -167,13 +167,9 @@ def calibration_change(
     Warns
     -----
     UserWarning
+        Where the labels of both samples are equal, row by row: two models on the same rows are for `compare`.
         For weights that are no integers with ``weight_type="frequency"``. Where `clusters` are given and fewer than 40
         events or non-events are expected: the level is not held.
-
-    Warns
-    -----
-    UserWarning
-        Where the labels of both samples are equal, row by row: two models on the same rows are for `compare`.
 
     See Also
     --------
