@@ -3,9 +3,7 @@
 import numpy as np
 
 from skcalib.engines._histogram import ScoreHistogram
-from skcalib.engines._weighted import rows_of_cells
-
-__all__ = ["exact_cumulative_error"]
+from skcalib.engines._weighted import mean_rows
 
 _FEW_ROWS = 2**19  # of cells that may hold an extreme: to fetch them takes about as long as to split them
 _SLACK = 1e-12  # of the total weight: sums that decide what need not be looked at are rounded
@@ -37,7 +35,5 @@ def _may_hold_extreme(cells, two_sided):
 
 
 def _error(cells, metric):
-    mean = cells.weighted_score / cells.weight
-    score = np.clip(mean, cells.low, cells.high)
-    y_true, y_proba, weight = rows_of_cells(score, cells.weight, cells.weighted_label)
+    y_true, y_proba, weight = mean_rows(cells)
     return metric(y_true, y_proba, sample_weight=weight, labels=[0, 1])
