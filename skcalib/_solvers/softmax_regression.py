@@ -1,12 +1,12 @@
 """Multinomial logistic regression that starts from given logits and is held near them: the engine of affine scaling."""
 
 import math
-import warnings
 from functools import cached_property, partial
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.newton import damped_solution, line_search
 
@@ -197,11 +197,10 @@ def fit_softmax_regression(
         why = (
             "without a ridge the optimum lies at infinity where classes are separable. A positive alpha makes it finite"
         )
-        warnings.warn(
+        warn(
             f"The fit stopped with about {left / 2:.1g} nats a row still to be gained"
             f"{': ' + why if penalty.min() == 0 else ''}.",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return parameters
 
@@ -254,7 +253,7 @@ class _PenalisedLogLoss:
         largest = _LARGEST_DENSE_HESSIAN * (2 if len(codes) >= _LARGEST_DENSE_HESSIAN else 1)
         self.is_dense = self.dtype == np.float64 and len(penalty) <= largest
         self.norm = 1.0  # of the gradient at the last step by conjugate gradients
-        self.preconditioner = None
+        self.preconditioner = self.near = None  # what was given, and that of the last step
 
     def _can_be_single(self):
         """Return whether the ridge is large enough beside the curvature for single precision."""
@@ -287,11 +286,11 @@ class _PenalisedLogLoss:
         return damped_solution(hessian, self.gradient), 0.0
 
     def _conjugate_gradient_step(self):
-        second, first = (sum(sums) for sums in zip(*(block.moments() for block in self.blocks), strict=True))
-        solve = _Preconditioner(self.affine_map, second, first, self.penalty).solve
-        if self.preconditioner is not None:
-            solve = self.preconditioner.__matmul__
-        ridge = self.penalty + _DAMPING * (second + self.penalty)
+        if self.near is None or self.dtype == self.blocks[0].dtype:  # in the last steps it hardly changes
+            second, first = (sum(sums) for sums in zip(*(block.moments() for block in self.blocks), strict=True))
+            self.near = _Preconditioner(self.affine_map, second, first, self.penalty)
+        ridge = self.penalty + _DAMPING * self.near.diagonal
+        solve = self.near.solve if self.preconditioner is None else self.preconditioner.__matmul__
         norm = np.sqrt(self.gradient @ solve(self.gradient))
         if norm == 0:
             return self.gradient, 0.0
@@ -324,6 +323,7 @@ class _Preconditioner:
     """
 
     def __init__(self, affine_map, second, first, penalty):
+        self.diagonal = np.where(second + penalty > 0, second + penalty, 1)
         coef, total = affine_map.unpacked(second)  # the feature of the intercept is 1
         classes = np.arange(len(total))
         # The class that each parameter belongs to.

@@ -20,8 +20,6 @@ from skcalib.guarantees import event_frequency_interval
 from skcalib.monitoring import calibration_change
 from skcalib.monitoring._change import two_samples
 
-__all__ = ["ChangeDisplay"]
-
 _HISTOGRAM_BINS = 30
 _HISTOGRAM_HEIGHT = 0.25  # in units of the height of the diagram
 
@@ -41,7 +39,7 @@ class ChangeDisplay:
     histograms : tuple of BinStatistics, default=None
         The same by the bins of the histograms; None means `statistics`.
     confidence_level : float, default=0.9
-        Level of each interval.
+        Coverage of each interval, in (0, 1).
 
     Attributes
     ----------
@@ -125,7 +123,7 @@ class ChangeDisplay:
         binning : BaseBinning, int or None, default=None
             Bins of the curve, made for both samples together; an int is a number of equal-mass bins, None 10.
         confidence_level : float, default=0.9
-            Level of each interval.
+            Coverage of each interval, in (0, 1).
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_change`.
         pos_label : int, float, bool or str, default=None
@@ -137,7 +135,7 @@ class ChangeDisplay:
         plot_options : dict, default=None
             Options of `plot`.
         **options : dict
-            Other options of `calibration_change`, such as `n_resamples`.
+            Other options of `calibration_change`, such as `n_resamples` and `sample_weight`.
 
         Returns
         -------
@@ -153,14 +151,15 @@ class ChangeDisplay:
         samples = y_before, y_proba_before, y_after, y_proba_after
         given = {"multiclass": multiclass, "pos_label": pos_label, "labels": labels}
         change = calibration_change(*samples, confidence_level=level, **given, **options)
+        given |= {name: options[name] for name in ("sample_weight", "weight_type") if name in options}
         statistics, histograms = _binned(two_samples(*samples, binning, given), binning)
         display = cls(change, statistics, histograms=histograms, confidence_level=level)
         return display.plot(ax, **(plot_options or {}))
 
     def _curve(self):
         """The mean scores of the bins with rows of both samples, the changes there and their limits."""
-        both = np.logical_and(*(one.count > 0 for one in self.statistics))
-        count = np.array([one.count[both] for one in self.statistics])
+        both = np.logical_and(*(one.weight > 0 for one in self.statistics))
+        count = np.array([one.weight[both] for one in self.statistics])
         frequency = np.array([one.event_frequency[both] for one in self.statistics])
         score = np.array([one.mean_score[both] for one in self.statistics])
         options = {"confidence_level": self.confidence_level, "simultaneous": False, "interval": "wilson"}
@@ -243,12 +242,13 @@ def _binned(samples, binning):
         return statistics, statistics
     scores = np.concatenate([sample.task.scores for sample in samples])
     labels = np.concatenate([sample.task.labels for sample in samples])
-    edges = check_binning(binning, EqualMass(10))._edges_of(scores, labels)
+    weights = [np.ones(len(one.task.scores)) if one.task.weight is None else one.task.weight for one in samples]
+    edges = check_binning(binning, EqualMass(10))._edges_of(scores, labels, np.concatenate(weights))
     span = scores.min(), scores.max()
     inner = np.linspace(*span, _HISTOGRAM_BINS + 1)[1:-1] if span[0] < span[1] else []
     around = np.unique(np.clip((span[0], *inner, span[1]), 0, 1))
     even = around if len(around) > 1 else np.array([0.0, 1.0])
     return tuple(
-        tuple(bin_statistics(sample.task.scores, sample.task.labels, cuts) for sample in samples)
+        tuple(bin_statistics(*sample.task[:2], cuts, sample.task.weight) for sample in samples)
         for cuts in (edges, even)
     )

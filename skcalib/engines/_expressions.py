@@ -8,8 +8,6 @@ from skcalib.engines._columns import free_name
 from skcalib.engines._native import narwhals
 from skcalib.engines._pieces import as_pieces, is_joined, joined
 
-__all__ = ["ColumnWriter"]
-
 # Nodes that a case holds as expressions; others are columns before it.
 _SHORT = (nodes.Affine, nodes.Clip, nodes.Exp, nodes.Expit, nodes.Mixture, nodes.Scaled)
 # Log-odds of the two ends that probabilities are clipped to, and the largest argument with a finite exponential.
@@ -87,12 +85,13 @@ class ColumnWriter:
         inside = self.clipped(self.column(node), low, high)
         return inside if self.in_case else self.staged(key, lambda: inside)
 
-    def clipped(self, value, low, high):
+    def clipped(self, value, low=None, high=None):
         """Return an expression, kept in [low, high]."""
         if self.frame.implementation.is_dask():  # which takes the parts of a joined table for unaligned
             return value.clip(low, high)
         nw = narwhals()  # whose `clip` repeats the text of the expression on databases
-        return nw.max_horizontal(nw.min_horizontal(value, nw.lit(float(high))), nw.lit(float(low)))
+        value = value if high is None else nw.min_horizontal(value, nw.lit(float(high)))
+        return value if low is None else nw.max_horizontal(value, nw.lit(float(low)))
 
     def pair(self, node):
         """Return the two columns of log(p) and -log(1 - p)."""
@@ -102,7 +101,7 @@ class ColumnWriter:
             return inside.log(), -(1 - inside).log()
         log_odds = self.column(node.of)
         rest = nw.col(self.add((1 + (-log_odds.abs()).exp()).log()))
-        return nw.min_horizontal(log_odds, nw.lit(0.0)) - rest, nw.max_horizontal(log_odds, nw.lit(0.0)) + rest
+        return self.clipped(log_odds, high=0) - rest, self.clipped(log_odds, low=0) + rest
 
     def _write_RowKey(self, node):
         raise nodes.no_row_keys("tables of different engines do not compute alike")

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from skcalib.export._sql_text import DIALECTS
 
-__all__ = ["scan"]
-
 _DUCKDB = DIALECTS["duckdb"]
 _PARQUET = (".parquet", ".pq")
 
@@ -65,10 +63,13 @@ def scan(path):
     try:
         # A path that exists is that file, and no pattern.
         pattern = re.sub(r"[*?\[]", r"[\g<0>]", str(path)) if Path(path).exists() else str(path)
-        if is_parquet:  # by name, because otherwise the first file's types are all files': fractions become integers
-            reader = f"read_parquet({_DUCKDB.text(pattern)}, can_have_nan = true, union_by_name = true"
-            return duckdb.sql(f"SELECT * FROM {_without_clash(duckdb, reader, pattern)})")
-        return _csv(duckdb, _without_clash(duckdb, f"read_csv({_DUCKDB.text(pattern)}, header = true", pattern), path)
+        # By name, because otherwise the first file's types and places are all files': fractions become integers.
+        kind = "read_parquet" if is_parquet else "read_csv"
+        reader = (
+            f"{kind}({_DUCKDB.text(pattern)}, union_by_name = true, {'can_have_nan' if is_parquet else 'header'} = true"
+        )
+        reader = _without_clash(duckdb, reader, pattern)
+        return duckdb.sql(f"SELECT * FROM {reader})") if is_parquet else _csv(duckdb, reader, path)
     except duckdb.IOException as error:
         if "No files found" in str(error):
             raise FileNotFoundError(f"There is no file {path}.") from None

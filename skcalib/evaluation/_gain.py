@@ -11,8 +11,6 @@ from skcalib.recalibrators import StackedRecalibrator
 from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._gain import gain_interval
 
-__all__ = ["recalibrated_by_fold", "recalibration_gain"]
-
 
 def recalibration_gain(
     y_true,
@@ -46,7 +44,7 @@ def recalibration_gain(
     cv : int, splitter or iterable of (train, test), default=5
         Folds that predict every row once. An int makes stratified random folds that depend on the rows alone.
     confidence_level : float, default=0.9
-        Coverage of the interval, between 0 and 1.
+        Coverage of each interval, in (0, 1).
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None

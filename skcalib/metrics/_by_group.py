@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.groups import is_predicted_class, predicted_class, split_by_group
+from skcalib._cells.groups import group_codes, is_predicted_class, split_by_group
 from skcalib._cells.reductions import BinaryTask, BinnedTask, binary_tasks, counted_rows, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm, has_thin_bins, resolved_method
@@ -22,6 +22,7 @@ from skcalib._input.hints import hint_at_keywords
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.warn import warn
 from skcalib._progress import Progress
 from skcalib.binning import BaseBinning, EqualMass, check_binning
 from skcalib.metrics._interval import calibration_error_interval
@@ -117,7 +118,7 @@ def calibration_by_group(
         How `pvalue` is adjusted for the number of groups. Holm's rule holds for any p-values. "exact" uses that the
         groups are independent and which p-values each can have: it rejects more where groups have few events.
     confidence_level : float, default=0.9
-        Coverage of each interval.
+        Coverage of each interval, in (0, 1).
     n_resamples : int, default=199
         Number of draws behind the interval of each error.
     multiclass : {"auto", "top_label"}, default="auto"
@@ -286,10 +287,7 @@ class _Group(NamedTuple):
 
 def _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type):
     """Return the distinct groups, sorted, and the parts of the rows."""
-    if is_predicted_class(groups):
-        names, codes = predicted_class(data)
-    else:
-        names, codes = check_groups(groups, len(data.scores))
+    names, codes = group_codes(groups, data)
     present, parts = [], []
     for code, rows in split_by_group(data, codes):
         [task] = binary_tasks(counted_rows(data.at(rows), weight_type, warns=False), multiclass)
@@ -376,11 +374,9 @@ def _warn_of_few_events(columns):
     expected = columns["n"] * np.minimum(columns["mean_score"], 1 - columns["mean_score"])
     few = columns["group"][expected < FEW_EVENTS].tolist()
     if few:
-        warnings.warn(
+        warn(
             f"clusters=: fewer than {FEW_EVENTS} events or non-events are expected in {len(few)} of {len(expected)} "
-            f"groups ({reprlib.repr(few)}), where the level is not held.",
-            UserWarning,
-            stacklevel=3,
+            f"groups ({reprlib.repr(few)}), where the level is not held."
         )
 
 

@@ -24,6 +24,7 @@ from skcalib._rows.links import (
     without_impossible,
 )
 from skcalib.recalibrators._clipping import inside, inside_node, set_clipping
+from skcalib.recalibrators._inverse import smallest_scores
 from skcalib.recalibrators._map_forms import inside as inside_clip
 from skcalib.recalibrators._map_forms import two_logits
 from skcalib.recalibrators._provenance import provenance
@@ -140,7 +141,8 @@ class BaseRecalibrator(ProbabilityTransformer):
             self._check_classes_present(codes)
         if self._works_on_log_odds:
             set_clipping(self, scores, codes, sample_weight, floor)
-            scores = inside(self, scores)
+            # Logits in single precision stay so in a fit, which they make twice as fast, as without a floor.
+            scores = inside(self, scores, scores.dtype if self.input == "logit" else np.float64)
         self._fit_scores(scores, codes, sample_weight)
         return self
 
@@ -166,6 +168,42 @@ class BaseRecalibrator(ProbabilityTransformer):
         if self._keeps_decisions:
             return self.classes_[decisions(check_estimator_scores(self, X, input=self.input, reset=False), self.input)]
         return super().predict(X)
+
+    def inverse_transform(self, X):
+        """Return the smallest scores whose calibrated probabilities reach those given, for increasing maps.
+
+        A threshold on the calibrated probability becomes one on the raw score: ``score >= inverse_transform([p])``
+        exactly where ``predict_proba(score)[:, 1] >= p``. At a step it is the first score of the step.
+
+        Parameters
+        ----------
+        X : array-like of shape (n,), (n, 1) or (n, 2)
+            Calibrated probabilities of the positive class, or of both.
+
+        Returns
+        -------
+        scores : ndarray of float64, shape (n,)
+            The positive class's probabilities, or log-odds with ``input="logit"``. Where each score reaches the
+            probability it is 0, or minus infinity.
+
+        Raises
+        ------
+        ValueError
+            For more than two classes, a map that falls somewhere or is flat, and a probability that no score reaches.
+            That it does not fall is looked at for about 2,000 scores and on both sides of the knots.
+
+        Examples
+        --------
+        Lend where at most one of five is expected to default:
+
+        >>> from skcalib import HistogramBinning
+        >>> scores, defaults = [0.02, 0.1, 0.1, 0.3, 0.3, 0.3], [0, 0, 0, 0, 1, 1]
+        >>> bins = HistogramBinning(binning=2).fit(scores, defaults)
+        >>> bins.inverse_transform([0.2]).round(6).tolist(), bins.bin_edges_.tolist()
+        ([0.2], [0.0, 0.2, 1.0])
+        """
+        check_fitted(self)
+        return smallest_scores(self, X)
 
     def _possible_scores(self, X):
         """Return the validated scores, those of impossible classes as if of probability 0, and where these are."""
@@ -348,6 +386,7 @@ class BinaryRecalibrator(BaseRecalibrator):
         raise NotImplementedError
 
     def _predict_binary(self, scores):
+        # What the map says. Methods with a form of their own take .4 to .9 of its time, and tests hold both together.
         return nodes.Rows(scores[:, None])(self._map(nodes.Scores(1)))[:, 0]
 
 
@@ -378,10 +417,11 @@ class LogitRecalibrator(BaseRecalibrator):
     def _fit_scores(self, scores, codes, sample_weight):
         self._fit_logits(self._logits(scores), codes.astype(np.intp, copy=False), sample_weight)
 
-    def _predict_scores(self, scores):
+    def _predict_encoded(self, scores):
         probabilities = np.empty((len(scores), len(self.classes_)))
         for rows in row_blocks(len(scores), len(self.classes_)):
-            probabilities[rows] = row_softmax(self._predict_logits(self._logits(scores[rows])))
+            block = inside(self, scores[rows]) if self._works_on_log_odds else scores[rows]
+            probabilities[rows] = row_softmax(self._predict_logits(self._logits(block)))
         return probabilities
 
     def _logits(self, scores):
