@@ -26,6 +26,12 @@ def half_width(influence, level, weight=None, cluster=None):
     width : float
         Half the width.
     """
+    error, freedom = standard_error(influence, weight, cluster)
+    return float(stdtrit(freedom, (1 + level) / 2) * error)
+
+
+def standard_error(influence, weight=None, cluster=None):
+    """Return the standard error behind `half_width` and its degrees of freedom."""
     weight = np.ones(len(influence)) if weight is None else weight
     total = n_units = weight.sum()
     if cluster is not None:
@@ -33,11 +39,11 @@ def half_width(influence, level, weight=None, cluster=None):
         n_units = len(influence)
     square, fourth = np.sum(weight * influence**2), np.sum(weight * influence**4)
     if square == 0:
-        return 0.0
+        return 0.0, 1.0
     freedom = 2 * n_units / max(n_units * fourth / square**2 - 1, 2 / 3)  # at most three times the units
     if cluster is not None:
         square, freedom = square * n_units / (n_units - 1), min(freedom, n_units - 1)
-    return float(stdtrit(max(freedom, 1.0), (1 + level) / 2) * np.sqrt(square) / total)
+    return float(np.sqrt(square) / total), float(max(freedom, 1.0))
 
 
 def cluster_codes(cluster, weight_type, n_rows):
@@ -47,7 +53,6 @@ def cluster_codes(cluster, weight_type, n_rows):
     """
     if cluster is None:
         return np.arange(n_rows) if weight_type == "importance" else None
-    names, codes = np.unique(cluster, return_inverse=True)
-    if len(names) < 2:
-        raise ValueError("clusters has one cluster only: its variance cannot be seen. Leave clusters out.")
-    return codes
+    if (n_clusters := len(np.unique(cluster))) < 2:
+        raise ValueError(f"clusters has {n_clusters} cluster only: its variance cannot be seen. Leave clusters out.")
+    return np.unique(cluster, return_inverse=True)[1]
