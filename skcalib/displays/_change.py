@@ -20,8 +20,6 @@ from skcalib.guarantees import event_frequency_interval
 from skcalib.monitoring import calibration_change
 from skcalib.monitoring._change import two_samples
 
-__all__ = ["ChangeDisplay"]
-
 _HISTOGRAM_BINS = 30
 _HISTOGRAM_HEIGHT = 0.25  # in units of the height of the diagram
 

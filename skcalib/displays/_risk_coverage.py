@@ -21,8 +21,6 @@ from skcalib.displays._style import (
     styled,
 )
 
-__all__ = ["RiskCoverageDisplay"]
-
 _FEWEST_ANSWERED = 10  # rows: a curve begins there
 
 
