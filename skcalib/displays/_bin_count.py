@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, check_cv
 
 from skcalib._cells.reductions import binary_tasks, resolve_multiclass
-from skcalib._input.scalars import check_int
+from skcalib._input.scalars import check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import UniqueScores
 from skcalib.displays._frames import finish, pair_frame
@@ -25,8 +25,6 @@ from skcalib.displays._style import (
 from skcalib.guarantees import conditional_epsilon, marginal_epsilon, max_n_bins
 from skcalib.model_selection import sharpest_within
 from skcalib.recalibrators import HistogramBinning, ScalingBinning
-
-__all__ = ["BinCountDisplay"]
 
 _N_BINS = (2, 3, 5, 10, 15, 20, 30, 50, 75, 100)
 _ROWS_PER_BIN = 5  # of a test fold, on average, so that few bins have less than the two rows that debiasing takes
@@ -150,8 +148,7 @@ class BinCountDisplay(FromEstimator):
         ValueError
             If no number of bins has two rows in each, or an argument is out of range.
         """
-        if kind not in ("conditional", "marginal"):
-            raise ValueError(f'kind must be "conditional" or "marginal", found {kind!r}.')
+        check_option(kind, "kind", ("conditional", "marginal"))
         curves = [
             _promised(check_int(n, "n_samples"), kind, confidence_level, epsilon, n_bins)
             for n in np.atleast_1d(n_samples).tolist()

@@ -1,5 +1,6 @@
 """A table of predictions: labels, scores, weights and segments, wherever they live."""
 
+from skcalib._input.scalars import check_int
 from skcalib.engines._apply import with_forecasts
 from skcalib.engines._classes import marginal_columns, top_label_columns
 from skcalib.engines._columns import PredictionColumns
@@ -216,8 +217,7 @@ class PredictionTable:
         ValueError
             For `bits` out of range, for invalid rows, and for a table without a valid row.
         """
-        if isinstance(bits, bool) or not isinstance(bits, int) or not _LEAST_BITS <= bits <= _MOST_BITS:
-            raise ValueError(f"bits must be an int from {_LEAST_BITS} to {_MOST_BITS}, found {bits!r}.")
+        check_int(bits, "bits", minimum=_LEAST_BITS, maximum=_MOST_BITS)
         return self._by_key(pooled(self._columns, bits))
 
     @clear_errors()

@@ -154,6 +154,17 @@ def _dict_from_json(items, where, nested):
     return mapping
 
 
+def check_keys(data, wanted, optional, where):
+    """Raise if a dict lacks a key or has an unknown one."""
+    if not isinstance(data, dict):
+        raise Defect(where, f"must be a dict, found {described(data)}")
+    missing, unknown = wanted - data.keys(), data.keys() - wanted - optional
+    if missing:
+        raise Defect(where, f"has no {sorted(missing)[0]!r}")
+    if unknown:
+        raise Defect(where, f"has the unknown key {sorted(map(str, unknown))[0]!r:.80}")
+
+
 def tried(function, where):
     """Return what a function returns; whatever it raises is a defect of the document at this place."""
     try:

@@ -25,8 +25,6 @@ from skcalib._rows.sorting import mid_rank_cells
 from skcalib.binning import BaseBinning, EqualMass, check_binning
 from skcalib.metrics._interval import calibration_error_interval
 
-__all__ = ["CalibrationChange", "calibration_change", "two_samples"]
-
 _LEAST_ROWS_A_CELL = 20
 _FEWEST_EQUAL = 30  # rows whose labels all agree in both samples: hardly by chance
 _NO_SPREAD = 1e-9  # of sums of residuals: they are equal, but for rounding

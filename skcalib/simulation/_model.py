@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._errors.binned import check_norm
 from skcalib._inference.results import record_html, record_text
-from skcalib._input.scalars import check_int
+from skcalib._input.scalars import check_int, check_number
 from skcalib._progress import Progress
 from skcalib.simulation._curves import PowerCurve
 from skcalib.simulation._quadrature import ScoreLaw, expectation, supremum
@@ -251,8 +251,7 @@ class CalibrationModel:
         >>> 0.08 < result.bias < 0.12
         True
         """
-        if n_simulations == 1:
-            raise ValueError("n_simulations must be at least 2 for a variance, found 1.")
+        check_int(n_simulations, "n_simulations", minimum=2)  # for a variance
         estimates = self.estimates(metric, n, n_simulations, n_jobs=n_jobs, verbose=verbose, random_state=random_state)
         truth = self.true_calibration_error(norm)
         if isinstance(estimates, dict):
@@ -306,8 +305,7 @@ class CalibrationModel:
         ----------
         Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Section 5.4.
         """
-        if not 0 < significance_level < 1:
-            raise ValueError(f"significance_level must be in (0, 1), found {significance_level!r}.")
+        check_number(significance_level, "significance_level", above=0, below=1)
         calibrated = CalibrationModel(self.score_distribution, PowerCurve(1))
         metrics = metric if isinstance(metric, dict) else {None: metric}
         null, own = (
