@@ -193,7 +193,7 @@ def test_clusters_and_importance():
         assert three.estimate == pytest.approx(one.estimate, abs=1e-9)
         # Repeated rows tell nothing new, and equal weights nothing at all. Those of the slope alone are Wald's.
         assert [each.high - each.low for each in (two, three)] == pytest.approx([one.high - one.low] * 2, rel=0.2), name
-    with refused(ValueError, "1 cluster only"):
+    with refused(ValueError, "one cluster only"):
         calibration_summary(labels, scores, clusters=np.zeros(200), **QUICK)
 
 

@@ -3,8 +3,6 @@
 import numpy as np
 from scipy.special import stdtrit
 
-_NORMAL_KURTOSIS = 3
-
 
 def half_width(influence, level, weight=None, cluster=None):
     """Return half the width of the confidence interval of an estimate that is a weighted mean of influences.
@@ -42,8 +40,7 @@ def standard_error(influence, weight=None, cluster=None):
     square, fourth = np.sum(weight * influence**2), np.sum(weight * influence**4)
     if square == 0:
         return 0.0, 1.0
-    kurtosis = max(n_units * fourth / square**2, 1 + 2 / _NORMAL_KURTOSIS)
-    freedom = 2 * n_units / (kurtosis - 1)
+    freedom = 2 * n_units / max(n_units * fourth / square**2 - 1, 2 / 3)  # at most three times the units
     if cluster is not None:
         square, freedom = square * n_units / (n_units - 1), min(freedom, n_units - 1)
     return float(np.sqrt(square) / total), float(max(freedom, 1.0))
@@ -56,6 +53,7 @@ def cluster_codes(cluster, weight_type, n_rows):
     """
     if cluster is None:
         return np.arange(n_rows) if weight_type == "importance" else None
-    if (n_clusters := len(np.unique(cluster))) < 2:
-        raise ValueError(f"clusters has {n_clusters} cluster only: its variance cannot be seen. Leave clusters out.")
-    return np.unique(cluster, return_inverse=True)[1]
+    names, codes = np.unique(cluster, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError("clusters has one cluster only: its variance cannot be seen. Leave clusters out.")
+    return codes

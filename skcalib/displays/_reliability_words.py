@@ -9,18 +9,8 @@ _AXIS_LABELS = {
     "marginal": ("Predicted probability", "Frequency of the class"),
 }
 # What pictures call the numbers of a `calibration_summary`.
-NUMBERS = {
-    "observed_expected": "O/E",
-    "intercept": "intercept",
-    "slope": "slope",
-    "ici": "ICI",
-    "e50": "E50",
-    "e90": "E90",
-    "emax": "Emax",
-    "brier_score": "Brier",
-    "scaled_brier_score": "scaled Brier",
-    "auc": "AUC",
-}
+NUMBERS = {"observed_expected": "O/E", "intercept": "intercept", "slope": "slope", "ici": "ICI", "e50": "E50"}
+NUMBERS |= {"e90": "E90", "emax": "Emax", "brier_score": "Brier", "scaled_brier_score": "scaled Brier", "auc": "AUC"}
 
 
 def axis_labels(display, frame):

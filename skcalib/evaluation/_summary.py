@@ -305,7 +305,8 @@ def _with_limits(name, estimate, influence, options):
 def _shown(interval):
     if np.isnan(interval.estimate):
         return "not defined"
-    digits = 3 if np.max(np.abs(interval)) < 1.05 else 2
+    largest = max(np.nanmax(np.abs(interval)), 1e-9)
+    digits = 2 if largest >= 1.05 else max(3, 1 - int(np.floor(np.log10(largest))))
     estimate, low, high = (f"{value:.{digits}f}" for value in interval)
     return f"{estimate} ({low} to {high})"
 
