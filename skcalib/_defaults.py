@@ -10,20 +10,33 @@ _FREE = {"random_state", "confidence_level", "n_jobs", "verbose"}  # no forecast
 def check_fitted(estimator):
     """Raise where an estimator is not fitted, and where a parameter changed since: forecasts would mix both."""
     check_is_fitted(estimator)
-    for name, fitted in getattr(estimator, "_fitted_with_", {}).items():
-        now = getattr(estimator, name)
-        if not _same(now, fitted):
+    for name, kept in getattr(estimator, "_fitted_with_", {}).items():
+        if changed := _changed(name, kept, getattr(estimator, name)):
+            name, fitted, now = changed
             raise ValueError(
                 f"{type(estimator).__name__} was fitted with {name}={fitted!r}, and {name}={now!r} was set since. "
                 "Fit again."
             )
 
 
-def _same(value, other):
-    if value is other or type(value) is not type(other) or not hasattr(value, "get_params"):
-        return value is other or np.array_equal(value, other)
-    other = other.get_params(deep=False)
-    return all(_same(one, other[name]) for name, one in value.get_params(deep=False).items())
+def _kept(value):
+    """Return a value and what it holds, by name, each in this form: `set_params` changes nested objects in place."""
+    if isinstance(value, (list, tuple)) and any(hasattr(one, "get_params") for one in value):
+        return type(value)(value), {number: _kept(one) for number, one in enumerate(value)}
+    if not hasattr(value, "get_params") or isinstance(value, type):
+        return value, {}
+    params = value.get_params(deep=False).items()
+    return value, {name: _kept(one) for name, one in params if name not in _FREE}
+
+
+def _changed(name, kept, now):
+    """Return the name, the kept and the present value of the first parameter that differs, or None."""
+    value, inner = kept
+    if not inner or type(now) is not type(value) or isinstance(now, (list, tuple)) and len(now) != len(inner):
+        return None if now is value or np.array_equal(now, value) else (name, value, now)
+    values = dict(enumerate(now)) if isinstance(now, (list, tuple)) else vars(now)
+    found = (_changed(f"{name}__{key}", one, values.get(key)) for key, one in inner.items())
+    return next(filter(None, found), None)
 
 
 class DefaultObjects:
@@ -97,7 +110,7 @@ class DefaultObjects:
     def _remember_parameters(self):
         """Keep the parameters of a fit, for `check_fitted`; `input` is that of a nested object in some classes."""
         names = {*self._get_param_names(), "input"}.difference(_FREE)
-        self._fitted_with_ = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
+        self._fitted_with_ = {name: _kept(getattr(self, name)) for name in sorted(names) if hasattr(self, name)}
 
     def _resolved(self, name):
         """Return a fresh clone of the object in parameter `name`, or of its default where that is None."""

@@ -1,11 +1,10 @@
 """Choices: which candidate of a search to refit."""
 
-import warnings
-
 import numpy as np
 from sklearn.metrics import get_scorer as get_sklearn_scorer
 
 from skcalib._input.scalars import check_number
+from skcalib._input.warn import warn
 from skcalib.binning import check_binning
 from skcalib.metrics import get_scorer, get_scorer_names
 
@@ -127,11 +126,9 @@ class SharpestWithin:
         if within.any():
             return int(np.argmax(np.where(within, objective, -np.inf)))
         best = int(np.argmin(np.where(usable, upper, np.inf)))
-        warnings.warn(
+        warn(
             f"No candidate is within max_error={self.max_error}: the best has an l2 calibration error of up to "
-            f"{np.sqrt(max(upper[best], 0)):.4f} ({self.n_standard_errors} standard errors) and is taken.",
-            UserWarning,
-            stacklevel=2,
+            f"{np.sqrt(max(upper[best], 0)):.4f} ({self.n_standard_errors} standard errors) and is taken."
         )
         return best
 

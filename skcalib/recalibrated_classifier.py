@@ -1,6 +1,5 @@
 """A classifier and its recalibrator in one estimator."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skcalib._defaults import ParameterHints
+from skcalib._input.warn import warn
 from skcalib._input.weights import check_sample_weight
 from skcalib.cross_fitting import (
     ClassifierFits,
@@ -277,10 +277,9 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         if get_config()["enable_metadata_routing"] or has_fit_parameter(estimator, "sample_weight"):
             return {"sample_weight": sample_weight, **fit_params}
         if sample_weight is not None and not isinstance(estimator, FrozenEstimator):
-            warnings.warn(
+            warn(
                 f"{type(estimator).__name__}.fit takes no sample_weight, so the weights are used for the "
-                "recalibration alone, which then differs in weighting from the classifier.",
-                stacklevel=3,
+                "recalibration alone, which then differs in weighting from the classifier."
             )
         return fit_params
 

@@ -373,3 +373,13 @@ def test_family_wise_level_and_coverage_of_the_bias(n, n_groups, shape):
         groups_seen += len(tests)
     assert rejected <= 8  # more than this of 60 has a chance of .2 % at a level of .05
     assert covered / groups_seen >= 0.89
+
+
+def test_half_an_event_in_a_whole_number_of_rows():
+    # Fifteen rows' weight, of which an event has .5: rounded to no event, every probability was as likely as any.
+    scores, y, weight = np.full(30, 0.01), np.arange(30) == 0, np.full(30, 0.5)
+    options = {"groups": np.zeros(30), "n_resamples": 5, "random_state": 0}
+    with pytest.warns(UserWarning, match="no integers"):
+        found = calibration_by_group(y, scores, sample_weight=weight, **options)
+    assert -0.3 < found.bias_low[0] < found.bias[0] < found.bias_high[0] <= 0.01
+    assert 0.1 < found.bias_pvalue[0] <= 1

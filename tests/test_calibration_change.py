@@ -1,5 +1,6 @@
 """Two samples compared: against loops, permutations by brute force, and the levels."""
 
+import warnings
 from math import sqrt
 
 import numpy as np
@@ -187,8 +188,15 @@ def test_wrong_input_is_named():
         calibration_change(bins, before)
     with refused(ValueError, "binning"):
         calibration_change(bins, bins, binning=5)
-    with refused(ValueError, "weights"):
-        calibration_change(bins, BinStatistics.from_predictions(y_before, before, [0, 0.5, 1], np.full(60, 2.0)))
+    with refused(ValueError, "sample_weight", "BinStatistics"):
+        calibration_change(bins, bins, sample_weight=[np.ones(60), np.ones(60)])
+    with refused(ValueError, "clusters", "pair"):
+        calibration_change(y_before, before, y_after, after, clusters=np.arange(120))
+    with refused(ValueError, "sample_weight of the sample 'after'", "row 3"):
+        weight = np.ones(60)
+        calibration_change(
+            y_before, before, y_after, after, sample_weight=(weight, np.where(weight.cumsum() == 4, -1, 1))
+        )
     with refused(ValueError, "y_after", "no rows"):
         calibration_change(bins, BinStatistics.from_predictions([], [], [0, 0.5, 1]))
 
@@ -245,3 +253,114 @@ def test_level_and_coverage(tied):
         covered += [one.low <= 0 <= one.high for one in differences]
     assert rejected <= 16  # more than this of 150 has a chance of .4 % at a level of .05
     assert np.all(covered / runs >= 0.83)  # .86 less one and a half standard errors
+
+
+def test_whole_weights_are_repeated_rows():
+    y_before, before, y_after, after = _samples(300, 0.3, tied=True)
+    rng = np.random.default_rng(5)
+    weights = rng.integers(0, 4, 300), rng.integers(1, 3, 300)
+    repeated = [np.repeat(one, weights[k // 2]) for k, one in enumerate((y_before, before, y_after, after))]
+    for power, method in ((1, "plugin"), (2, "auto")):
+        options = {"norm": power, "method": method, "n_resamples": 50, "random_state": 0}
+        found = calibration_change(y_before, before, y_after, after, sample_weight=weights, **options)
+        expected = calibration_change(*repeated, **options)
+        assert (found.n_before, found.n_after) == (weights[0].sum(), weights[1].sum())
+        assert (found.statistic, found.pvalue) == pytest.approx((expected.statistic, expected.pvalue))
+        for name in INTERVALS[:4]:
+            assert getattr(found, name) == pytest.approx(getattr(expected, name))
+
+
+def test_importance_weights_by_hand():
+    y_before, before, y_after, after = _samples(400, 0.3)
+    rng = np.random.default_rng(6)
+    weights = 1 + rng.pareto(2.2, 400), 1 + rng.pareto(2.2, 400)
+    options = {"weight_type": "importance", "n_resamples": 50, "norm": 1, "method": "plugin", "random_state": 0}
+    found = calibration_change(y_before, before, y_after, after, sample_weight=weights, **options)
+    worth = [weight * weight.sum() / np.sum(weight**2) for weight in weights]
+    assert (found.n_before, found.n_after) == pytest.approx([one.sum() for one in worth])
+    scores, w = np.concatenate((before, after)), np.concatenate(worth)
+    residual, is_after = np.concatenate((y_before - before, y_after - after)), np.arange(800) >= 400
+    n_cells = int(w.sum() / max(20, sqrt(w.sum())))
+    cells = [int(n_cells * (w[scores < s].sum() + w[scores <= s].sum()) / 2 / w.sum()) for s in scores]
+    total, weight, variance = 0.0, 0.0, 0.0
+    for cell in sorted(set(cells)):
+        rows = np.array(cells) == cell
+        own, r, second = w[rows], residual[rows], is_after[rows]
+        mean, n0, n1 = np.average(r, weights=own), own[~second].sum(), own[second].sum()
+        if n0 == 0 or n1 == 0:
+            continue
+        total += np.sum(own[second] * (r[second] - mean))
+        weight += n0 * n1 / (n0 + n1)
+        coefficient = np.where(second, own * n0, -own * n1) / (n0 + n1)
+        unbiased = np.sum(own * (r - mean) ** 2) / (own.sum() - np.sum(own**2) / own.sum())
+        variance += unbiased * np.sum(coefficient**2)
+    margin = norm.ppf(0.95) * sqrt(variance) / weight
+    assert found.shift == pytest.approx((total / weight, total / weight - margin, total / weight + margin))
+    for k, (y, scores) in enumerate(((y_before, before), (y_after, after))):
+        by_group = {"sample_weight": weights[k], "weight_type": "importance", "random_state": 0}
+        table = calibration_by_group(y, scores, np.zeros(400), **by_group)
+        expected = table.bias[0], table.bias_low[0], table.bias_high[0]
+        assert (found.bias_before, found.bias_after)[k] == pytest.approx(expected)
+    edges = EqualMass(40).bin_edges(np.concatenate((before, after)))
+    bins = [
+        BinStatistics.from_predictions(y, scores, edges, weights[k])
+        for k, (y, scores) in enumerate(((y_before, before), (y_after, after)))
+    ]
+    of_bins = calibration_change(*bins, **options)
+    assert of_bins.bias_after == pytest.approx(found.bias_after, abs=0.01)
+    assert of_bins.shift == pytest.approx(found.shift, abs=0.03)
+    with pytest.warns(UserWarning, match="no integers"):
+        calibration_change(*bins, **options | {"weight_type": "frequency"})
+
+
+def test_clusters_of_one_row_are_none_and_repeated_rows_count_once():
+    y_before, before, y_after, after = _samples(400, 0.4)
+    options = {"norm": 1, "method": "plugin", "n_resamples": 299, "random_state": 0}
+    plain = calibration_change(y_before, before, y_after, after, **options)
+    rows = [f"a{k}" for k in range(400)], [f"b{k}" for k in range(400)]
+    single = calibration_change(y_before, before, y_after, after, clusters=rows, **options)
+    assert single.shift == pytest.approx(plain.shift, abs=0.012)
+    assert single.statistic == pytest.approx(plain.statistic, rel=0.15)
+    four = [np.tile(one, 4) for one in (y_before, before, y_after, after)]
+    clusters = [np.tile(one, 4) for one in rows]
+    repeated = calibration_change(*four, clusters=clusters, **options)
+    assert repeated.shift.high - repeated.shift.low > 1.5 * (plain.shift.high - plain.shift.low) / 2 * 0.9
+    assert repeated.shift.estimate == pytest.approx(plain.shift.estimate, abs=0.02)
+    # The same patients before and after: what they share cancels, so that the shift is known better.
+    rng = np.random.default_rng(0)
+    patient = np.repeat(np.arange(40), 10)
+    scores = rng.uniform(0.2, 0.8, 400)
+    pushed = np.clip(scores + 0.2 * rng.choice([-1, 1], 40)[patient], 0, 1)
+    samples = rng.random(400) < pushed, scores, rng.random(400) < pushed, scores
+    same = calibration_change(*samples, clusters=(patient, patient), **options).shift
+    other = calibration_change(*samples, clusters=(patient, patient + 40), **options).shift
+    assert same.high - same.low < other.high - other.low
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["importance", "clusters", "rare clusters"])
+def test_level_and_coverage_of_weights_and_clusters(kind):
+    from skcalib.monitoring._change import _cells_of_rows, two_samples
+
+    rejected, missed, runs = 0, 0, 300
+    given = {"labels": [0, 1], "pos_label": None, "multiclass": "auto"}
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        if kind == "importance":
+            scores, n = rng.random(800), 400
+            given |= {"sample_weight": 1 + rng.pareto(2.2, (2, 400)), "weight_type": "importance"}
+            y = rng.random(800) < scores
+        else:
+            n, cluster = 600, np.repeat(np.arange(60), 20)
+            scores = rng.beta(1, 30, 1200) if "rare" in kind else rng.random(1200)
+            y = sqrt(0.2) * rng.normal(size=60)[cluster] + sqrt(0.8) * rng.normal(size=1200) < norm.ppf(scores)
+            given |= {"clusters": (cluster[:n], cluster[n:])}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # few events
+            samples = two_samples(y[:n], scores[:n], y[n:], scores[n:], None, given)
+            cells = _cells_of_rows(*samples, given.get("weight_type", "frequency"))
+            _, pvalue, shift = cells.compared(99, 0.9, np.random.default_rng(seed))
+        rejected += pvalue <= 0.05
+        missed += not shift.low <= 0 <= shift.high
+    assert rejected <= 26  # more than this of 300 has a chance of .3 % at a level of .05
+    assert missed <= 45  # of .3 % at .1

@@ -21,6 +21,7 @@ from skcalib import (
     PlattScaling,
     RecalibratedClassifierCV,
     ScalingBinning,
+    StackedRecalibrator,
 )
 from skcalib.binning import EqualMass, EqualWidth, MinimumMass, MonotonicSweep
 from skcalib.export import from_dict, to_dict, to_sql
@@ -171,11 +172,27 @@ def test_a_parameter_set_after_the_fit_asks_for_a_new_fit(recalibrator):
             assert fitted.set_params(**{name: value}).predict_proba(PROBA).shape == expected.shape
 
 
-def test_a_nested_parameter_set_after_the_fit_does_not_change_forecasts():
+def test_a_nested_parameter_set_after_the_fit_asks_for_a_new_fit():
     fitted = GroupwiseRecalibrator(PlattScaling(), min_group_size=20).fit(PROBA, CODES)
     expected = fitted.predict_proba(PROBA)
     fitted.set_params(recalibrator__class_pooling=3.0)
+    for use in (fitted.predict_proba, lambda _: to_dict(fitted)):
+        with refused(ValueError, "fitted with recalibrator__class_pooling='auto'", "=3.0 was set since", "Fit again"):
+            use(PROBA)
+    fitted.set_params(recalibrator__class_pooling="auto")
     np.testing.assert_array_equal(fitted.predict_proba(PROBA), expected)
+    np.testing.assert_array_equal(fitted.set_params(recalibrator=PlattScaling()).predict_proba(PROBA), expected)
+    members = [PlattScaling(), ScalingBinning(PlattScaling(), EqualMass(4))]
+    stack = StackedRecalibrator(members, cv=2).fit(PROBA, CODES)
+    expected = stack.predict_proba(PROBA)
+    members[1].set_params(binning__n_bins=5)
+    with refused(ValueError, "recalibrators__1__binning__n_bins=4", "=5 was set since"):
+        stack.predict_proba(PROBA)
+    members[1].set_params(binning__n_bins=4, random_state=3)
+    np.testing.assert_array_equal(stack.predict_proba(PROBA), expected)
+    members.append(PlattScaling())
+    with refused(ValueError, "recalibrators=", "was set since"):
+        stack.predict_proba(PROBA)
     fitted.set_params(recalibrator__input="logit")
     with refused(ValueError, "GroupwiseRecalibrator was fitted with input='probability'"):
         fitted.predict_proba(PROBA)

@@ -20,6 +20,7 @@ RUN_ELSEWHERE = {
     "large_tables.md": "test_large_tables.py",
     "many_classes.md": "test_guide.py",
     "reading_a_diagram.md": "test_guide.py",
+    "reporting.md": "test_reporting.py",
     "scores.md": "test_guide.py",
     "which_error.md": "test_guide.py",
     "which_groups.md": "test_guide_groups.py",

@@ -174,7 +174,7 @@ def test_a_table_that_changes_between_two_passes_is_refused(monkeypatch, job, by
         "new segment": "INSERT INTO predictions SELECT p, y, 77 FROM predictions",
     }[change]
     table = PredictionTable(connection.table("predictions"), label="y", score="p", by=by)
-    from skcalib.engines import _histogram, _weighted
+    from skcalib.engines import _histogram
 
     calls = []
 
@@ -187,7 +187,6 @@ def test_a_table_that_changes_between_two_passes_is_refused(monkeypatch, job, by
 
     fetched = _histogram.fetched
     monkeypatch.setattr(_histogram, "fetched", then_changed)
-    monkeypatch.setattr(_weighted, "fetched", then_changed)
     run = {
         "bin_statistics": lambda: table.bin_statistics(EqualMass(5)),
         "weighted_scores": table.weighted_scores,

@@ -7,6 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 from _catalog import refused
+from scipy.special import expit
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -167,3 +168,18 @@ def test_what_cannot_be_written():
     for write in (to_sql, to_onnx, to_javascript):
         with refused(ValueError, "abstain_label", "type of the classes"):
             write(mixed)
+
+
+def test_what_is_no_number_is_no_score_in_javascript():
+    if not shutil.which("node"):
+        pytest.skip("needs node")
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=200)
+    for input in ("probability", "logit"):
+        scores = expit(logits) if input == "probability" else logits
+        text = to_javascript(PlattScaling(input=input).fit(scores, rng.random(200) < expit(logits)))
+        program = f"{text}\nconsole.log(JSON.stringify([null, '0.5', true, [0.5], 0.5, undefined].map(calibrate)));"
+        done = subprocess.run(["node", "-"], input=program, capture_output=True, text=True, check=True)
+        null, word, boolean, array, number, nothing = json.loads(done.stdout)
+        assert (null, word, boolean, array, nothing) == (None,) * 5  # JSON has no NaN
+        assert 0 < number < 1

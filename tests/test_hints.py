@@ -1,12 +1,17 @@
 """Hints where users stumble; nothing is said about what is as it should be."""
 
+import warnings
 from importlib import import_module
 
 import numpy as np
 import pytest
 from _catalog import metrics_, refused
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
 
+from skcalib import PlattScaling, RecalibratedClassifierCV
 from skcalib.metrics import (
+    BinStatistics,
     brier_decomposition,
     calibration_by_group,
     calibration_error,
@@ -111,3 +116,41 @@ def test_different_indices():
         calibration_error(Y, scores, sample_weight=pandas.Series(np.ones(50), index=range(1, 51)), binning=3)
     for one, other in ((y, scores), (y, SCORES), (y.to_numpy(), shuffled.sort_index()), (y, SCORES.tolist())):
         assert calibration_error(one, other, binning=3) == pytest.approx(expected)
+
+
+def _rare(function, **options):
+    scores, y = np.full(60, 0.01), np.arange(60) < 2
+    return lambda: function(y, scores, **options)
+
+
+_FRACTIONS = {"sample_weight": np.full(60, 0.5), "n_resamples": 5}
+_FEW = {"clusters": np.arange(60) // 2, "n_resamples": 5}
+_OF_HALF = BinStatistics.from_predictions([0, 1] * 30, [0.3] * 60, [0, 0.4, 1], np.full(60, 0.55))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        _rare(calibration_test, method="hosmer_lemeshow"),
+        _rare(calibration_test, **_FRACTIONS),
+        _rare(calibration_test, metric=calibration_error, **_FEW),
+        _rare(calibration_by_group, groups=np.arange(60) % 2, **_FRACTIONS),
+        _rare(calibration_by_group, groups=np.arange(60) % 2, **_FEW),
+        _rare(calibration_error_interval, **_FRACTIONS),
+        _rare(calibration_error_interval, metric=expected_calibration_error, interval="basic", n_resamples=5),
+        lambda: expected_calibration_error(Y, PREDICTED),
+        lambda: expected_calibration_error(Y[:, None], SCORES),
+        lambda: calibration_error_interval(_OF_HALF, n_resamples=5),
+        lambda: calibration_test(_OF_HALF, n_resamples=5, metric=calibration_error),
+        lambda: PlattScaling(input="logit").fit(SCORES, Y),
+        lambda: RecalibratedClassifierCV(KNeighborsClassifier(3)).fit(SCORES[:, None], Y, sample_weight=np.ones(50)),
+        lambda: cross_val_score(PlattScaling(input="logit"), SCORES[:, None], Y, cv=2, scoring="neg_log_loss"),
+    ],
+    ids=range(14),
+)
+def test_warnings_point_at_the_line_of_the_caller(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    assert {one.filename for one in caught} == {__file__}
+    assert {one.lineno for one in caught} == {call.__code__.co_firstlineno}

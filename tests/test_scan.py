@@ -168,3 +168,14 @@ def test_a_segment_01_is_not_1(tmp_path):
         PredictionTable(scan(path), label="y", score="p", by="g").bin_statistics(1)
     path.write_text("p,y,g\n" + "0,0,0\n" * 30_000 + "0.0,1,0\n")
     assert PredictionTable(scan(path), label="y", score="p", by="g").bin_statistics(1)[0].count.sum() == 30_001
+
+
+def test_csv_files_whose_columns_stand_in_another_order(tmp_path):
+    (tmp_path / "a.csv").write_text('g,y,p\n"01",1,0\n"1",0,1\n')
+    (tmp_path / "b.csv").write_text('p,g,y\n0.25,"it\'s",1\n0.5,"01",0\n')
+    (tmp_path / "c.csv").write_text('y,p,g\n1,1e-310,"01"\n')
+    table = PredictionTable(scan(tmp_path / "*.csv"), label="y", score="p", by="g")
+    found = table.bin_statistics(EqualWidth(2))
+    assert {name: one.count.tolist() for name, one in found.items()} == {"01": [3, 0], "1": [0, 1], "it's": [1, 0]}
+    assert found["01"].weighted_score.sum() == 0.5
+    assert found["01"].weighted_label.sum() == 2

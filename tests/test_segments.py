@@ -329,7 +329,7 @@ def test_whole_weights_are_repeated_rows():
     assert found.segments.segment.tolist() == expected.segments.segment.tolist()
     for name in ("n", "mean_score", "event_frequency", "statistic", "adjusted_pvalue"):
         np.testing.assert_array_equal(getattr(found.segments, name), getattr(expected.segments, name))
-    with refused(ValueError, "sample_weight", "whole numbers", "row 2", "calibration_by_group"):
+    with refused(ValueError, "sample_weight", "whole numbers", "row 2", 'weight_type="importance"'):
         segment_calibration_test(y, scores, X, sample_weight=np.where(np.arange(300) == 2, 0.5, 1))
     with refused(ValueError, "sample_weight", "3e+11 rows", "at most 1e+08"):
         segment_calibration_test(y, scores, X, sample_weight=np.full(300, 1e9))
@@ -344,6 +344,75 @@ def _dependent(seed, n_clusters=40, size=15):
     scores = rng.beta(1, 3, len(cluster))
     level = np.sqrt(0.3) * rng.normal(size=n_clusters)[cluster] + np.sqrt(0.7) * rng.normal(size=len(cluster))
     return norm.cdf(level) < scores, scores, rng.normal(size=n_clusters)[cluster][:, None], cluster
+
+
+def test_importance_weights_by_loops():
+    rng = np.random.default_rng(4)
+    scores, side = rng.random(200), np.repeat(["a", "b"], 100)
+    y, weight = rng.random(200) < scores, 1 + rng.pareto(2.2, 200)
+    weight[7] = 0
+    options = {"X": side[:, None], "weight_type": "importance", "n_resamples": 20, "random_state": 0}
+    found = segment_calibration_test(y, scores, sample_weight=weight, **options)
+    kept = np.arange(200) != 7
+    worth = weight * weight.sum() / np.sum(weight**2)
+    for name, n, mean, frequency, statistic in zip(
+        found.segments.segment, found.segments.n, found.segments.mean_score, found.segments.event_frequency,
+        found.segments.statistic, strict=True,
+    ):  # fmt: skip
+        rows = kept & ((side == name[-1]) | (name == "all rows"))
+        order = np.flatnonzero(rows)[np.argsort(scores[rows])]
+        assert n == rows.sum()
+        assert mean == pytest.approx(np.average(scores[rows], weights=weight[rows]))
+        assert frequency == pytest.approx(np.average(y[rows], weights=weight[rows]))
+        edges = np.floor(64 * (np.argsort(np.argsort(scores[kept])) + 0.5) / 199)  # cells of all rows
+        cell = dict(zip(np.flatnonzero(kept), edges, strict=True))
+        total, sums = 0.0, {}
+        for row in order:
+            total += worth[row] * (y[row] - scores[row])
+            sums[cell[row]] = total
+        spread = np.sum(worth[rows] ** 2 * scores[rows] * (1 - scores[rows])) + 1
+        expected = (max(0, *sums.values()) - min(0, *sums.values())) / np.sqrt(spread)
+        assert statistic == pytest.approx(expected)
+    again = segment_calibration_test(y, scores, sample_weight=1000 * weight, **options)
+    assert again.pvalue == found.pvalue
+    equal = segment_calibration_test(y, scores, sample_weight=np.full(200, 0.3), **options)
+    plain = segment_calibration_test(y, scores, **options | {"weight_type": "frequency"})
+    assert equal.pvalue == plain.pvalue
+    assert equal.statistic == pytest.approx(plain.statistic)
+    with refused(ValueError, "whole numbers", 'weight_type="importance"'):
+        segment_calibration_test(y, scores, sample_weight=weight, **options | {"weight_type": "frequency"})
+
+
+@pytest.mark.slow
+def test_level_of_skewed_weights():
+    pvalues = []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        scores, X = rng.random(800), rng.random((800, 2))
+        weights = {"sample_weight": 1 + rng.pareto(2.2, 800), "weight_type": "importance"}
+        y = rng.random(800) < scores
+        pvalues.append(segment_calibration_test(y, scores, X, n_resamples=99, random_state=seed, **weights).pvalue)
+    assert np.mean(np.array(pvalues) <= 0.05) <= 0.107  # more than 16 of 150 has a chance of .4 % at a level of .05
+    assert np.mean(np.array(pvalues) <= 0.5) >= 0.35
+
+
+def test_columns_of_pyarrow():
+    pa = pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    scores = rng.random(400)
+    y, number = rng.random(400) < scores, rng.integers(0, 9, 400)
+    text = np.where(number > 4, "high", "low")
+    columns = {"number": number, "text": text, "big": [None if one == 3 else int(2**60 + one) for one in number]}
+    table = pa.table(columns | {"code": pa.array(text).dictionary_encode()})
+    found = segment_calibration_test(y, scores, table, n_resamples=5, random_state=0)
+    plain = np.column_stack([number.astype(object), text, columns["big"], text]).astype(object)
+    expected = segment_calibration_test(y, scores, plain, n_resamples=5, random_state=0)
+    assert found.statistic == expected.statistic
+    names = dict(zip(["x0", "x1", "x2", "x3"], table.column_names, strict=True))
+    words = [" ".join(names.get(word, word) for word in one.split(" ")) for one in expected.segments.segment]
+    assert found.segments.segment.tolist() == words
+    weighted = segment_calibration_test(y, scores, table, sample_weight=np.ones(400), n_resamples=5, random_state=0)
+    assert weighted.segments.segment.tolist() == words
 
 
 def test_clusters_keep_the_level_where_rows_alone_do_not():

@@ -9,13 +9,13 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import betainc, betaln, digamma, expit
 
+from benchmarks.papers._curves import NoisyPlattCurve
 from skcalib import PlattScaling
 from skcalib.binning import EqualMass, EqualWidth
 from skcalib.metrics import calibration_error, expected_calibration_error
 from skcalib.simulation import (
     CalibrationModel,
     GlmCurve,
-    NoisyPlattCurve,
     PlattCurve,
     PowerCurve,
     fit_calibration_curve,

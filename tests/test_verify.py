@@ -84,3 +84,31 @@ def test_clusters_of_equal_rows_are_verified_later():
     found = model.verify(scores, y, 0.1, n_resamples=99, clusters=cluster, random_state=0)
     assert found.estimate == rows.estimate
     assert found.upper_bound > 1.05 * rows.upper_bound
+
+
+def test_weights_count_rows_or_do_not():
+    model = ScalingBinning(binning=5).fit(*problem(2000, 0))
+    scores, y = problem(600, 1)
+    options = {"n_resamples": 199, "random_state": 0}
+    twice = model.verify(scores, y, 0.1, sample_weight=np.full(600, 2), **options)
+    again = model.verify(np.tile(scores, 2), np.tile(y, 2), 0.1, **options)
+    assert twice == pytest.approx(again)
+    plain = model.verify(scores, y, 0.1, **options)
+    weight = np.full(600, 2.5)
+    equal = model.verify(scores, y, 0.1, sample_weight=weight, weight_type="importance", **options)
+    assert equal == pytest.approx(plain, abs=1e-3)
+    with pytest.warns(UserWarning, match="no integers"):
+        assert model.verify(scores, y, 0.1, sample_weight=weight, **options).upper_bound < plain.upper_bound
+
+
+@pytest.mark.slow
+def test_bound_covers_under_importance_weights():
+    rng = np.random.default_rng(0)
+    model = ScalingBinning(binning=8).fit(*problem(4000, 0))
+    scores, labels = problem(1_000_000, 1, power=1.5)
+    truth = calibration_error(labels, model.predict_proba(scores)[:, 1], binning=UniqueScores())
+    found = []
+    for seed in range(2, 202):
+        weights = {"sample_weight": 1 + rng.pareto(2.2, 800), "weight_type": "importance"}
+        found.append(model.verify(*problem(800, seed, power=1.5), 0.1, n_resamples=300, random_state=seed, **weights))
+    assert np.mean([one.upper_bound >= truth for one in found]) >= 0.9 - 3 * 0.021 - 0.01

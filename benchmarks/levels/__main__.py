@@ -5,38 +5,20 @@ import json
 import re
 import sys
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from benchmarks.levels.decisions import BANDS, BROKEN
+from benchmarks.levels.page import Row, read_rows, with_tables
 from benchmarks.levels.peers import peer_promises
 from benchmarks.levels.promises import INTERVALS, TESTS
 from benchmarks.levels.shapes import SHAPES
 from benchmarks.levels.summary import SUMMARY
 
 _RUNS, _QUICK_RUNS = 400, 4
-
-
-@dataclass(frozen=True)
-class Row:
-    """A promise on a shape of data: how often it was kept, and the standard error of that.
-
-    `measured` is the coverage of an interval, the share of calibrated samples that a test rejects, or the share of
-    samples whose certified threshold breaks its promise on new rows; `accepted` is then the mean share of new rows at
-    or above it. The verdict is "holds" unless the promise is missed by more than two standard errors.
-    """
-
-    kind: str
-    promise: str
-    shape: str
-    promised: float
-    measured: float
-    standard_error: float
-    runs: int
-    verdict: str
-    accepted: float | None = None
 
 
 def main(argv=None):
@@ -48,7 +30,10 @@ def main(argv=None):
     parser.add_argument("--peers", action="store_true", help="also the promises of other libraries that are installed")
     parser.add_argument("--n-jobs", type=int, default=1, help="processes")
     parser.add_argument("--json", action="store_true", help="print JSON in place of Markdown tables")
+    parser.add_argument("--rows", type=Path, help="file of rows: those with as many samples are not simulated again")
+    parser.add_argument("--page", type=Path, help="write all rows of --rows, or those simulated, into this page")
     options = parser.parse_args(argv)
+    known = read_rows(options.rows)
     intervals, tests, broken, missing = peer_promises() if options.peers else ([], [], [], [])
     promised = {"coverage": INTERVALS + BANDS + SUMMARY + intervals, "size": TESTS + tests, "broken": BROKEN + broken}
     if missing:
@@ -61,11 +46,18 @@ def main(argv=None):
         if re.search(options.only, f"{promise.name}, {shape}")
     ]
     runs = _QUICK_RUNS if options.quick else options.runs
+    jobs = [job for job in jobs if (job[1].name, job[2]) not in known or known[job[1].name, job[2]].runs < runs]
     rows = []
     for row in Parallel(n_jobs=options.n_jobs, return_as="generator")(delayed(measure)(*job, runs) for job in jobs):
         rows.append(row)
         print(f"{len(rows)} of {len(jobs)}: {_line(row)}", file=sys.stderr, flush=True)
-    if options.json:
+        if options.rows:
+            with options.rows.open("a") as file:
+                print(json.dumps(asdict(row)), file=file)
+    if options.page:
+        known |= {(row.promise, row.shape): row for row in rows}
+        options.page.write_text(with_tables(options.page.read_text(), list(known.values())))
+    elif options.json:
         json.dump([asdict(row) for row in rows], sys.stdout, indent=1)
         print()
     else:
@@ -74,8 +66,8 @@ def main(argv=None):
 
 
 def measure(kind, promise, shape, runs):
-    """Return the row of a promise on a shape of data."""
-    rng = np.random.default_rng(sum(map(ord, shape)))
+    """Return the row of a promise on a shape of data; other numbers of runs draw other samples."""
+    rng = np.random.default_rng([runs, *map(ord, shape)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that an approximation is poor: the table shows it
         kept = np.array([promise.kept(SHAPES[shape](rng), seed) for seed in range(runs)], dtype=np.float64)

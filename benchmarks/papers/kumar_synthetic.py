@@ -15,10 +15,11 @@ from scipy.interpolate import CubicSpline
 from scipy.special import expit
 from sklearn.base import clone
 
+from benchmarks.papers._curves import NoisyPlattCurve
 from benchmarks.papers._intervals import bootstrap, mean, ratio
 from benchmarks.papers._rules import Rule, above, below, printed
 from skcalib import HistogramBinning, PlattScaling, ScalingBinning
-from skcalib.simulation import NoisyPlattCurve, PlattCurve
+from skcalib.simulation import PlattCurve
 
 PAPER = "kumar"
 

@@ -1,7 +1,6 @@
 """Many classes as binary problems: top-label, one-vs-rest (marginal) and pooled, once for everybody."""
 
 import reprlib
-import warnings
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from skcalib._cells.cells import Cells
 from skcalib._cells.statistics import BinStatistics, bin_statistics, unchecked_statistics
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order, sorted_rows
 
@@ -187,27 +187,24 @@ def counted_rows(data, weight_type, *, warns=True):
     The sum of importance weights w becomes ``sum(w)**2 / sum(w**2)``, the number of equal rows that they are worth.
     """
     check_option(weight_type, "weight_type", ("frequency", "importance"))
-    if isinstance(data, BinnedTask):
-        if weight_type == "frequency":
-            return data
-        bins = data.bins
-        factor = bins.weight.sum() / bins.weight_squared.sum()
-        sums = {name: factor * getattr(bins, name) for name in _WEIGHTED}
-        squares = factor**2 * bins.weight_squared
-        return BinnedTask(unchecked_statistics(bins.edges, count=bins.count, weight_squared=squares, **sums))
-    weight = data.sample_weight
+    is_binned = isinstance(data, BinnedTask)
+    weight = data.bins.weight if is_binned else data.sample_weight
     if weight is None:
         return data
-    if weight_type == "importance":
-        return data._replace(sample_weight=weight * (weight.sum() / (weight @ weight)))
-    if warns and (weight % 1).any():
-        warnings.warn(
-            'sample_weight holds weights that are no integers, and weight_type="frequency" counts a weight of 2 as two '
-            'rows. Take weight_type="importance" for weights that correct a sample; round or scale weights that count.',
-            UserWarning,
-            stacklevel=3,
-        )
-    return data
+    if weight_type == "frequency":
+        if warns and (weight % 1).any():
+            warn(
+                'sample_weight holds weights that are no integers, and weight_type="frequency" counts a weight of 2 as '
+                'two rows. Take weight_type="importance" for weights that correct a sample; round or scale weights '
+                "that count."
+            )
+        return data
+    factor = weight.sum() / (data.bins.weight_squared.sum() if is_binned else weight @ weight)
+    if not is_binned:
+        return data._replace(sample_weight=factor * weight)
+    sums = {name: factor * getattr(data.bins, name) for name in _WEIGHTED}
+    squares = factor**2 * data.bins.weight_squared
+    return BinnedTask(unchecked_statistics(data.bins.edges, count=data.bins.count, weight_squared=squares, **sums))
 
 
 def top_label(scores):

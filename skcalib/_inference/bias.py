@@ -148,7 +148,7 @@ class _Tails(NamedTuple):
         q = expit(z + centre)
         variance = weight @ (q * (1 - q))
         skewness = weight @ (q * (1 - q) * (1 - 2 * q)) / (6 * variance)
-        are_counts = not (weight % 1).any()
+        are_counts = not (weight % 1).any() and events % 1 == 0
         exact = weight.sum() < _FEW_ROWS and are_counts
         with np.errstate(divide="ignore"):
             log_pmf = np.log(event_count_pmf(q, weight)) if exact else None

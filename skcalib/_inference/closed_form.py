@@ -1,10 +1,10 @@
 """Tests of calibration with a distribution in closed form: normal, chi-squared, or that of Brownian motion."""
 
-import warnings
-
 import numpy as np
 from scipy.special import ndtr
 from scipy.stats import chi2, norm
+
+from skcalib._input.warn import warn
 
 # Expected events or non-events below which an approximation is known to be poor: of all rows, of one bin, on average.
 _FEW, _FEWEST_IN_BIN, _FEW_IN_BINS = 5, 0.5, 2
@@ -89,9 +89,7 @@ def _asymptotic(statistic, deviation, pvalue):
 
 
 def _warn_of_few(method, found):
-    warnings.warn(
+    warn(
         f"method={method!r}: {found}, too few for its approximation, which rejects up to three times as many "
-        'calibrated models as its level allows. Use method="resampling".',
-        UserWarning,
-        stacklevel=4,
+        'calibrated models as its level allows. Use method="resampling".'
     )

@@ -1,6 +1,5 @@
 """Draws of event frequencies that depend on each other: one label per row for many classes, clusters of rows."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +8,7 @@ from scipy.special import ndtr, ndtri
 
 from skcalib._cells.cells import Cells
 from skcalib._inference.count_draws import block_sizes
+from skcalib._input.warn import warn
 
 FEW_EVENTS = 40  # expected, below which the dependence within clusters is not known well enough for the level
 _CORRELATIONS = np.array([0, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.99])
@@ -103,11 +103,9 @@ class ClusterDraws:
         self._mean_score, self._cell, self._scores = cells.mean_score, rows.cell, rows.scores.astype(np.float64)
         expected = min(self._scores.sum(axis=0).min(), (1 - self._scores).sum(axis=0).min())
         if expected < FEW_EVENTS:
-            warnings.warn(
+            warn(
                 f"clusters=: {expected:.2g} events or non-events are expected. Below about {FEW_EVENTS} the dependence "
-                "of the rows within a cluster is not known well enough, and the level is not held.",
-                UserWarning,
-                stacklevel=5,
+                "of the rows within a cluster is not known well enough, and the level is not held."
             )
         self._cluster = np.unique(cluster, return_inverse=True)[1]
         weight = np.repeat(np.ones(n) if rows.sample_weight is None else rows.sample_weight, n_tasks)

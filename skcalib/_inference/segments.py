@@ -9,13 +9,13 @@ from scipy.sparse import csr_array
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import binary_tasks, resolve_multiclass
+from skcalib._cells.reductions import binary_tasks, counted_rows, resolve_multiclass
 from skcalib._inference.dependent_draws import cluster_correlation
 from skcalib._inference.results import ResultTable
 from skcalib._inference.segment_columns import split_column
 from skcalib._input.columns import table_columns
 from skcalib._input.labels import check_groups
-from skcalib._input.scalars import check_int
+from skcalib._input.scalars import check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.sklearn_private import safe_indexing
 from skcalib._progress import Progress
@@ -91,6 +91,7 @@ def segment_calibration_test(
     n_resamples=999,
     multiclass="auto",
     sample_weight=None,
+    weight_type="frequency",
     clusters=None,
     pos_label=None,
     labels=None,
@@ -122,7 +123,10 @@ def segment_calibration_test(
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
     sample_weight : array-like of shape (n,), default=None
-        How often each row is repeated: whole numbers.
+        Weights; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        What weights are. "frequency": how often each row is repeated, whole numbers. "importance": each row was seen
+        once and stands for more or fewer (a sampling correction, a covariate shift).
     clusters : array-like of shape (n,), default=None
         The cluster of each row: rows of one cluster (a patient, a match) may depend on each other.
     pos_label : int, float, bool or str, default=None
@@ -144,7 +148,7 @@ def segment_calibration_test(
     ------
     ValueError
         For labels, probabilities, columns or parameters that do not fit together, and for weights that are no whole
-        numbers.
+        numbers with ``weight_type="frequency"``.
 
     See Also
     --------
@@ -162,7 +166,9 @@ def segment_calibration_test(
     With `clusters` labels are drawn with the dependence within clusters that the residuals y - s show, see
     `calibration_test`. The level is then approximate, and not held where fewer than about 40 events are expected.
 
-    A crossing with the same rows as one of its columns is left out. Weighted rows are repeated in memory.
+    A crossing with the same rows as one of its columns is left out. Weighted rows are repeated in memory. Weights of
+    importance, divided by their mean square and multiplied by their mean, multiply the residuals, and their squares the
+    terms s (1 - s); `n` and `min_size` count rows.
 
     References
     ----------
@@ -191,17 +197,22 @@ def segment_calibration_test(
     if resolve_multiclass(multiclass, data) == "marginal":
         raise ValueError('multiclass="marginal" is one test a class: use "top_label", or one class at a time.')
     [task] = binary_tasks(data, multiclass)
-    repeated = _repeated_rows(data.sample_weight, len(task.scores))
+    check_option(weight_type, "weight_type", ("frequency", "importance"))
+    is_counted = sample_weight is None or weight_type == "frequency"
+    repeated = _repeated_rows(data.sample_weight, len(task.scores)) if is_counted else data.kept
+    weight = None if is_counted else counted_rows(data, weight_type).sample_weight[repeated]
     scores, events = task.scores.astype(np.float64)[repeated], np.asarray(task.labels, dtype=bool)[repeated]
     cluster = None if clusters is None else check_groups(clusters, len(task.scores), name="clusters")[1][repeated]
     columns = _split_columns(X, len(task.scores), None if sample_weight is None else repeated, max_bins)
-    segments = _Segments(columns, scores, max_depth, min_size)
+    segments = _Segments(columns, scores, weight, max_depth, min_size)
     observed = segments.statistics(np.flatnonzero(events))
     drawn = np.empty((n_resamples, len(observed)))
     rng = np.random.Generator(np.random.SFC64(check_random_state(random_state).randint(2**32, dtype=np.uint64)))
     if cluster is not None:
         residual, quantile = events - scores, ndtri(scores)
-        correlation = cluster_correlation(scores, residual - residual.mean(), np.ones(len(scores)), cluster)
+        unit = np.ones(len(scores)) if weight is None else weight
+        residual -= np.average(residual, weights=unit)
+        correlation = cluster_correlation(scores, residual, unit, np.unique(cluster, return_inverse=True)[1])
     progress = Progress("segment_calibration_test", verbose)
     for number, statistics in enumerate(drawn):
         progress(f"{number:,} of {n_resamples:,} draws, {len(observed):,} segments", number / n_resamples)
@@ -244,8 +255,7 @@ def _repeated_rows(sample_weight, n_rows):
     if len(fractions):
         raise ValueError(
             f"sample_weight must be whole numbers, for labels are drawn row by row: row {fractions[0]} has "
-            f"{sample_weight[fractions[0]]}. Use calibration_by_group, which takes any weights, for segments that you "
-            "name, or leave the weights out."
+            f'{sample_weight[fractions[0]]}. Take weight_type="importance" for weights that correct a sample.'
         )
     if sample_weight.sum() > _MOST_REPEATED:
         raise ValueError(
@@ -269,8 +279,8 @@ class _Segments:
     A table counts events by (part of the crossed columns, score cell); a segment is a sum of rows of one table.
     """
 
-    def __init__(self, columns, scores, max_depth, min_size):
-        self.columns, self.scores = columns, scores
+    def __init__(self, columns, scores, weight, max_depth, min_size):
+        self.columns, self.scores, self.weight = columns, scores, weight
         self.score_cell, self.n_score_cells = mid_rank_cells(scores, _MOST_SCORE_CELLS)
         depth = min(max_depth, len(columns))
         sizes = self._sizes(depth, min_size)
@@ -278,8 +288,10 @@ class _Segments:
         self.n = np.array(list(sizes.values()))
         self.words = [" and ".join(columns[j].words[part] for j, part in key) or "all rows" for key in self.keys]
         self.blocks = list(self._blocks(depth))
-        variance = self._sums(scores * (1 - scores)).sum(axis=1)
-        self.expected, self.scale = self._sums(scores), np.sqrt(variance + 1)
+        unit = 1 if weight is None else weight
+        variance = self._sums(unit**2 * scores * (1 - scores)).sum(axis=1)
+        self.expected, self.scale = self._sums(unit * scores), np.sqrt(variance + 1)
+        self.total = self.n if weight is None else self._sums(weight).sum(axis=1)
 
     def statistics(self, rows):
         """Return the statistic of each segment for the rows that have an event."""
@@ -288,17 +300,21 @@ class _Segments:
 
     def means(self, events):
         """Return the mean score and the event frequency of each segment."""
-        return self.expected.sum(axis=1) / self.n, self._counts(np.flatnonzero(events)).sum(axis=1) / self.n
+        return self.expected.sum(axis=1) / self.total, self._counts(np.flatnonzero(events)).sum(axis=1) / self.total
 
     def _counts(self, rows):
-        """Return how many of some rows lie in each (segment, score cell)."""
-        return self._collect(lambda codes, size: np.bincount(codes[rows].ravel(), minlength=size))
+        """Return how many of some rows lie in each (segment, score cell), or their weight."""
+        return self._sums(None if self.weight is None else self.weight[rows], rows)
 
-    def _sums(self, values):
-        """Return the sum of values over the rows of each (segment, score cell)."""
-        return self._collect(
-            lambda codes, size: np.bincount(codes.ravel(), np.repeat(values, codes.shape[1]), minlength=size)
-        )
+    def _sums(self, values, rows=slice(None)):
+        """Return the sum of values over some rows in each (segment, score cell); None counts them."""
+
+        def by_cell(codes, size):
+            codes = codes[rows]
+            by_row = None if values is None else np.repeat(values, codes.shape[1])
+            return np.bincount(codes.ravel(), by_row, minlength=size)
+
+        return self._collect(by_cell)
 
     def _collect(self, by_cell):
         sums = np.empty((len(self.keys), self.n_score_cells))

@@ -45,11 +45,24 @@ def table_columns(X, *, name="X"):
         return {"x0" if own_name in (None, "") else str(own_name): X}
     if len(X.shape) != 2 or X.shape[1] == 0:
         raise ValueError(f"{name} must have at least one column and shape (n, n_columns), found {X.shape}.")
-    names = [str(column) for column in getattr(X, "columns", (f"x{j}" for j in range(X.shape[1])))]
+    is_arrow = hasattr(X, "column_names")
+    names = X.column_names if is_arrow else getattr(X, "columns", (f"x{j}" for j in range(X.shape[1])))
+    names = [str(column) for column in names]
     repeated = next((column for k, column in enumerate(names) if column in names[:k]), None)
     if repeated is not None:
         raise ValueError(f"{name} has two columns with the name {repeated!r}: rename one of them.")
-    return {column: safe_indexing(X, k, axis=1) for k, column in enumerate(names)}
+    return {
+        column: _of_arrow(X.column(k)) if is_arrow else safe_indexing(X, k, axis=1) for k, column in enumerate(names)
+    }
+
+
+def _of_arrow(column):
+    """Return an array; integers and codes beside nulls would come as floats, which round them."""
+    return (
+        np.array(column.to_pylist(), dtype=object)
+        if column.null_count and "int" in str(column.type)
+        else np.asarray(column)
+    )
 
 
 def plain_column(column, *, name):

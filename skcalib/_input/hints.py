@@ -1,9 +1,10 @@
 """Hints where users of metrics stumble: labels for probabilities, swapped arguments, rows in different orders."""
 
-import warnings
 from functools import wraps
 
 import numpy as np
+
+from skcalib._input.warn import warn
 
 _FEW_ROWS = 10  # below, scores of 0 and 1 are no sign of anything
 _FIRST_ROWS = 64
@@ -61,7 +62,7 @@ def hint_at_labels(y_proba, scores):
     """
     if len(scores) >= _FEW_ROWS and _only_zero_and_one(scores) and scores.min() < scores.max():
         if np.asarray(y_proba).dtype.kind in "biu":
-            _warn(
+            warn(
                 "y_proba is exactly 0 or 1 in every row, as predicted labels are. A metric of calibration is for "
                 "probabilities: pass predict_proba(X)[:, 1] if these are labels."
             )
@@ -77,7 +78,7 @@ def hint_at_two_indices(**given):
     for first, second in zip(names, names[1:], strict=False):
         one, other = indices[first], indices[second]
         if len(one) == len(other) and not one.equals(other) and one.is_unique and other.is_unique:
-            _warn(
+            warn(
                 f"{first} and {second} have different indices. Rows are matched by position: bring them into one order "
                 "first, or pass .to_numpy() if they are in one."
             )
@@ -86,7 +87,3 @@ def hint_at_two_indices(**given):
 def _only_zero_and_one(scores):
     # The first rows mostly tell.
     return all(bool(np.all((part == 0) | (part == 1))) for part in (scores[:_FIRST_ROWS], scores))
-
-
-def _warn(message):
-    warnings.warn(message, UserWarning, stacklevel=4)

@@ -1,6 +1,5 @@
 """Checks of labels and groups: a vector without a missing value, and the class of each row."""
 
-import warnings
 from numbers import Real
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skcalib._input.scores import first_index, refuse_masked
 from skcalib._input.tensors import as_array
+from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 
 
@@ -149,10 +149,9 @@ def check_label_vector(y, n_samples, *, name, scores_name):
     refuse_masked(y, name)
     y, _ = as_array(y)
     if y.ndim == 2 and y.shape[1] == 1:
-        warnings.warn(
+        warn(
             f"A column-vector {name} was passed when a 1d array was expected: {name}.ravel() makes it one.",
             DataConversionWarning,
-            stacklevel=2,
         )
         y = y.ravel()
     if y.ndim != 1:

@@ -1,12 +1,11 @@
 """Checks of scores: real numbers in rows and columns, probabilities inside [0, 1] that sum to 1."""
 
-import warnings
-
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from skcalib._input.tensors import as_array
+from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 
 # How far a probability or a row sum may be off by rounding: (refused beyond, left untouched within).
@@ -57,11 +56,9 @@ def _warn_of_probabilities(scores):
     if len(scores) < _TELLING_ROWS or not (scores.min() >= 0 and scores.max() <= 1) or scores.min() == scores.max():
         return
     if scores.shape[1] == 1 or np.abs(scores.sum(axis=1) - 1).max() <= _ROUNDING[scores.dtype.name][0]:
-        warnings.warn(
+        warn(
             'X looks like probabilities, but input="logit": every score is in [0, 1]'
-            f'{" and every row sums to 1" if scores.shape[1] > 1 else ""}. Set input="probability" if they are.',
-            UserWarning,
-            stacklevel=3,
+            f'{" and every row sums to 1" if scores.shape[1] > 1 else ""}. Set input="probability" if they are.'
         )
 
 

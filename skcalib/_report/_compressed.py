@@ -11,6 +11,7 @@ from skcalib._report._periods import named_periods, period_length
 from skcalib._report._reader import ReportError
 from skcalib._report._scanned import ScannedFile, quoted
 from skcalib._report._statistics import interval_of_mean
+from skcalib.export._sql_text import DIALECTS
 
 __all__ = ["condensed_table"]
 
@@ -119,7 +120,7 @@ def _event_of(file, label, positive):
     distinct = file.relation.project(quoted(label)).distinct().limit(1000).fetchall()
     labels = np.array([value for (value,) in distinct if value is not None], dtype=object)
     is_event, name = events(labels, label, positive)
-    positives = ", ".join(_literal(value) for value in labels[is_event])
+    positives = ", ".join(DIALECTS["duckdb"].label(value) for value in labels[is_event])
     if not positives:
         return name, f"CASE WHEN {quoted(label)} IS NULL THEN NULL ELSE FALSE END"
     return name, f"({quoted(label)} IN ({positives}))"
@@ -139,7 +140,3 @@ def _with_periods(file, time):
     length = period_length(distinct)
     period = column if length is None else f"left({column}, {length})"
     return file.relation.project(f"*, {period} AS skcalib_period"), "skcalib_period", order
-
-
-def _literal(value):
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)

@@ -54,7 +54,7 @@ def with_interval(shown, values):
 def bias_words(row):
     """Return the bias in points, its direction in words where it is significant, and its interval."""
     direction = ""
-    if row["adjusted_pvalue"] < SIGNIFICANCE_LEVEL:
+    if row.get("adjusted_pvalue", 1.0) < SIGNIFICANCE_LEVEL:  # a period's test is about change
         direction = " too high" if row["bias"] > 0 else " too low"
     digits = 1 if max(abs(row["bias_low"]), abs(row["bias_high"])) >= 0.0095 else 2
     low, high = (f"{100 * row[key]:+.{digits}f}" for key in ("bias_low", "bias_high"))
@@ -72,7 +72,8 @@ def bias_picture(row, widest):
     def at(value):
         return 60 + 56 * value / (widest or 1)
 
-    color = "#d55e00" if row["adjusted_pvalue"] < SIGNIFICANCE_LEVEL else "#666"
+    pvalue = row["adjusted_pvalue"] if "adjusted_pvalue" in row else row["change_adjusted_pvalue"]
+    color = "#d55e00" if pvalue is not None and pvalue < SIGNIFICANCE_LEVEL else "#666"
     low, high, middle = (at(row[key]) for key in ("bias_low", "bias_high", "bias"))
     return (
         '<svg class="bias" width="120" height="16" viewBox="0 0 120 16" role="img" aria-hidden="true">'

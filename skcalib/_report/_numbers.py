@@ -118,21 +118,16 @@ def _errors(task, seed, classes):
     options = {"random_state": seed, **of_rows}
     n_rows = len(task.scores) if task.sample_weight is None else task.sample_weight.sum()
     sweeps = 1000 if n_rows <= _MANY_ROWS else 199  # of very many bins; the interval is narrow then
-    intervals = {
-        "calibration error": calibration_error_interval(task.labels, task.scores, binning=REPORT_BINNING, **options),
-        "expected calibration error": calibration_error_interval(
-            task.labels, task.scores, metric=expected_calibration_error, **options
-        ),
-        "sweep calibration error": calibration_error_interval(
-            task.labels, task.scores, metric=sweep_calibration_error, n_resamples=sweeps, **options
-        ),
-        "maximum calibration error": calibration_error_interval(
-            task.labels, task.scores, metric=maximum_calibration_error, **options
-        ),
+    kinds = {
+        "calibration error": {"binning": REPORT_BINNING},
+        "expected calibration error": {"metric": expected_calibration_error},
+        "sweep calibration error": {"metric": sweep_calibration_error, "n_resamples": sweeps},
+        "maximum calibration error": {"metric": maximum_calibration_error},
     }
-    errors = [
-        {"name": name, **interval._asdict(), "reason": interval.reason or None} for name, interval in intervals.items()
-    ]
+    errors = []
+    for name, kind in kinds.items():
+        interval = calibration_error_interval(task.labels, task.scores, **kind, **options)
+        errors.append({"name": name, **interval._asdict(), "reason": interval.reason or None})
     if classes is not None:  # a slope is one of the log-odds of an event
         return errors
     try:

@@ -1,16 +1,13 @@
 """Calibration over time: a row for each period, and whether the calibration curve has changed."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 
 from skcalib._cells.reductions import BinaryTask
-from skcalib._cells.statistics import bin_statistics
 from skcalib._inference.adjustment import holm
 from skcalib._report._reader import ReportError
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, given
-from skcalib.binning import EqualMass
 from skcalib.metrics import calibration_by_group
 from skcalib.monitoring import calibration_change
 
@@ -41,7 +38,6 @@ _NAMED = {
 }
 _WITH_MONTH = re.compile(rf"(?=.*\d).*\b(?:{_MONTH})\b.*", re.IGNORECASE)
 _N_RESAMPLES = 999
-_N_CELLS = 200  # in which compressed rows are compared
 
 
 def named_periods(column, name):
@@ -178,22 +174,12 @@ def _at(task, rows):
 
 
 def _change_pvalue(before, after, seed):
-    options = {"n_resamples": _N_RESAMPLES, "random_state": seed}
+    both, options = (before, after), {"n_resamples": _N_RESAMPLES, "random_state": seed}
     try:
-        if before.sample_weight is None and after.sample_weight is None:
-            rows = (before.labels, before.scores, after.labels, after.scores)
-            return calibration_change(*rows, labels=LABELS, binning=REPORT_BINNING, **options).pvalue
-        return calibration_change(*_common_bins(before, after), **options).pvalue
+        weights = [np.ones(len(one.scores)) if one.sample_weight is None else one.sample_weight for one in both]
+        kind = max(one.weight_type for one in both)  # "importance", if any
+        options |= {"sample_weight": weights, "weight_type": kind}
+        rows = (before.labels, before.scores, after.labels, after.scores)
+        return calibration_change(*rows, labels=LABELS, binning=REPORT_BINNING, **options).pvalue
     except ValueError:  # too few rows for an error
         return None
-
-
-def _common_bins(*tasks):
-    """Return the counts of two problems in the same narrow bins; weights are numbers of rows."""
-    weights = [np.ones(len(task.scores)) if task.sample_weight is None else task.sample_weight for task in tasks]
-    scores = np.concatenate([task.scores for task in tasks])
-    edges = EqualMass(_N_CELLS)._edges_of(scores, None, np.concatenate(weights))
-    bins = [
-        bin_statistics(task.scores, task.labels, edges, weight) for task, weight in zip(tasks, weights, strict=True)
-    ]
-    return [replace(one, count=np.rint(one.weight).astype(np.int64), weight=np.rint(one.weight)) for one in bins]

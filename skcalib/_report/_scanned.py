@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from skcalib._report._reader import ReportError, check_names
+from skcalib.export._sql_text import DIALECTS
 
 __all__ = ["ScannedFile", "quoted"]
 
+quoted = DIALECTS["duckdb"].identifier  # the name of a column as DuckDB writes it
 _PARQUET = (".parquet", ".pq")
 _MOST_ROWS = 2_000_000  # that are held in memory as they are
 _MOST_SCORES = 20_000_000  # of all classes together
@@ -92,11 +94,6 @@ def _opened(path):
 
 def _n_rows(relation):
     return relation.aggregate("count(*)").fetchall()[0][0]
-
-
-def quoted(name):
-    """Return the name of a column as SQL writes it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _plain(column):

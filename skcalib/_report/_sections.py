@@ -126,27 +126,35 @@ def segment_section(numbers):
 def _group_table(model, kind):
     rows = model["segments" if kind == "segment" else "classes"]
     shown = rows[:_MOST_GROUPS]
-    widest = largest_bias(shown)
-    size = "n_rows" if kind == "segment" else "n_events"
+    size, plural, frequency = "n_rows", "segments", "event frequency"
+    if kind == "class":
+        size, plural, frequency = "n_events", "classes", "frequency"
+    names = [escape(row[kind]) + " *" * row["is_small"] for row in shown]
+    tests = [pvalue_cell(row["adjusted_pvalue"]) for row in shown]
+    left_out = len(rows) - len(shown)
+    more = f"<p>{left_out} more {plural} with larger p-values are left out.</p>" if left_out else ""
+    head = [kind, "adjusted p", frequency]
+    return _bias_table(f"{plural.capitalize()} of {model['name']}", head, shown, names, tests, size) + more
+
+
+def _bias_table(caption, head, rows, names, tests, size="n_rows"):
+    """Return a table of the bias of segments, classes or periods, with their names and tests as they are shown."""
+    widest = largest_bias(rows)
     lines = [
         [
-            escape(row[kind]) + " *" * row["is_small"],
+            name,
             bias_words(row),
             bias_picture(row, widest),
-            pvalue_cell(row["adjusted_pvalue"]),
+            tested,
             count(row[size]),
             percent(row["mean_score"]),
             percent(row["event_frequency"]),
             with_interval(percent, row),
         ]
-        for row in shown
+        for row, name, tested in zip(rows, names, tests, strict=True)
     ]
-    left_out = len(rows) - len(lines)
-    plural = "segments" if kind == "segment" else "classes"
-    more = f"<p>{left_out} more {plural} with larger p-values are left out.</p>" if left_out else ""
-    frequency = "event frequency" if kind == "segment" else "frequency"
-    head = [kind, "bias", "", "adjusted p", "rows", "mean score", frequency, "error"]
-    return table(f"{plural.capitalize()} of {model['name']}", head, lines) + more
+    kind, tested, frequency = head
+    return table(caption, [kind, "bias", "", tested, "rows", "mean score", frequency, "error"], lines)
 
 
 def period_section(numbers):
@@ -164,27 +172,10 @@ def period_section(numbers):
 
 
 def _period_table(model):
-    rows = model["periods"]
-    widest = largest_bias(rows)
-    lines = [
-        [
-            escape(row["period"]).replace("-", "&#8209;"),
-            bias_words({**row, "adjusted_pvalue": 1.0}),
-            bias_picture({**row, "adjusted_pvalue": _or_one(row["change_adjusted_pvalue"])}, widest),
-            _change_words(row["change_adjusted_pvalue"]),
-            count(row["n_rows"]),
-            percent(row["mean_score"]),
-            percent(row["event_frequency"]),
-            with_interval(percent, row),
-        ]
-        for row in rows
-    ]
-    head = ["period", "bias", "", "change: adjusted p", "rows", "mean score", "event frequency", "error"]
-    return table(f"Periods of {model['name']}", head, lines)
-
-
-def _or_one(pvalue):
-    return 1.0 if pvalue is None else pvalue
+    names = [escape(row["period"]).replace("-", "&#8209;") for row in model["periods"]]
+    tests = [_change_words(row["change_adjusted_pvalue"]) for row in model["periods"]]
+    head = ["period", "change: adjusted p", "event frequency"]
+    return _bias_table(f"Periods of {model['name']}", head, model["periods"], names, tests)
 
 
 def _change_words(pvalue):

@@ -42,9 +42,10 @@ def sorted_rows(scores, labels):
     return keys.view(scores.dtype), labels
 
 
-def mid_rank_cells(scores, n_cells):
+def mid_rank_cells(scores, n_cells, weight=None):
     """Return the equal-mass cell of each score by its mid-rank, tied scores together, and how many cells are filled."""
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - counts / 2
-    filled, cells = np.unique(np.floor(n_cells * middle / len(scores)), return_inverse=True)
+    _, inverse = np.unique(scores, return_inverse=True)
+    mass = np.bincount(inverse, weight)
+    middle = np.cumsum(mass) - mass / 2
+    filled, cells = np.unique(np.floor(n_cells * middle / mass.sum()), return_inverse=True)
     return cells[inverse], len(filled)

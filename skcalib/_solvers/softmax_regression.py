@@ -1,12 +1,12 @@
 """Multinomial logistic regression that starts from given logits and is held near them: the engine of affine scaling."""
 
 import math
-import warnings
 from functools import cached_property, partial
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.newton import damped_solution, line_search
 
@@ -197,11 +197,10 @@ def fit_softmax_regression(
         why = (
             "without a ridge the optimum lies at infinity where classes are separable. A positive alpha makes it finite"
         )
-        warnings.warn(
+        warn(
             f"The fit stopped with about {left / 2:.1g} nats a row still to be gained"
             f"{': ' + why if penalty.min() == 0 else ''}.",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return parameters
 

@@ -120,7 +120,7 @@ def assign_bins(scores, edges):
     Raises
     ------
     ValueError
-        For scores or edges that are no numbers, such as text.
+        For scores or edges that are no numbers, such as text and NaN.
 
     See Also
     --------
@@ -137,6 +137,9 @@ def assign_bins(scores, edges):
     scores, edges = np.asarray(scores), as_numbers(edges, "edges")
     if scores.dtype.kind != "f":  # float32 needs no copy
         scores = as_numbers(scores, "scores")
+    for name, values in (("scores", scores), ("edges", edges)):
+        if len(values) and np.isnan(values.min()):
+            raise ValueError(f"{name} must be numbers, found NaN in row {np.isnan(values).argmax()}: drop such rows.")
     lookup = BinLookup(edges, scores)
     bins = np.empty(len(scores), dtype=np.intp)
     for rows in row_blocks(len(scores)):

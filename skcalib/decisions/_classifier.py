@@ -1,13 +1,12 @@
 """A classifier that decides by a certified threshold, and abstains where it has promised nothing."""
 
-import warnings
-
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
 from skcalib._input.labels import shown
 from skcalib._input.scalars import check_option
+from skcalib._input.warn import warn
 from skcalib.cross_fitting import classifier_scores
 from skcalib.decisions._certified import ANSWERS, PROMISES
 from skcalib.decisions._certified_threshold import certified_threshold
@@ -166,7 +165,7 @@ default="error_when_answered"
         self.threshold_ = self.certificate_.threshold
         if not self.certificate_.found:
             said = str(self.certificate_).split("\n")
-            warnings.warn(f"{said[0]} {said[2]}", UserWarning, stacklevel=2)
+            warn(f"{said[0]} {said[2]}")
         return self._set_fitted(model)
 
     def predict(self, X):

@@ -9,18 +9,18 @@ from skcalib._cells.reductions import binary_tasks, resolve_multiclass
 from skcalib._input.scalars import check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import UniqueScores
-from skcalib.displays._frames import add_words, keep_inside, pair_frame, size_text
+from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import (
-    CURVE,
-    canonical_keywords,
-    colors,
     count_axis,
+    curve_styles,
+    draw_band,
     format_count,
     mark,
     matplotlib_text,
-    neutral,
     plural,
+    reference_style,
+    styled,
 )
 from skcalib.guarantees import conditional_epsilon, marginal_epsilon, max_n_bins
 from skcalib.model_selection import sharpest_within
@@ -252,31 +252,26 @@ class BinCountDisplay(FromEstimator):
         display : BinCountDisplay
             Itself, with the artists as attributes.
         """
-        names = [curve.name for curve in self.curves]
         measured = self.curves[0].tolerance is None
         frame = pair_frame(ax, 2 if measured else 1)
-        palette = dict(zip(names, colors(len(names)), strict=True))
+        styles = curve_styles(len(self.curves))
+        for rank, style in enumerate(styles if measured else ()):
+            style |= {"marker": mark(rank)[1], "markersize": 4.5, "markeredgewidth": 0}
         self.lines_, self.bands_, self.chosen_, self.limit_line_ = [], [], [], None
         parts = [_error, _sharpness] if measured else [_tolerance]
         for part, axes in zip(parts, frame.axes, strict=True):
-            for rank, curve in enumerate(self.curves):
-                style = {"color": palette[curve.name], **_mark(rank, with_marker=measured)}
+            for curve, style in zip(self.curves, styles, strict=True):
                 self._draw(axes, curve, part(curve), style, line_kw, band_kw, chosen_kw)
             axes.set(xlabel="Number of bins", ylabel=_LABELS[part])
             axes.set_ylim(0, min(1.0, axes.get_ylim()[1]))  # beyond 1 nothing is promised
             count_axis(axes)
+        keys = {}
         if self.limit is not None:
-            keywords = {"color": neutral(0.75), "linestyle": (0, (1, 1.5)), "linewidth": 1}
-            label = f"wanted: at most {self.limit:g}"
-            self.limit_line_ = frame.axes[0].axhline(
-                self.limit, **{**keywords, "label": label, **canonical_keywords(limit_kw)}
-            )
-        size_text(frame)
-        self.legend_ = None
-        if legend:
-            keys = {} if self.limit is None else {self.limit_line_.get_label(): self.limit_line_}
-            self.legend_ = add_words(frame, keys, note=self.caption, legend_kw=canonical_keywords(legend_kw))
-        keep_inside(frame)
+            style = reference_style(limit_kw, label=f"wanted: at most {self.limit:g}")
+            self.limit_line_ = frame.axes[0].axhline(self.limit, **style)
+            keys = {self.limit_line_.get_label(): self.limit_line_}
+        words = {"legend": legend, "note": self.caption, "legend_kw": legend_kw}
+        self.legend_ = finish(frame, keys, "Number of bins", _LABELS[parts[0]], **words)
         self.figure_ = frame.axes[0].figure
         self.ax_ = frame.axes if measured else frame.axes[0]
         return self
@@ -287,20 +282,14 @@ class BinCountDisplay(FromEstimator):
         if self.limit is not None:
             chosen = "no number of bins" if curve.chosen is None else f"{curve.chosen} {plural('bin', curve.chosen)}"
             label = f"{label}: {chosen}"
-        keywords = {**style, "linewidth": 1.6, "label": label, "gid": CURVE}
-        self.lines_ += ax.plot(curve.n_bins, value, **{**keywords, **canonical_keywords(line_kw)})
+        self.lines_ += ax.plot(curve.n_bins, value, **styled(line_kw, **style, label=label))
         if low is not None:
-            keywords = {"facecolor": style["color"], "alpha": 0.2, "linewidth": 0}
-            self.bands_.append(ax.fill_between(curve.n_bins, low, high, **{**keywords, **canonical_keywords(band_kw)}))
+            self.bands_.append(draw_band(ax, curve.n_bins, low, high, style["color"], band_kw))
         if curve.chosen is not None:
-            keywords = {"color": style["color"], "marker": "o", "markersize": 11, "fillstyle": "none", "zorder": 4}
+            circle = {"color": style["color"], "marker": "o", "markersize": 11, "fillstyle": "none", "zorder": 4}
+            circle |= {"linestyle": "none", "markeredgewidth": 1.8}
             at = np.flatnonzero(curve.n_bins == curve.chosen)
-            self.chosen_ += ax.plot(
-                curve.n_bins[at],
-                value[at],
-                **{**keywords, "linestyle": "none", "markeredgewidth": 1.8},
-                **canonical_keywords(chosen_kw),
-            )
+            self.chosen_ += ax.plot(curve.n_bins[at], value[at], **styled(chosen_kw, **circle))
 
 
 def _tolerance(curve):
@@ -331,12 +320,6 @@ _LABELS = {
     _error: "Calibration error (l2)",
     _sharpness: "Sharpness (share of variance)",
 }
-
-
-def _mark(rank, with_marker):
-    linestyle, marker = mark(rank)
-    marks = {"marker": marker, "markersize": 4.5, "markeredgewidth": 0} if with_marker else {}
-    return {"linestyle": linestyle, **marks}
 
 
 def _promised(n_samples, kind, confidence_level, epsilon, n_bins):

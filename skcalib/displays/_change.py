@@ -5,8 +5,17 @@ import numpy as np
 from skcalib._cells.statistics import bin_statistics
 from skcalib._input.scalars import check_confidence_level
 from skcalib.binning import EqualMass, check_binning
-from skcalib.displays._frames import add_words, drop_long_labels, frame_of_panels, size_text
-from skcalib.displays._style import CURVE, canonical_keywords, colors, format_count, neutral
+from skcalib.displays._frames import finish, frame_of_panels
+from skcalib.displays._style import (
+    bar_key,
+    colors,
+    error_bars,
+    format_count,
+    neutral,
+    point_style,
+    reference_style,
+    styled,
+)
 from skcalib.guarantees import event_frequency_interval
 from skcalib.monitoring import calibration_change
 from skcalib.monitoring._change import two_samples
@@ -82,6 +91,7 @@ class ChangeDisplay:
         self.statistics = tuple(statistics)
         self.histograms = self.statistics if histograms is None else tuple(histograms)
         self.confidence_level = confidence_level
+        self.scores, self.difference, self.low, self.high = self._curve()
 
     @classmethod
     def from_predictions(
@@ -127,7 +137,7 @@ class ChangeDisplay:
         plot_options : dict, default=None
             Options of `plot`.
         **options : dict
-            Other options of `calibration_change`, such as `n_resamples`.
+            Other options of `calibration_change`, such as `n_resamples` and `sample_weight`.
 
         Returns
         -------
@@ -143,15 +153,15 @@ class ChangeDisplay:
         samples = y_before, y_proba_before, y_after, y_proba_after
         given = {"multiclass": multiclass, "pos_label": pos_label, "labels": labels}
         change = calibration_change(*samples, confidence_level=level, **given, **options)
+        given |= {name: options[name] for name in ("sample_weight", "weight_type") if name in options}
         statistics, histograms = _binned(two_samples(*samples, binning, given), binning)
         display = cls(change, statistics, histograms=histograms, confidence_level=level)
         return display.plot(ax, **(plot_options or {}))
 
-    @property
     def _curve(self):
         """The mean scores of the bins with rows of both samples, the changes there and their limits."""
-        both = np.logical_and(*(one.count > 0 for one in self.statistics))
-        count = np.array([one.count[both] for one in self.statistics])
+        both = np.logical_and(*(one.weight > 0 for one in self.statistics))
+        count = np.array([one.weight[both] for one in self.statistics])
         frequency = np.array([one.event_frequency[both] for one in self.statistics])
         score = np.array([one.mean_score[both] for one in self.statistics])
         options = {"confidence_level": self.confidence_level, "simultaneous": False, "interval": "wilson"}
@@ -160,26 +170,6 @@ class ChangeDisplay:
         difference = (frequency - score)[1] - (frequency - score)[0]
         mean = np.average(score, axis=0, weights=count)
         return mean, difference, difference - np.hypot(below[1], above[0]), difference + np.hypot(above[1], below[0])
-
-    @property
-    def scores(self):
-        """Mean score of each bin with rows of both samples."""
-        return self._curve[0]
-
-    @property
-    def difference(self):
-        """Event frequency after minus before at equal scores, for each of these bins."""
-        return self._curve[1]
-
-    @property
-    def low(self):
-        """Lower limits of the differences."""
-        return self._curve[2]
-
-    @property
-    def high(self):
-        """Upper limits of the differences."""
-        return self._curve[3]
 
     def plot(
         self, ax=None, *, histogram=True, legend=True, line_kw=None, interval_kw=None, histogram_kw=None, legend_kw=None
@@ -204,26 +194,19 @@ class ChangeDisplay:
         """
         frame = frame_of_panels(ax, 1, (_HISTOGRAM_HEIGHT,) if histogram else ())
         self.ax_, self.figure_ = frame.axes[0], frame.figure
-        scores, *limits = self._curve
-        difference, low, high = (100 * limit for limit in limits)
+        scores, difference, low, high = self.scores, 100 * self.difference, 100 * self.low, 100 * self.high
         color = colors(2)[1]
-        zero = self.ax_.axhline(0, color=neutral(0.75), linewidth=1, linestyle=(0, (1, 1.5)), zorder=1.5)
-        lengths = np.maximum(0, np.stack((difference - low, high - difference)))
-        keywords = {"fmt": "none", "ecolor": color, "elinewidth": 1, "capsize": 2, "zorder": 2}
-        self.intervals_ = self.ax_.errorbar(
-            scores, difference, yerr=lengths, **{**keywords, **canonical_keywords(interval_kw)}
-        )
-        keywords = {"color": color, "marker": "o", "markersize": 4.5, "linewidth": 1.6, "gid": CURVE, "zorder": 3}
-        keywords |= {"label": "after minus before", **canonical_keywords(line_kw)}
-        (self.line_,) = self.ax_.plot(scores, difference, **keywords)
+        zero = self.ax_.axhline(0, **reference_style())
+        self.intervals_ = error_bars(self.ax_, scores, difference, low, high, color, interval_kw)
+        style = point_style(color, label="after minus before")
+        (self.line_,) = self.ax_.plot(scores, difference, **styled(line_kw, **style))
         self.histograms_ = []
-        strips = self._draw_histograms(frame, canonical_keywords(histogram_kw)) if histogram else {}
-        keys = {"no change": zero, f"{100 * self.confidence_level:g} % interval": _interval_key(), **strips}
+        strips = self._draw_histograms(frame, histogram_kw) if histogram else {}
+        keys = {"no change": zero, f"{100 * self.confidence_level:g} % interval": bar_key(color), **strips}
         self._name_axes(frame)
-        guard = [np.column_stack((scores, limit)) for limit in (low, high, np.zeros(len(scores)))]
-        options = {"caption": self._captions(), "guard": guard, "legend_kw": canonical_keywords(legend_kw)}
-        self.legend_ = add_words(frame, keys if legend else {}, **options)
-        drop_long_labels(frame)
+        labels = "" if histogram else "Score", "Change of event frequency\nat equal scores (points)"
+        keys = keys if legend else {}
+        self.legend_ = finish(frame, keys, *labels, caption=self._captions(), legend_kw=legend_kw)
         return self
 
     def _draw_histograms(self, frame, histogram_kw):
@@ -231,25 +214,20 @@ class ChangeDisplay:
         strip = frame.below[0]
         looks = {"before": {"facecolor": neutral(0.3), "fill": True}, "after": {"edgecolor": colors(2)[1]}}
         for (label, look), one in zip(looks.items(), self.histograms, strict=True):
-            keywords = {"linewidth": 1.2, "label": label, **look, **histogram_kw}
-            self.histograms_.append(strip.stairs(100 * one.count / one.count.sum(), one.edges, **keywords))
+            style = styled(histogram_kw, linewidth=1.2, label=label, **look)
+            self.histograms_.append(strip.stairs(100 * one.count / one.count.sum(), one.edges, **style))
         return dict(zip(looks, self.histograms_, strict=True))
 
     def _name_axes(self, frame):
         from matplotlib.ticker import MaxNLocator
 
-        size_text(frame)
         filled = np.flatnonzero(sum(one.count for one in self.histograms))
         edges = self.histograms[0].edges
         low, high = edges[filled[0]], edges[filled[-1] + 1]
         self.ax_.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
         self.ax_.xaxis.set_major_locator(MaxNLocator(4 if frame.width < 3 else "auto", steps=[1, 2, 5, 10]))
-        self.ax_.set_ylabel("Change of event frequency\nat equal scores (points)", size=frame.size)
-        lowest = frame.below[0] if frame.below else self.ax_
-        lowest.set_xlabel("Score", size=frame.size)
         for strip in frame.below:
-            strip.set_yticks([])
-            strip.set_ylabel("Rows", size=frame.size)
+            strip.set(yticks=[], xlabel="Score", ylabel="Rows")
 
     def _captions(self):
         change = self.change
@@ -266,18 +244,13 @@ def _binned(samples, binning):
         return statistics, statistics
     scores = np.concatenate([sample.task.scores for sample in samples])
     labels = np.concatenate([sample.task.labels for sample in samples])
-    edges = check_binning(binning, EqualMass(10))._edges_of(scores, labels)
+    weights = [np.ones(len(one.task.scores)) if one.task.weight is None else one.task.weight for one in samples]
+    edges = check_binning(binning, EqualMass(10))._edges_of(scores, labels, np.concatenate(weights))
     span = scores.min(), scores.max()
     inner = np.linspace(*span, _HISTOGRAM_BINS + 1)[1:-1] if span[0] < span[1] else []
     around = np.unique(np.clip((span[0], *inner, span[1]), 0, 1))
     even = around if len(around) > 1 else np.array([0.0, 1.0])
     return tuple(
-        tuple(bin_statistics(sample.task.scores, sample.task.labels, cuts) for sample in samples)
+        tuple(bin_statistics(*sample.task[:2], cuts, sample.task.weight) for sample in samples)
         for cuts in (edges, even)
     )
-
-
-def _interval_key():
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], color=colors(2)[1], marker="|", markersize=8, linestyle="none")

@@ -5,14 +5,19 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from skcalib._cells.reductions import binary_tasks, resolve_multiclass
 from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
 from skcalib._input.scalars import check_confidence_level, check_option
-from skcalib._input.scored_labels import check_scored_labels
-from skcalib.binning._distinct_scores import DistinctScores
-from skcalib.displays._frames import add_words, drop_long_labels, pair_frame, size_text
-from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import CURVE, canonical_keywords, colors, format_count, mark, matplotlib_text, neutral
+from skcalib.displays._frames import finish, pair_frame
+from skcalib.displays._predictions import FromEstimator, distinct_scores, named_models
+from skcalib.displays._style import (
+    colors,
+    curve_styles,
+    model_and_size,
+    model_label,
+    neutral,
+    reference_style,
+    styled,
+)
 
 __all__ = ["CumulativeDifferenceDisplay"]
 
@@ -163,13 +168,10 @@ class CumulativeDifferenceDisplay(FromEstimator):
             For labels and probabilities that do not fit together, and for ``multiclass="marginal"``.
         """
         level = check_confidence_level(confidence_level)
-        curves = []
-        for model, proba in named_models(y_proba, name).items():
-            given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-            data = check_scored_labels(y_true, proba, multiclass=multiclass, **given)
-            if resolve_multiclass(multiclass, data) == "marginal":
-                raise ValueError('multiclass="marginal" has one curve a class: draw the classes one by one.')
-            curves.append(_curve(model, next(binary_tasks(data, multiclass))))
+        refusal = 'multiclass="marginal" has one curve a class: draw the classes one by one.'
+        given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+        tables = distinct_scores(y_true, named_models(y_proba, name), multiclass, refusal, **given)
+        curves = [_curve(model, table) for model, table in tables.items()]
         return cls(curves, confidence_level=level).plot(ax, **plot_options)
 
     def plot(self, ax=None, *, x="share", legend=True, line_kw=None, band_kw=None, mark_kw=None, legend_kw=None):
@@ -197,45 +199,39 @@ class CumulativeDifferenceDisplay(FromEstimator):
             If `x` is something else.
         """
         check_option(x, "x", ("share", "score"))
-        frame = pair_frame(ax, 1)
+        frame = pair_frame(ax)
         self.ax_, self.figure_ = frame.axes[0], frame.figure
         self.lines_, self.marks_, self.band_ = [], [], None
         alone, keys = len(self.curves) == 1, {}
-        zero = self.ax_.axhline(0, color=neutral(0.75), linewidth=1, linestyle=(0, (1, 1.5)), zorder=1.5)
+        zero = self.ax_.axhline(0, **reference_style())
         if alone:
             half = 100 * self.curves[0].deviation * _band_quantile(self.confidence_level)
-            keywords = {"facecolor": neutral(0.16), "linewidth": 0, "zorder": 1}
-            self.band_ = self.ax_.axhspan(-half, half, **{**keywords, **canonical_keywords(band_kw)})
-            keys[f"band of a calibrated model ({100 * self.confidence_level:g} %)"] = self.band_
-        for rank, (curve, color) in enumerate(zip(self.curves, colors(len(self.curves)), strict=True)):
-            at, difference = _thinned(getattr(curve, "share" if x == "share" else "scores"), 100 * curve.difference)
-            keywords = {"color": color, "linestyle": mark(rank)[0], "linewidth": 1.6, "gid": CURVE, "zorder": 3}
-            label = (
-                f"{'model' if curve.model is None else matplotlib_text(curve.model)}: {_tested('Kuiper', curve.kuiper)}"
+            self.band_ = self.ax_.axhspan(
+                -half, half, **styled(band_kw, facecolor=neutral(0.16), linewidth=0, zorder=1)
             )
-            self.lines_ += self.ax_.plot(at, difference, **{**keywords, "label": label, **canonical_keywords(line_kw)})
+            keys[f"band of a calibrated model ({100 * self.confidence_level:g} %)"] = self.band_
+        for curve, style in zip(self.curves, curve_styles(len(self.curves)), strict=True):
+            at, difference = _thinned(getattr(curve, "share" if x == "share" else "scores"), 100 * curve.difference)
+            label = f"{model_label(curve.model)}: {_tested('Kuiper', curve.kuiper)}"
+            self.lines_ += self.ax_.plot(at, difference, **styled(line_kw, **style, label=label))
             if alone:
-                keys |= self._mark(curve, at, difference, canonical_keywords(mark_kw))
+                keys |= self._mark(curve, at, difference, mark_kw)
         keys = {"calibrated on average": zero, **keys} if legend else {}
-        size_text(frame)
         label = "Share of the rows, by score" if x == "share" else "Score"
-        self.ax_.set_xlabel(label, size=frame.size)
-        self.ax_.set_ylabel("Cumulative y − s (points)", size=frame.size)
         self.ax_.margins(x=0.02, y=0.08)
-        captions = _captions(self.curves[0]) if alone else None
-        guard = [line.get_xydata() for line in self.lines_]
-        self.legend_ = add_words(frame, keys, caption=captions, guard=guard, legend_kw=canonical_keywords(legend_kw))
-        drop_long_labels(frame)
+        caption = _captions(self.curves[0]) if alone else None
+        self.legend_ = finish(frame, keys, label, "Cumulative y − s (points)", caption=caption, legend_kw=legend_kw)
         return self
 
     def _mark(self, curve, at, difference, mark_kw):
         """Mark Kuiper's range at the right border and the largest distance from 0 where it is; return the handles."""
-        keywords = {"color": colors(2)[1], "linewidth": 1.4, "zorder": 2.5, "marker": "_", "markersize": 7}
+        style = {"color": colors(2)[1], "linewidth": 1.4, "zorder": 2.5}
         right = at[0] + 1.02 * (at[-1] - at[0])
-        (kuiper,) = self.ax_.plot([right] * 2, [difference.min(), difference.max()], **{**keywords, **mark_kw})
+        ends = [difference.min(), difference.max()]
+        (kuiper,) = self.ax_.plot([right] * 2, ends, **styled(mark_kw, **style, marker="_", markersize=7))
         peak = np.argmax(np.abs(difference))
-        keywords |= {"linestyle": (0, (2, 1.5)), "marker": ""}
-        (distance,) = self.ax_.plot([at[peak]] * 2, [0, difference[peak]], **{**keywords, **mark_kw})
+        ends = [0, difference[peak]]
+        (distance,) = self.ax_.plot([at[peak]] * 2, ends, **styled(mark_kw, **style, linestyle=(0, (2, 1.5))))
         self.marks_ = [kuiper, distance]
         return {
             _tested("Kuiper", curve.kuiper): kuiper,
@@ -243,8 +239,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
         }
 
 
-def _curve(model, task):
-    table = DistinctScores.from_rows(*task)
+def _curve(model, table):
     total = float(table.weight[-1])
     scores, weight = table.scores.astype(np.float64), np.diff(table.weight)
     difference = (table.positives[1:] - np.cumsum(weight * scores)) / total
@@ -282,8 +277,6 @@ def _tested(name, tested):
 
 
 def _captions(curve):
-    name = "" if curve.model is None else matplotlib_text(curve.model)
-    size = f"n = {format_count(curve.n_rows)}"
-    first = ", ".join(filter(None, [name, size]))
+    first, shorter = model_and_size(curve.model, curve.n_rows)
     error = _tested("Kuiper", curve.kuiper)
-    return [f"{first}\n{error}", f"{name or size}\n{error.split(' (')[0]}"]
+    return [f"{first}\n{error}", f"{shorter}\n{error.split(' (')[0]}"]

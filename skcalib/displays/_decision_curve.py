@@ -3,9 +3,9 @@
 import numpy as np
 
 from skcalib.decisions import net_benefit
-from skcalib.displays._frames import add_words, drop_long_labels, pair_frame, size_text
+from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import canonical_keywords, colors, draw_curve, model_and_size, model_label, neutral
+from skcalib.displays._style import curve_styles, draw_curve, model_and_size, model_label, neutral, reference_style
 
 __all__ = ["DecisionCurveDisplay"]
 
@@ -122,7 +122,7 @@ class DecisionCurveDisplay(FromEstimator):
         display : DecisionCurveDisplay
             Itself, with the artists as attributes.
         """
-        frame = pair_frame(ax, 1)
+        frame = pair_frame(ax)
         self.ax_, self.figure_ = frame.axes[0], frame.figure
         first = next(iter(self.curves.values()))
         most = 1.0 if first.standardize else first.event_frequency
@@ -130,39 +130,33 @@ class DecisionCurveDisplay(FromEstimator):
         seen = np.any(list(drawn.values()), axis=0)
         end = first.thresholds[seen][-1] if seen.any() else first.thresholds[-1]
         self.lines_, self.bands_ = [], []
-        style = zip(self.curves.items(), colors(len(self.curves)), strict=True)
-        for rank, ((name, curve), color) in enumerate(style):
+        for (name, curve), style in zip(self.curves.items(), curve_styles(len(self.curves)), strict=True):
             values = [one[drawn[name]] for one in (curve.thresholds, curve.net_benefit, curve.low, curve.high)]
             label = model_label(name) + ("" if self.threshold is None else f": {self._worth(curve)}")
-            line, band = draw_curve(self.ax_, *values, rank, color, label, line_kw, band_kw)
+            line, band = draw_curve(self.ax_, *values, style, label, line_kw, band_kw)
             self.lines_.append(line)
             self.bands_.append(band)
         share, t = first.event_frequency, np.linspace(0, min(end, 0.999), 400)
         treat_all = (share - (1 - share) * t / (1 - t)) * (most / share if share else 1)
         self.reference_lines_ = []
         for values, dashes in ((treat_all, (0, (4, 2))), (np.zeros(len(t)), "-")):
-            keywords = {"color": neutral(0.65), "linestyle": dashes, "linewidth": 1, "zorder": 1.5}
-            self.reference_lines_ += self.ax_.plot(t, values, **{**keywords, **canonical_keywords(reference_kw)})
+            style = reference_style(reference_kw, color=neutral(0.65), linestyle=dashes)
+            self.reference_lines_ += self.ax_.plot(t, values, **style)
         self.threshold_line_ = None
         if self.threshold is not None:
             self.threshold_line_ = self.ax_.axvline(self.threshold, color=neutral(0.65), linestyle=":", linewidth=1)
         highest = max([most, *(float(curve.high[drawn[name]].max(initial=0)) for name, curve in self.curves.items())])
         self.ax_.set(xlim=(0, end), ylim=(-0.12 * most, 1.05 * min(highest, 1.3 * most)))
-        size_text(frame)
-        self.ax_.set_xlabel("Threshold (probability)", size=frame.size)
-        self.ax_.set_ylabel("Standardised net benefit" if first.standardize else "Net benefit", size=frame.size)
         level = f"{100 * first.confidence_level:.10g} % {'band' if first.simultaneous else 'interval'}"
         keys = dict(zip(("treat all", "treat none"), self.reference_lines_, strict=True))
         keys = {**keys, level: self.bands_[0]} if legend else {}
-        guard = [line.get_xydata() for line in (*self.lines_, *self.reference_lines_)]
         at = "" if self.threshold is None else f"at {self.threshold:g}"
         options = {"note": f"net benefit {at}" if at else None}
         if len(self.curves) == 1:
-            lines = [model_and_size(*self.curves, first.n_samples), at and f"{self._worth(first)} {at}"]
+            lines = [model_and_size(*self.curves, first.n_samples)[0], at and f"{self._worth(first)} {at}"]
             options = {"caption": ["\n".join(filter(None, lines))]}
-        options |= {"guard": guard, "legend_kw": canonical_keywords(legend_kw)}
-        self.legend_ = add_words(frame, keys, **options)
-        drop_long_labels(frame)
+        benefit = "Standardised net benefit" if first.standardize else "Net benefit"
+        self.legend_ = finish(frame, keys, "Threshold (probability)", benefit, legend_kw=legend_kw, **options)
         return self
 
     def _worth(self, curve):

@@ -7,18 +7,18 @@ import numpy as np
 from skcalib._cells.reductions import binary_tasks
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth
-from skcalib.displays._frames import add_words, fitting, keep_inside, pair_frame, size_text
+from skcalib.displays._frames import finish, fitting, pair_frame
 from skcalib.displays._predictions import FromEstimator
 from skcalib.displays._style import (
-    CURVE,
-    canonical_keywords,
-    colors,
     count_axis,
+    curve_styles,
+    draw_band,
     format_count,
     mark,
     matplotlib_text,
-    neutral,
+    reference_style,
     short_count,
+    styled,
 )
 from skcalib.metrics import calibration_error
 from skcalib.simulation import CalibrationModel, fit_calibration_curve, fit_score_distribution
@@ -238,26 +238,26 @@ class EstimatorBiasDisplay(FromEstimator):
         """
         if kind not in ("heatmap", "lines"):
             raise ValueError(f'kind must be "heatmap" or "lines", found {kind!r}.')
-        frame = pair_frame(ax, 1)
+        frame = pair_frame(ax)
         self.ax_, self.figure_ = frame.axes[0], frame.axes[0].figure
-        self.mesh_, self.texts_, self.colorbar_, self.lines_, self.bands_, self.legend_ = None, [], None, [], [], None
+        self.mesh_, self.texts_, self.colorbar_, self.lines_, self.bands_ = None, [], None, [], []
         note = f"true error {100 * self.true_error:.2f} %, {format_count(self.n_simulations)} simulations"
-        size_text(frame)
+        y_label = "Bias (percentage points)"
         if kind == "heatmap":
-            self._draw_heatmap(frame, canonical_keywords(mesh_kw), {} if text_kw is None else text_kw)
+            self._draw_heatmap(frame, mesh_kw, text_kw or {})
             self.ax_.set_title(fitting([note, note.split(",")[0]], frame), fontsize=frame.size)
+            y_label = "Number of bins" if all(isinstance(name, int) for name in self.estimators) else ""
+            legend = False
         else:
-            self._draw_lines(canonical_keywords(line_kw), canonical_keywords(band_kw))
-            if legend:
-                self.legend_ = add_words(frame, {}, note=note, legend_kw=canonical_keywords(legend_kw))
-        keep_inside(frame)
+            self._draw_lines(line_kw, band_kw)
+        words = {"legend": legend, "note": note, "legend_kw": legend_kw}
+        self.legend_ = finish(frame, {}, "Number of rows", y_label, **words)
         return self
 
     def _draw_heatmap(self, frame, mesh_kw, text_kw):
         points = 100 * self.bias
         largest = max(np.abs(points).max(), 1e-9)
-        keywords = {"cmap": "PuOr_r", "vmin": -largest, "vmax": largest}
-        self.mesh_ = self.ax_.pcolormesh(points, **{**keywords, **mesh_kw})
+        self.mesh_ = self.ax_.pcolormesh(points, **styled(mesh_kw, cmap="PuOr_r", vmin=-largest, vmax=largest))
         self.colorbar_ = self.figure_.colorbar(self.mesh_, ax=self.ax_)
         self.colorbar_.set_label("Bias (percentage points)", size=frame.size)
         self.colorbar_.ax.tick_params(labelsize=0.9 * frame.size)
@@ -265,31 +265,25 @@ class EstimatorBiasDisplay(FromEstimator):
         for (row, column), value in np.ndenumerate(points):
             red, green, blue, _ = self.mesh_.to_rgba(value)
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
-            keywords = {"ha": "center", "va": "center", "color": "white" if dark else "black"}
-            keywords["size"] = min(frame.size, widest)
+            style = {"ha": "center", "va": "center", "size": min(frame.size, widest)}
+            style |= {"color": "white" if dark else "black", **text_kw}
             text = f"{value:.1f}" if round(value, 1) else "0.0"
-            self.texts_.append(self.ax_.text(column + 0.5, row + 0.5, text, **{**keywords, **text_kw}))
+            self.texts_.append(self.ax_.text(column + 0.5, row + 0.5, text, **style))
         self.ax_.set_xticks(np.arange(len(self.n_samples)) + 0.5, [short_count(n) for n in self.n_samples])
-        self.ax_.set_yticks(
-            np.arange(len(self.estimators)) + 0.5, [matplotlib_text(str(name)) for name in self.estimators]
-        )
-        self.ax_.set_xlabel("Number of rows")
-        if all(isinstance(name, int) for name in self.estimators):
-            self.ax_.set_ylabel("Number of bins")
-        else:
+        names = [matplotlib_text(str(name)) for name in self.estimators]
+        self.ax_.set_yticks(np.arange(len(names)) + 0.5, names)
+        if not all(isinstance(name, int) for name in self.estimators):
             self.ax_.invert_yaxis()  # names are read from the top
 
     def _draw_lines(self, line_kw, band_kw):
-        for rank, (name, color) in enumerate(zip(self.estimators, colors(len(self.estimators)), strict=True)):
-            linestyle, marker = mark(rank)
+        for rank, (name, style) in enumerate(zip(self.estimators, curve_styles(len(self.estimators)), strict=True)):
             points, error = 100 * self.bias[rank], 200 * self.standard_error[rank]
-            keywords = {"facecolor": color, "alpha": 0.2, "linewidth": 0, **band_kw}
-            self.bands_.append(self.ax_.fill_between(self.n_samples, points - error, points + error, **keywords))
-            keywords = {"color": color, "linestyle": linestyle, "marker": marker, "markersize": 4.5, "gid": CURVE}
-            label = f"{name} bins" if isinstance(name, int) else matplotlib_text(name)
-            self.lines_ += self.ax_.plot(self.n_samples, points, **{**keywords, "label": label, **line_kw})
-        self.ax_.axhline(0, color=neutral(0.75), linewidth=1, linestyle=(0, (1, 1.5)))
-        self.ax_.set(xlabel="Number of rows", ylabel="Bias (percentage points)")
+            limits = points - error, points + error
+            self.bands_.append(draw_band(self.ax_, self.n_samples, *limits, style["color"], band_kw))
+            style |= {"label": f"{name} bins" if isinstance(name, int) else matplotlib_text(name)}
+            points_kw = styled(line_kw, **style, marker=mark(rank)[1], markersize=4.5)
+            self.lines_ += self.ax_.plot(self.n_samples, points, **points_kw)
+        self.ax_.axhline(0, **reference_style())
         count_axis(self.ax_)
 
 

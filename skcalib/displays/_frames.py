@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib.displays._style import CURVE, require_matplotlib
+from skcalib.displays._style import CURVE, canonical_keywords, require_matplotlib
 
 __all__ = [
     "BELOW",
@@ -14,6 +14,7 @@ __all__ = [
     "add_numbers",
     "add_words",
     "drop_long_labels",
+    "finish",
     "fitting",
     "frame_of_panels",
     "has_room",
@@ -26,6 +27,7 @@ __all__ = [
 # Marks on artists: a display that is drawn on top of another recognises what is there.
 BELOW, _LEGEND, _GUARD = "skcalib-below", "skcalib-legend", "skcalib-guard"
 _FULL_SIZE = 2.4  # inches: the side of a panel from which text has the user's size
+_EXPLAINED, _MOST_INSIDE = 1.8, 5  # inches and entries: a legend inside less room, or of more, has no explanations
 _SMALLEST = 0.58  # text is never smaller than this share of the user's size
 _LETTER = 0.56  # mean width of a letter in units of the font size
 _LEGEND_SHARE = 0.16  # of the height of a figure that a legend with explanations may take
@@ -79,7 +81,7 @@ def frame_of_panels(ax, n_panels, strips=()):
     return Frame(given, below, is_own, 1, _text_size(width, height), width)
 
 
-def pair_frame(ax, n_panels):
+def pair_frame(ax, n_panels=1):
     """Return the frame of one panel, or of two side by side that are wider than high."""
     if ax is not None:
         return frame_of_panels(ax, n_panels)
@@ -238,6 +240,15 @@ def drop_long_labels(frame):
     keep_inside(frame)
 
 
+def finish(frame, keys, x_label, y_label, *, legend=True, legend_kw=None, **words):
+    """Name the first axes, write the words of `add_words` and size all text to the frame; return the legend or None."""
+    frame.axes[0].set(xlabel=x_label, ylabel=y_label)
+    size_text(frame)
+    written = add_words(frame, keys, legend_kw=canonical_keywords(legend_kw), **words) if legend else None
+    drop_long_labels(frame)
+    return written
+
+
 def keep_inside(frame):
     """Make axes smaller whose words leave the figure, where no layout engine does so (``plt.subplots`` has none).
 
@@ -285,11 +296,11 @@ def fitting(variants, frame, *, width=None, size=None):
     return shortened(variants[-1], frame, width=width, size=size)
 
 
-def add_words(frame, keys, *, caption=None, note=None, guard=(), with_curves=True, legend_kw=None):
-    """Write the caption of a single curve and the legend of everything else; return the legend or None.
+def add_words(frame, keys, *, caption=None, note=None, with_curves=True, legend_kw=None):
+    """Write the caption of a single curve above the axes and the legend of all else; return the legend or None.
 
-    In a figure of its own the caption is the title and the legend stands below the axes, where the layout makes room.
-    In given axes both go inside, where no data are; what does not fit there is left out, the explanations first.
+    In a figure of its own the legend stands below the axes, where the layout makes room. In given axes it stands
+    inside, where matplotlib finds the fewest data. What does not fit is left out, the explanations first.
 
     Parameters
     ----------
@@ -301,40 +312,36 @@ def add_words(frame, keys, *, caption=None, note=None, guard=(), with_curves=Tru
         Words about the only curve: the longest first, shorter ones for less room.
     note : str, default=None
         Title of the legend.
-    guard : sequence of ndarray of shape (m, 2)
-        Points in the coordinates of the first panel that a legend inside must not cover.
     with_curves : bool, default=True
         Whether the legend has an entry for each curve.
     legend_kw : dict, default=None
         The user's keywords.
     """
-    legend_kw = {} if legend_kw is None else legend_kw
     figure, first = frame.figure, frame.axes[0]
     for earlier in [*figure.legends, *[one for one in first.get_children() if one.get_gid() == _LEGEND]]:
         if earlier.get_gid() == _LEGEND:
             earlier.remove()
     curves = _curve_handles(frame.axes) if with_curves else {}
     is_single = caption is not None and len(curves) == 1
-    labels = {**({} if is_single else curves), **keys}
+    if caption is not None:  # a curve that is no longer the only one loses its title
+        size = 0.95 * frame.size
+        first.set_title(fitting(caption, frame, size=size) if is_single else "", loc="left", fontsize=size)
     options = {"frameon": False, "fontsize": 0.85 * frame.size, "title_fontsize": 0.85 * frame.size}
-    options |= {"handlelength": 1.6, "columnspacing": 1.2, "handletextpad": 0.5, "borderaxespad": 0.3, **legend_kw}
-    if frame.is_own:
-        if is_single:
-            size = 0.95 * frame.size
-            first.set_title(fitting(caption, frame, size=size), loc="left", fontsize=size)
-        elif caption is not None:  # no longer the only curve
-            first.set_title("", loc="left")
-        needed = {label: handle for label, handle in labels.items() if label not in keys}
-        names = {label.rsplit(": ", 1)[0]: handle for label, handle in needed.items()}
-        names = names if len(names) == len(needed) else needed
-        for shown, share in ((labels, _LEGEND_SHARE + 0.05 * len(needed)), (needed, 0.4), (names, 0.4)):
-            if shown or note:
-                legend = _legend_below(figure, shown, note if shown is not names else None, options, share)
-                if legend is not None:
-                    return legend
-        return None
-    _set_guard(first, guard)
-    return _legend_inside(frame, labels, caption if is_single else note and [note], keys, options)
+    options |= {"handlelength": 1.6, "columnspacing": 1.2, "handletextpad": 0.5, "borderaxespad": 0.3}
+    options |= legend_kw or {}
+    labels = {**({} if is_single else curves), **keys}
+    needed = {label: handle for label, handle in labels.items() if label not in keys}
+    if not frame.is_own:
+        is_explained = frame.width >= _EXPLAINED and len(labels) <= _MOST_INSIDE
+        return _legend_inside(frame, labels if is_explained else needed, note, options)
+    names = {label.rsplit(": ", 1)[0]: handle for label, handle in needed.items()}
+    names = names if len(names) == len(needed) else needed
+    for shown, share in ((labels, _LEGEND_SHARE + 0.05 * len(needed)), (needed, 0.4), (names, 0.4)):
+        if shown or note:
+            legend = _legend_below(figure, shown, note if shown is not names else None, options, share)
+            if legend is not None:
+                return legend
+    return None
 
 
 def add_numbers(ax, texts, frame, guard):
@@ -375,6 +382,18 @@ def _fixed(legend, ax):
     return box
 
 
+def _set_guard(ax, guard):
+    """Put the points where no legend may stand on an invisible line, which matplotlib's "best" place avoids."""
+    for line in [line for line in ax.lines if line.get_gid() == _GUARD]:
+        guard = [line.get_xydata(), *guard]
+        line.remove()
+    if len(guard):
+        limits = ax.get_xlim(), ax.get_ylim()
+        points = np.concatenate(guard)
+        ax.plot(points[:, 0], points[:, 1], linestyle="none", visible=False, gid=_GUARD, label="_guard")
+        ax.set(xlim=limits[0], ylim=limits[1])
+
+
 def _curve_handles(axes):
     handles = {}
     for ax in axes:
@@ -397,45 +416,18 @@ def _legend_below(figure, labels, note, options, share):
     return None
 
 
-def _set_guard(ax, guard):
-    """Put the points where no legend may stand on an invisible line, which matplotlib's "best" place avoids."""
-    for line in [line for line in ax.lines if line.get_gid() == _GUARD]:
-        guard = [line.get_xydata(), *guard]
-        line.remove()
-    if len(guard):
-        limits = ax.get_xlim(), ax.get_ylim()
-        points = np.concatenate(guard)
-        ax.plot(points[:, 0], points[:, 1], linestyle="none", visible=False, gid=_GUARD, label="_guard")
-        ax.set(xlim=limits[0], ylim=limits[1])
-
-
-def _legend_inside(frame, labels, titles, keys, options):
-    """Return a legend inside the first axes that covers no data: with all labels, or with fewer, or None."""
-    ax, size = frame.axes[0], 0.85 * frame.size
-    needed = {label: handle for label, handle in labels.items() if label not in keys}
-    title = None if titles is None else fitting(titles, frame, width=0.9 * frame.width, size=size)
-    if not labels and title is None:
+def _legend_inside(frame, labels, note, options):
+    """Return a legend inside the first axes, through which data shine that it cannot avoid."""
+    if not labels and note is None:
         return None
-    shorter = title if titles is None else shortened(titles[-1], frame, width=0.9 * frame.width, size=size)
-    for shown, words in dict.fromkeys([(True, title), (False, title), (False, shorter)]):
-        entries = labels if shown else needed
-        if not entries and words is None:
-            return None
-        given = {"loc": "best", "title": words, "alignment": "left", **options}
-        words_of = [shortened(label, frame, width=0.75 * frame.width, size=size) for label in entries]
-        legend = ax.legend(entries.values(), words_of, **given)
-        legend.set_gid(_LEGEND)
-        legend.set_zorder(5)
-        ax.figure.figure.draw_without_rendering()
-        if not _covers_data(ax, legend):
-            return legend
-    if needed:  # readable on top of the data, which shine through
-        legend.get_frame().set(alpha=0.75, linewidth=0)
-        legend.set_frame_on(True)
-        return legend
-    legend.remove()  # the words about a single curve stand as well above the axes
-    ax.set_title(shorter, loc="left", fontsize=size, pad=0.3 * size)
-    return None
+    size = 0.85 * frame.size
+    words = [shortened(label, frame, width=0.75 * frame.width, size=size) for label in labels]
+    title = None if note is None else shortened(note, frame, width=0.9 * frame.width, size=size)
+    given = {"loc": "best", "title": title, "alignment": "left", **options}
+    legend = frame.axes[0].legend(labels.values(), words, **given)
+    legend.set(gid=_LEGEND, zorder=5, frame_on=True)
+    legend.get_frame().set(alpha=0.75, linewidth=0)
+    return legend
 
 
 def _covers_data(ax, legend):

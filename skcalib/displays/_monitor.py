@@ -2,8 +2,15 @@
 
 import numpy as np
 
-from skcalib.displays._frames import add_words, drop_long_labels, frame_of_panels, pair_frame, size_text
-from skcalib.displays._style import CURVE, canonical_keywords, colors, format_count, matplotlib_text, neutral
+from skcalib.displays._frames import finish, frame_of_panels, pair_frame
+from skcalib.displays._style import (
+    CURVE,
+    colors,
+    format_count,
+    matplotlib_text,
+    reference_style,
+    styled,
+)
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 
 __all__ = ["MonitorDisplay"]
@@ -127,7 +134,7 @@ class MonitorDisplay:
         """
         histories = {name: monitor.history_ for name, monitor in self.monitors.items()}
         n_panels = len(histories)
-        frame = pair_frame(ax, 1) if n_panels == 1 else frame_of_panels(ax, n_panels)
+        frame = pair_frame(ax) if n_panels == 1 else frame_of_panels(ax, n_panels)
         self.lines_, self.threshold_lines_, self.alarms_, self.change_lines_ = [], [], [], []
         for panel, (name, history) in zip(frame.axes, histories.items(), strict=True):
             monitor = self.monitors[name]
@@ -139,10 +146,9 @@ class MonitorDisplay:
         for artist in [*self.threshold_lines_[:1], *self.alarms_[:1], *self.change_lines_[:1]] if explained else ():
             keys[artist.get_label()] = artist
         caption = _captions(*next(iter(self.monitors.items()))) if n_panels == 1 else None
-        guard = [line.get_xydata() for line in self.lines_[:1]]
-        options = {"guard": guard, "with_curves": n_panels == 1, "legend_kw": canonical_keywords(legend_kw)}
-        self.legend_ = add_words(frame, keys, caption=caption, **options)
-        drop_long_labels(frame)
+        options = {"caption": caption, "with_curves": n_panels == 1, "legend_kw": legend_kw}
+        first = frame.axes[0]
+        self.legend_ = finish(frame, keys, first.get_xlabel(), first.get_ylabel(), **options)
         self.figure_ = frame.figure
         self.ax_ = frame.axes if n_panels > 1 else frame.axes[0]
         return self
@@ -150,11 +156,10 @@ class MonitorDisplay:
     def _draw_evidence(self, ax, monitor, history, line_kw, threshold_kw):
         first = 1.0 if monitor.average_run_length is None else history.e_value[0]
         rows, evidence = np.append(0, history.n_rows), np.append(first, history.e_value)
-        keywords = {"color": colors(1)[0], "linewidth": 1.6, "gid": CURVE, "label": "e-value"}
-        self.lines_ += ax.plot(rows, np.maximum(evidence, 1e-12), **{**keywords, **canonical_keywords(line_kw)})
-        keywords = {"color": neutral(0.75), "linewidth": 1, "linestyle": (0, (4, 2)), "label": "alarm above this line"}
-        line = ax.axhline(monitor.threshold_, **{**keywords, **canonical_keywords(threshold_kw)})
-        self.threshold_lines_.append(line)
+        style = {"color": colors(1)[0], "linewidth": 1.6, "gid": CURVE, "label": "e-value"}
+        self.lines_ += ax.plot(rows, np.maximum(evidence, 1e-12), **styled(line_kw, **style))
+        style = reference_style(threshold_kw, linestyle=(0, (4, 2)), label="alarm above this line")
+        self.threshold_lines_.append(ax.axhline(monitor.threshold_, **style))
         ax.set_yscale("log")
         # The threshold is always seen; evidence far beyond it, or far below 1, leaves the axes.
         top = max(3 * min(evidence.max(), 1e4 * monitor.threshold_), 3 * monitor.threshold_)
@@ -164,16 +169,14 @@ class MonitorDisplay:
         if not monitor.alarm_:
             return
         color = colors(2)[1]
-        keywords = {"color": color, "marker": "o", "markersize": 7, "linestyle": "none", "zorder": 4, "label": "alarm"}
-        at = [monitor.alarm_row_], [monitor.threshold_]
-        self.alarms_ += ax.plot(*at, **{**keywords, **canonical_keywords(alarm_kw)})
-        keywords = {"color": color, "linewidth": 1, "linestyle": (0, (1, 1.5)), "label": "likely start of the change"}
-        self.change_lines_.append(ax.axvline(monitor.change_row_, **{**keywords, **canonical_keywords(change_kw)}))
+        style = {"color": color, "marker": "o", "markersize": 7, "linestyle": "none", "zorder": 4, "label": "alarm"}
+        self.alarms_ += ax.plot([monitor.alarm_row_], [monitor.threshold_], **styled(alarm_kw, **style))
+        style = reference_style(change_kw, color=color, label="likely start of the change")
+        self.change_lines_.append(ax.axvline(monitor.change_row_, **style))
 
     def _name_axes(self, frame, histories):
         from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-        size_text(frame)
         last_row = (len(histories) - 1) // frame.n_columns
         longest = 0.6 * frame.size / 72 * len(str(max(history.n_rows[-1] for history in histories.values())))
         most_ticks = max(1, min(4, int(frame.width / (2 * longest))))

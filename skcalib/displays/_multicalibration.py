@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib.displays._frames import add_words, drop_long_labels, pair_frame, size_text
-from skcalib.displays._style import CURVE, canonical_keywords, colors, neutral, plural
+from skcalib.displays._frames import finish, pair_frame
+from skcalib.displays._style import bar_key, colors, error_bars, plural, point_style, reference_style, styled
 from skcalib.recalibrators import MulticalibratedRecalibrator
 
 __all__ = ["MulticalibrationDisplay"]
@@ -121,30 +121,23 @@ class MulticalibrationDisplay:
         """
         from matplotlib.ticker import MaxNLocator
 
-        frame = pair_frame(ax, 1)
+        frame = pair_frame(ax)
         self.ax_, self.figure_ = frame.axes[0], frame.figure
         rounds, gains, errors = np.arange(len(self.gains) + 1), np.append(0, self.gains), np.append(0, self.gain_errors)
         color, chosen_color = colors(2)
-        zero = self.ax_.axhline(0, color=neutral(0.75), linewidth=1, linestyle=(0, (1, 1.5)), zorder=1.5)
-        keywords = {"fmt": "none", "ecolor": color, "elinewidth": 1, "capsize": 2, "zorder": 2}
-        keywords |= canonical_keywords(interval_kw)
-        self.intervals_ = self.ax_.errorbar(rounds[1:], gains[1:], yerr=2 * errors[1:], **keywords)
-        keywords = {"color": color, "marker": "o", "markersize": 4.5, "linewidth": 1.6, "gid": CURVE, "zorder": 3}
-        keywords |= {"label": "gain on held-out rows", **canonical_keywords(line_kw)}
-        (self.line_,) = self.ax_.plot(rounds, gains, **keywords)
-        keywords = {"color": chosen_color, "marker": "D", "markersize": 7, "linestyle": "none", "zorder": 4}
-        keywords |= {"label": "rounds used", **canonical_keywords(chosen_kw)}
-        (self.chosen_,) = self.ax_.plot([self.n_rounds], [gains[self.n_rounds]], **keywords)
+        zero = self.ax_.axhline(0, **reference_style())
+        limits = rounds[1:], gains[1:], *((gains + side * errors)[1:] for side in (-2, 2))
+        self.intervals_ = error_bars(self.ax_, *limits, color, interval_kw)
+        style = point_style(color, label="gain on held-out rows")
+        (self.line_,) = self.ax_.plot(rounds, gains, **styled(line_kw, **style))
+        style = {"color": chosen_color, "marker": "D", "markersize": 7, "linestyle": "none", "zorder": 4}
+        chosen = [self.n_rounds], [gains[self.n_rounds]]
+        (self.chosen_,) = self.ax_.plot(*chosen, **styled(chosen_kw, **style, label="rounds used"))
         self.ax_.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        size_text(frame)
-        self.ax_.set_xlabel("Rounds after the global map", size=frame.size)
-        self.ax_.set_ylabel("Held-out gain (nats a row)", size=frame.size)
-        keys = {"global map": zero, "2 standard errors": self._bar_key(color), "rounds used": self.chosen_}
-        guard = [np.column_stack((rounds, gains + side * errors)) for side in (-2, 2)]
-        guard.append(np.column_stack((np.linspace(0, rounds[-1], 50), np.zeros(50))))
-        options = {"caption": self._captions(gains), "guard": guard, "legend_kw": canonical_keywords(legend_kw)}
-        self.legend_ = add_words(frame, keys if legend else {}, **options)
-        drop_long_labels(frame)
+        keys = {"global map": zero, "2 standard errors": bar_key(color), "rounds used": self.chosen_}
+        options = {"caption": self._captions(gains), "legend_kw": legend_kw}
+        labels = "Rounds after the global map", "Held-out gain (nats a row)"
+        self.legend_ = finish(frame, keys if legend else {}, *labels, **options)
         return self
 
     def _captions(self, gains):
@@ -153,9 +146,3 @@ class MulticalibrationDisplay:
             return [f"{tried}, none used:\nno gain beyond noise", "no round used"]
         used = f"{self.n_rounds} {plural('round', self.n_rounds)} used"
         return [f"{tried}, {self.n_rounds} used\ngain {gains[self.n_rounds]:.3g} nats a row", used]
-
-    @staticmethod
-    def _bar_key(color):
-        from matplotlib.lines import Line2D
-
-        return Line2D([], [], color=color, marker="|", markersize=8, linestyle="none")

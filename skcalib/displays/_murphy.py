@@ -4,12 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._cells.reductions import binary_tasks, resolve_multiclass
-from skcalib._input.scored_labels import check_scored_labels
-from skcalib.binning._distinct_scores import DistinctScores
-from skcalib.displays._frames import add_words, drop_long_labels, pair_frame, size_text
-from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import CURVE, canonical_keywords, colors, format_count, mark, matplotlib_text, neutral
+from skcalib.displays._frames import finish, pair_frame
+from skcalib.displays._predictions import FromEstimator, distinct_scores, named_models
+from skcalib.displays._style import curve_styles, model_and_size, model_label, reference_style, styled
 
 __all__ = ["MurphyDisplay"]
 
@@ -140,15 +137,9 @@ class MurphyDisplay(FromEstimator):
             For labels and probabilities that do not fit together, for ``multiclass="marginal"`` and for ``"top_label"``
             with several models, whose events differ.
         """
-        models = named_models(y_proba, name)
-        tables = {}
-        for model, proba in models.items():
-            given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-            data = check_scored_labels(y_true, proba, multiclass=multiclass, **given)
-            kind = resolve_multiclass(multiclass, data)
-            if kind == "marginal" or (len(models) > 1 and not data.is_binary):
-                raise ValueError("A Murphy diagram needs the same event for all scores: draw one class at a time.")
-            tables[model] = DistinctScores.from_rows(*next(iter(binary_tasks(data, multiclass))))
+        refusal = "A Murphy diagram needs the same event for all scores: draw one class at a time."
+        given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+        tables = distinct_scores(y_true, named_models(y_proba, name), multiclass, refusal, same_event=True, **given)
         thresholds = _thresholds(limits, tables.values())
         first = next(iter(tables.values()))
         curves = [_curve(model, table, thresholds) for model, table in tables.items()]
@@ -172,37 +163,28 @@ class MurphyDisplay(FromEstimator):
         display : MurphyDisplay
             Itself, with the artists as attributes.
         """
-        frame = pair_frame(ax, 1)
+        frame = pair_frame(ax)
         self.ax_, self.figure_ = frame.axes[0], frame.figure
         t, rate = self.thresholds, self.event_frequency
-        keywords = {"color": neutral(0.75), "linewidth": 1, "linestyle": (0, (1, 1.5)), "zorder": 1.5}
         never_or_always = 2 * np.minimum((1 - t) * rate, t * (1 - rate))
-        (self.reference_line_,) = self.ax_.plot(t, never_or_always, **{**keywords, **canonical_keywords(reference_kw)})
+        (self.reference_line_,) = self.ax_.plot(t, never_or_always, **reference_style(reference_kw))
         self.lines_ = []
-        for rank, (curve, color) in enumerate(zip(self.curves, colors(len(self.curves)), strict=True)):
-            label = "model" if curve.model is None else matplotlib_text(curve.model)
-            keywords = {"color": color, "linestyle": mark(rank)[0], "linewidth": 1.6, "gid": CURVE, "zorder": 3}
-            keywords |= {"label": f"{label}: {curve.brier_score:.4g}", **canonical_keywords(line_kw)}
-            self.lines_ += self.ax_.plot(t, curve.loss, **keywords)
+        for curve, style in zip(self.curves, curve_styles(len(self.curves)), strict=True):
+            label = f"{model_label(curve.model)}: {curve.brier_score:.4g}"
+            self.lines_ += self.ax_.plot(t, curve.loss, **styled(line_kw, **style, label=label))
         alone = len(self.curves) == 1
         highest = max(float(line.get_ydata().max()) for line in (*self.lines_, self.reference_line_))
         self.ax_.set_ylim(0, highest * (1.06 if alone or frame.is_own else 1.5))  # a legend inside needs room
-        size_text(frame)
-        self.ax_.set_xlabel("Decision threshold", size=frame.size)
-        self.ax_.set_ylabel("Mean loss of decisions", size=frame.size)
         keys = {"always or never acting": self.reference_line_} if legend else {}
-        guard = [line.get_xydata() for line in (*self.lines_, self.reference_line_)]
         options = {"caption": self._captions()} if alone else {"note": "Brier score"}
-        self.legend_ = add_words(frame, keys, guard=guard, legend_kw=canonical_keywords(legend_kw), **options)
-        drop_long_labels(frame)
+        options |= {"legend_kw": legend_kw}
+        self.legend_ = finish(frame, keys, "Decision threshold", "Mean loss of decisions", **options)
         return self
 
     def _captions(self):
         (curve,) = self.curves
-        size = f"n = {format_count(self.n_rows)}"
-        name = "" if curve.model is None else matplotlib_text(curve.model)
-        first = ", ".join(filter(None, [name, size]))
-        return [f"{first}\nBrier score {curve.brier_score:.4g}", f"{name or size}\nBrier {curve.brier_score:.4g}"]
+        first, shorter = model_and_size(curve.model, self.n_rows)
+        return [f"{first}\nBrier score {curve.brier_score:.4g}", f"{shorter}\nBrier {curve.brier_score:.4g}"]
 
 
 def _thresholds(limits, tables):

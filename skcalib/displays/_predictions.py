@@ -4,9 +4,12 @@ from inspect import signature
 
 import numpy as np
 
+from skcalib._cells.reductions import binary_tasks, resolve_multiclass
 from skcalib._input.hints import hint_at_keywords, parameters_of
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib.binning._distinct_scores import DistinctScores
 
-__all__ = ["FromEstimator", "named_models", "predicted_probabilities"]
+__all__ = ["FromEstimator", "distinct_scores", "named_models", "predicted_probabilities"]
 
 
 class FromEstimator:
@@ -67,6 +70,21 @@ def named_models(models, name):
             raise ValueError(f"name={name!r} is for one model; the keys of a dict are the names of several.")
         return {str(key): model for key, model in models.items()}
     return {None if name is None else str(name): models}
+
+
+def distinct_scores(y_true, models, multiclass, refusal, *, same_event=False, **given):
+    """Return the table of distinct scores of each model, by name; what has several events is refused in these words.
+
+    With `same_event` all models must have one event: whether the predicted class is right is another one for each.
+    """
+    tables = {}
+    for model, proba in models.items():
+        data = check_scored_labels(y_true, proba, multiclass=multiclass, **given)
+        is_marginal = resolve_multiclass(multiclass, data) == "marginal"
+        if is_marginal or (same_event and len(models) > 1 and not data.is_binary):
+            raise ValueError(refusal)
+        tables[model] = DistinctScores.from_rows(*next(iter(binary_tasks(data, multiclass))))
+    return tables
 
 
 def predicted_probabilities(estimator, X, name):

@@ -415,7 +415,6 @@ class ReliabilityDisplay(FromEstimator):
             )
         if not (is_single or frame.is_own or panels == [None]):  # panels in given axes speak for themselves
             keys = {}
-        guard = [guard_points(curve) for curve in self.curves] if panels == [None] else []
         words = {
             "caption": captions(self.curves[0], self.error_name) if is_single else None,
             "note": note(self, panels),
@@ -424,9 +423,7 @@ class ReliabilityDisplay(FromEstimator):
             self.legend_ = None
         else:
             hides_models = len(panels) > 1 and (alone or panels == [curve.model for curve in self.curves])
-            self.legend_ = add_words(
-                frame, keys, guard=guard, legend_kw=legend_kw, with_curves=not hides_models, **words
-            )
+            self.legend_ = add_words(frame, keys, legend_kw=legend_kw, with_curves=not hides_models, **words)
         drop_long_labels(frame)
         for place, curve in zip(frame.axes, self.curves, strict=False):
             if curve.numbers and len(panels) == len(self.curves):

@@ -8,17 +8,17 @@ from skcalib._intervals import binomial_interval
 from skcalib.decisions import certified_threshold
 from skcalib.decisions._certified_threshold import scores_and_errors
 from skcalib.decisions._thresholds import AcceptedSets
-from skcalib.displays._frames import add_words, drop_long_labels, pair_frame, size_text
+from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import (
-    canonical_keywords,
-    colors,
+    curve_styles,
     draw_curve,
     mark,
     model_and_size,
     model_label,
-    neutral,
     percent,
+    reference_style,
+    styled,
 )
 
 __all__ = ["RiskCoverageDisplay"]
@@ -173,31 +173,26 @@ class RiskCoverageDisplay(FromEstimator):
         display : RiskCoverageDisplay
             Itself, with the artists as attributes.
         """
-        frame = pair_frame(ax, 1)
+        frame = pair_frame(ax)
         self.ax_, self.figure_ = frame.axes[0], frame.figure
         self.lines_, self.bands_, self.points_, self.target_line_ = [], [], [], None
-        style = zip(self.curves.items(), colors(len(self.curves)), strict=True)
         highest = 0.0 if self.target is None else self.target
-        for rank, ((name, curve), color) in enumerate(style):
+        styles = curve_styles(len(self.curves))
+        for rank, (name, curve) in enumerate(self.curves.items()):
             shown = curve.answered >= min(_FEWEST_ANSWERED / self.n_rows, 1)
             values = [one[shown] for one in curve[:4]]
             label = model_label(name) + ("" if self.target is None else f": {_answered(curve)}")
-            line, band = draw_curve(self.ax_, *values, rank, color, label, line_kw, band_kw)
+            line, band = draw_curve(self.ax_, *values, styles[rank], label, line_kw, band_kw)
             self.lines_.append(line)
             self.bands_.append(band)
             highest = max(highest, curve.error[shown].max())
             if self.target is not None and curve.certified.found:
-                keywords = {"color": color, "marker": mark(rank)[1], "markersize": 7, "linestyle": "none", "zorder": 4}
-                keywords |= canonical_keywords(point_kw)
-                error = curve.certified.n_wrong / curve.certified.n_accepted
-                self.points_ += self.ax_.plot([curve.certified.accepted], [error], **keywords)
+                style = {"color": styles[rank]["color"], "marker": mark(rank)[1], "markersize": 7, "zorder": 4}
+                at = curve.certified.accepted, curve.certified.n_wrong / curve.certified.n_accepted
+                self.points_ += self.ax_.plot(*at, **styled(point_kw, **style, linestyle="none"))
         if self.target is not None:
-            keywords = {"color": neutral(0.75), "linestyle": (0, (1, 1.5)), "linewidth": 1}
-            self.target_line_ = self.ax_.axhline(self.target, **{**keywords, **canonical_keywords(target_kw)})
+            self.target_line_ = self.ax_.axhline(self.target, **reference_style(target_kw))
         self.ax_.set(xlim=(0, 1), ylim=(0, min(1.25 * highest or 0.1, 1)))
-        size_text(frame)
-        self.ax_.set_xlabel("Share of rows answered", size=frame.size)
-        self.ax_.set_ylabel("Errors among answers", size=frame.size)
         keys = {}
         if legend:
             keys = {f"{100 * self.confidence_level:.10g} % interval": self.bands_[0]}
@@ -205,12 +200,11 @@ class RiskCoverageDisplay(FromEstimator):
                 keys |= {f"target {self.target:g}": self.target_line_}
             if self.points_:
                 keys |= {"certified": self.points_[0]}
-        options = {"guard": [line.get_xydata() for line in (*self.lines_, *self.points_)]}
+        options = {"legend_kw": legend_kw}
         if len(self.curves) == 1:
-            lines = [model_and_size(*self.curves, self.n_rows), self.target and _answered(*self.curves.values())]
+            lines = [model_and_size(*self.curves, self.n_rows)[0], self.target and _answered(*self.curves.values())]
             options["caption"] = ["\n".join(filter(None, lines))]
-        self.legend_ = add_words(frame, keys, legend_kw=canonical_keywords(legend_kw), **options)
-        drop_long_labels(frame)
+        self.legend_ = finish(frame, keys, "Share of rows answered", "Errors among answers", **options)
         return self
 
 

@@ -4,10 +4,14 @@ import numpy as np
 
 __all__ = [
     "CURVE",
+    "bar_key",
     "canonical_keywords",
     "colors",
     "count_axis",
+    "curve_styles",
+    "draw_band",
     "draw_curve",
+    "error_bars",
     "format_count",
     "mark",
     "matplotlib_text",
@@ -16,9 +20,12 @@ __all__ = [
     "neutral",
     "percent",
     "plural",
+    "point_style",
     "probability_axes",
+    "reference_style",
     "require_matplotlib",
     "short_count",
+    "styled",
 ]
 
 # Okabe and Ito (2008), without yellow, which vanishes on white, in an order whose greys differ, too.
@@ -82,6 +89,25 @@ def canonical_keywords(given):
     return {} if given is None else normalize_kwargs(normalize_kwargs(given, Line2D), Patch)
 
 
+def styled(given, **ours):
+    """Return our keywords of an artist, those that the user gave in place of ours."""
+    return {**ours, **canonical_keywords(given)}
+
+
+def reference_style(given=None, **ours):
+    """Return the keywords of a line to compare with: thin, grey and dotted unless told otherwise."""
+    dotted = {"color": neutral(0.75), "linewidth": 1, "linestyle": (0, (1, 1.5)), "zorder": 1.5}
+    return styled(given, **{**dotted, **ours})
+
+
+def curve_styles(n_curves):
+    """Return the keywords of the lines of this number of curves, which colour and line style tell apart."""
+    return [
+        {"color": color, "linestyle": mark(rank)[0], "linewidth": 1.6, "gid": CURVE, "zorder": 3}
+        for rank, color in enumerate(colors(n_curves))
+    ]
+
+
 def probability_axes(ax, limits):
     """Give both axes the same range of probabilities, with room for what lies on the border, and short ticks."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -116,16 +142,41 @@ def model_label(name):
 
 
 def model_and_size(name, n_rows):
-    """Return the caption of a single model: its name, if it has one, and the number of rows."""
-    return ", ".join(filter(None, [name and matplotlib_text(name), f"n = {format_count(n_rows)}"]))
+    """Return what names a single model, in words for more and for less room: its name, if it has one, and its rows."""
+    size = f"n = {format_count(n_rows)}"
+    return (size, size) if name is None else (f"{matplotlib_text(name)}, {size}", matplotlib_text(name))
 
 
-def draw_curve(ax, x, value, low, high, rank, color, label, line_kw, band_kw):
+def draw_curve(ax, x, value, low, high, style, label, line_kw, band_kw):
     """Draw a curve and its band; return both artists."""
-    keywords = {"color": color, "linestyle": mark(rank)[0], "linewidth": 1.6, "gid": CURVE, "label": label, "zorder": 3}
-    (line,) = ax.plot(x, value, **{**keywords, **canonical_keywords(line_kw)})
-    keywords = {"facecolor": color, "alpha": 0.18, "linewidth": 0, "zorder": 2}
-    return line, ax.fill_between(x, low, high, **{**keywords, **canonical_keywords(band_kw)})
+    (line,) = ax.plot(x, value, **styled(line_kw, **style, label=label))
+    return line, draw_band(ax, x, low, high, style["color"], band_kw)
+
+
+def draw_band(ax, x, low, high, color, band_kw):
+    """Draw what lies between two limits, lightly and below the curves; return the artist."""
+    return ax.fill_between(x, low, high, **styled(band_kw, facecolor=color, alpha=0.18, linewidth=0, zorder=2))
+
+
+def point_style(color, **others):
+    """Return the keywords of a curve through points that are marked."""
+    points = {"marker": "o", "markersize": 4.5, "linewidth": 1.6, "gid": CURVE, "zorder": 3}
+    return {"color": color, **points, **others}
+
+
+def error_bars(ax, x, value, low, high, color, errorbar_kw):
+    """Draw intervals as bars without a mark; return their container."""
+    # A limit can leave its estimate by rounding, and a length must not be negative.
+    lengths = np.maximum(0, np.stack((value - low, high - value)))
+    style = {"fmt": "none", "ecolor": color, "elinewidth": 1, "capsize": 2, "zorder": 2}
+    return ax.errorbar(x, value, yerr=lengths, **styled(errorbar_kw, **style))
+
+
+def bar_key(color):
+    """Return what stands for intervals in a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=color, marker="|", markersize=8, linestyle="none")
 
 
 def format_count(number):

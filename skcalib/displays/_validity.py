@@ -5,17 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._input.scalars import check_number
-from skcalib.displays._frames import add_words, keep_inside, pair_frame, size_text
+from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import (
-    CURVE,
-    canonical_keywords,
-    colors,
-    format_count,
-    mark,
-    matplotlib_text,
-    neutral,
-)
+from skcalib.displays._style import curve_styles, draw_band, format_count, matplotlib_text, reference_style, styled
 from skcalib.guarantees import conditional_epsilon, marginal_epsilon
 from skcalib.metrics import mean_validity_curve, validity_curve
 
@@ -23,6 +15,7 @@ __all__ = ["ValidityDisplay"]
 
 _KINDS = ("marginal", "conditional")
 _TITLES = {"marginal": "Share of the rows within ε", "conditional": "All bins within ε"}
+_TOLERANCE = "Tolerance ε (probability)"
 _LEVELS = np.linspace(0, 1, 402)[1:-1]  # confidence levels at which the guarantee is drawn
 
 
@@ -261,60 +254,43 @@ class ValidityDisplay(FromEstimator):
         kinds = list(dict.fromkeys(curve.kind for curve in self.curves))
         models = list(dict.fromkeys(curve.model for curve in self.curves))
         frame = pair_frame(ax, len(kinds))
-        place, palette = dict(zip(kinds, frame.axes, strict=True)), colors(len(models))
-        self.lines_, self.bands_, self.guarantee_lines_ = [], [], []
+        place, styles = dict(zip(kinds, frame.axes, strict=True)), curve_styles(len(models))
+        self.lines_, self.bands_, self.guarantee_lines_, self.epsilon_lines_ = [], [], [], []
         right = self._max_epsilon(epsilon) if max_epsilon is None else max_epsilon
-        self.epsilon_lines_ = []
         for curve in self.curves:
-            rank = models.index(curve.model)
-            self._draw(place[curve.kind], curve, palette[rank], mark(rank), right, epsilon, line_kw, band_kw)
+            self._draw(place[curve.kind], curve, styles[models.index(curve.model)], right, epsilon, line_kw, band_kw)
         for kind, points in self.guarantees.items():
-            keywords = {"color": neutral(0.75), "linestyle": (0, (1, 1.5)), "label": self.guarantee_label}
-            self.guarantee_lines_ += place[kind].plot(*points, **{**keywords, **canonical_keywords(guarantee_kw)})
+            style = reference_style(guarantee_kw, linewidth=1.5, label=self.guarantee_label)
+            self.guarantee_lines_ += place[kind].plot(*points, **style)
         for axes in frame.axes if epsilon is not None else ():
-            keywords = {"color": neutral(0.5), "linewidth": 1, "linestyle": (0, (4, 2)), "zorder": 1.5}
-            self.epsilon_lines_.append(axes.axvline(epsilon, **{**keywords, **canonical_keywords(epsilon_kw)}))
+            self.epsilon_lines_.append(axes.axvline(epsilon, **reference_style(epsilon_kw, linestyle=(0, (4, 2)))))
         for kind, axes in place.items():
-            axes.set(xlim=(0, right), ylim=(-0.02, 1.02), xlabel="Tolerance ε (probability)")
-            axes.set_ylabel("Validity" if len(kinds) > 1 else _TITLES[kind])
+            axes.set(xlim=(0, right), ylim=(-0.02, 1.02), xlabel=_TOLERANCE)
             if len(kinds) > 1:
                 axes.set_title(_TITLES[kind], fontsize="medium")
-        size_text(frame)
-        self.legend_ = None
-        if legend:
-            keys = {line.get_label(): line for line in self.guarantee_lines_}
-            keys |= {f"tolerance {epsilon:g}": line for line in self.epsilon_lines_[:1]}
-            self.legend_ = add_words(frame, keys, legend_kw=canonical_keywords(legend_kw))
-        keep_inside(frame)
+        keys = {line.get_label(): line for line in self.guarantee_lines_}
+        keys |= {f"tolerance {epsilon:g}": line for line in self.epsilon_lines_[:1]}
+        share = "Validity" if len(kinds) > 1 else _TITLES[kinds[0]]
+        self.legend_ = finish(frame, keys, _TOLERANCE, share, legend=legend, legend_kw=legend_kw)
         self.figure_ = frame.axes[0].figure
         self.ax_ = frame.axes if len(kinds) > 1 else frame.axes[0]
         return self
 
-    def _draw(self, ax, curve, color, mark, right, epsilon, line_kw, band_kw):
+    def _draw(self, ax, curve, style, right, epsilon, line_kw, band_kw):
         size = f"n = {format_count(curve.n_rows)}"
         if curve.n_repeats > 1:
             size += f", {curve.n_repeats} repeats"
-            keywords = {"facecolor": color, "alpha": 0.25, "linewidth": 0}
-            low, high = curve.validity - curve.standard_error, curve.validity + curve.standard_error
-            low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
-            self.bands_.append(
-                ax.fill_between(curve.epsilons, low, high, **{**keywords, **canonical_keywords(band_kw)})
-            )
+            limits = (np.clip(curve.validity + side * curve.standard_error, 0, 1) for side in (-1, 1))
+            self.bands_.append(draw_band(ax, curve.epsilons, *limits, style["color"], band_kw))
         if epsilon is not None:
             at = np.searchsorted(curve.epsilons, epsilon, side="right") - 1
             size += f": {100 * (curve.validity[at] if at >= 0 else 0):.0f} % within {epsilon:g}"
-        keywords = {
-            "color": color,
-            "linestyle": mark[0],
-            "linewidth": 1.6,
-            "label": size if curve.model is None else f"{matplotlib_text(curve.model)}, {size}",
-            "gid": CURVE,
-        }
+        style = {**style, "label": size if curve.model is None else f"{matplotlib_text(curve.model)}, {size}"}
         epsilons, validity = curve.epsilons, curve.validity
         if curve.n_repeats == 1:
-            keywords["drawstyle"] = "steps-post"
+            style["drawstyle"] = "steps-post"
             epsilons, validity = np.append(epsilons, max(1.0, right)), np.append(validity, validity[-1])
-        self.lines_ += ax.plot(epsilons, validity, **{**keywords, **canonical_keywords(line_kw)})
+        self.lines_ += ax.plot(epsilons, validity, **styled(line_kw, **style))
 
     def _max_epsilon(self, epsilon):
         """Return a tolerance a little beyond that at which all curves have come to their end."""

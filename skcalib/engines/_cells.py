@@ -4,7 +4,7 @@ import numpy as np
 
 from skcalib.engines._native import narwhals
 
-__all__ = ["coarse_cell", "fine_cell", "fine_cell_bounds", "nearly_width_bin", "width_bin"]
+__all__ = ["coarse_cell", "fine_cell", "fine_cell_bounds", "width_bin"]
 
 # Of the coarse cells a quarter are equally wide; others are narrow within 2^-7, 2^-13, 2^-20 of 0 and of 1.
 _LINEAR_SHARE, _SHARES = 1 / 4, {2.0**-7: 3 / 8, 2.0**-13: 1 / 4, 2.0**-20: 1 / 8}
@@ -61,7 +61,7 @@ def fine_cell_bounds(bits):
     return np.concatenate((number, mirrored)), np.concatenate((low, 1 - high)), np.concatenate((high, 1 - low))
 
 
-def nearly_width_bin(n_bins):
+def width_bin(n_bins):
     """Return the number of the equal-width bin, from 1, of the column `score`: 0 for 0, and rarely one too far.
 
     The product s B may round across an edge k (1 / B). The least and the greatest score of a bin tell.
@@ -69,15 +69,3 @@ def nearly_width_bin(n_bins):
     nw = narwhals()
     integer = nw.Int8 if n_bins < 127 else nw.Int32  # groups by small integers are quicker
     return (nw.col("score") * float(n_bins)).ceil().cast(integer)
-
-
-def width_bin(n_bins):
-    """Return the same, right for every score: two comparisons with the edges move it by one where that is needed."""
-    nw = narwhals()
-    score = nw.col("score")
-    # Not the literal 1 / B: some databases take one for a decimal. Ibis makes integers of ceilings.
-    width = nw.lit(1.0).cast(nw.Float64) / nw.lit(float(n_bins))
-    guess = (score * float(n_bins)).ceil().cast(nw.Float64)
-    too_high = (score <= (guess - 1.0) * width).cast(nw.Float64)
-    too_low = (score > guess * width).cast(nw.Float64)
-    return nw.min_horizontal(guess - too_high + too_low, nw.lit(float(n_bins))).cast(nw.Int32)

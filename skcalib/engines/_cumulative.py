@@ -3,7 +3,7 @@
 import numpy as np
 
 from skcalib.engines._histogram import ScoreHistogram
-from skcalib.engines._weighted import rows_of_cells
+from skcalib.engines._weighted import mean_rows
 
 __all__ = ["exact_cumulative_error"]
 
@@ -37,7 +37,5 @@ def _may_hold_extreme(cells, two_sided):
 
 
 def _error(cells, metric):
-    mean = cells.weighted_score / cells.weight
-    score = np.clip(mean, cells.low, cells.high)
-    y_true, y_proba, weight = rows_of_cells(score, cells.weight, cells.weighted_label)
+    y_true, y_proba, weight = mean_rows(cells)
     return metric(y_true, y_proba, sample_weight=weight, labels=[0, 1])

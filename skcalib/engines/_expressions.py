@@ -10,6 +10,8 @@ from skcalib.engines._pieces import as_pieces, is_joined, joined
 
 __all__ = ["ColumnWriter"]
 
+# Nodes that a case holds as expressions; others are columns before it.
+_SHORT = (nodes.Affine, nodes.Clip, nodes.Exp, nodes.Expit, nodes.Mixture, nodes.Scaled)
 # Log-odds of the two ends that probabilities are clipped to, and the largest argument with a finite exponential.
 _LARGEST_LOG_ODDS, _LARGEST_EXPONENT = float(np.log(2.0**52 - 1)), 700.0
 
@@ -49,12 +51,10 @@ class ColumnWriter:
 
     def expression(self, node):
         """Return the node's value as an expression."""
-        write = _WRITERS.get(type(node))
-        if isinstance(node, nodes.RowKey):
-            raise nodes.no_row_keys("tables of different engines do not compute alike")
+        write = getattr(self, f"_write_{type(node).__name__}", None)
         if write is None:
             raise ValueError(f"{type(node).__name__} has no form as an expression of one score.")
-        return write(self, node)
+        return write(node)
 
     def case(self, node):
         """Return an expression that an engine evaluates for those rows alone that take it."""
@@ -87,12 +87,13 @@ class ColumnWriter:
         inside = self.clipped(self.column(node), low, high)
         return inside if self.in_case else self.staged(key, lambda: inside)
 
-    def clipped(self, value, low, high):
+    def clipped(self, value, low=None, high=None):
         """Return an expression, kept in [low, high]."""
         if self.frame.implementation.is_dask():  # which takes the parts of a joined table for unaligned
             return value.clip(low, high)
         nw = narwhals()  # whose `clip` repeats the text of the expression on databases
-        return nw.max_horizontal(nw.min_horizontal(value, nw.lit(float(high))), nw.lit(float(low)))
+        value = value if high is None else nw.min_horizontal(value, nw.lit(float(high)))
+        return value if low is None else nw.max_horizontal(value, nw.lit(float(low)))
 
     def pair(self, node):
         """Return the two columns of log(p) and -log(1 - p)."""
@@ -102,7 +103,67 @@ class ColumnWriter:
             return inside.log(), -(1 - inside).log()
         log_odds = self.column(node.of)
         rest = nw.col(self.add((1 + (-log_odds.abs()).exp()).log()))
-        return nw.min_horizontal(log_odds, nw.lit(0.0)) - rest, nw.max_horizontal(log_odds, nw.lit(0.0)) + rest
+        return self.clipped(log_odds, high=0) - rest, self.clipped(log_odds, low=0) + rest
+
+    def _write_RowKey(self, node):
+        raise nodes.no_row_keys("tables of different engines do not compute alike")
+
+    def _write_Clip(self, node):
+        return self.clipped(self.column(node.of), node.low, node.high)
+
+    def _write_Exp(self, node):
+        return self.clipped(self.column(node.of), -_LARGEST_EXPONENT, _LARGEST_EXPONENT).exp()
+
+    def _write_LogOdds(self, node):
+        inside = self.inside(node.of)
+        return (inside / (1 - inside)).log()
+
+    def _write_Scaled(self, node):
+        return self.column(node.of) * float(node.slope) + float(node.intercept)
+
+    def _write_Affine(self, node):
+        values = self.pair(node.of) if isinstance(node.of, nodes.LogSides) else (self.column(node.of),)
+        [coefficients], [constant] = node.coef, node.intercept
+        products = (value * float(c) for value, c in zip(values, coefficients, strict=True))
+        return sum(products, narwhals().lit(0.0)) + float(constant)
+
+    def _write_Expit(self, node):
+        """Return the sigmoid; clipped log-odds are as good as a clipped probability, and never too large."""
+        bound, size = _LARGEST_LOG_ODDS if node.clip else _LARGEST_EXPONENT, _size(node.of)
+        power = _power(self, node.of) if size <= _LARGEST_EXPONENT else None
+        if power is None:
+            value = self.column(node.of)
+            power = (-(self.clipped(value, -bound, bound) if size > bound else value)).exp()
+        elif size > bound:
+            power = self.clipped(power, np.exp(-bound), np.exp(bound))
+        return 1 / (1 + power)
+
+    def _write_Mixture(self, node):
+        parts = [self.column(part) * float(weight) for weight, part in zip(node.weights, node.parts, strict=True)]
+        return sum(parts[1:], parts[0]) + float(node.constant)
+
+    def _write_OneColumn(self, node):
+        return self.column(node.of)
+
+    def _write_Choice(self, node):
+        nw, key = narwhals(), node.key
+        if isinstance(key, nodes.Place):
+            cases = [self.case(case) for case in node.cases]
+            chosen = cases[-1]
+            for cut, case in zip(key.cuts[::-1].tolist(), cases[-2::-1], strict=True):
+                chosen = nw.when(self.column(key.of) <= cut).then(case).otherwise(chosen)
+            return chosen
+        if not isinstance(key, nodes.GroupOf) or self.group is None:
+            raise ValueError("groups are taken from one column: name it with by=.")
+        maps = [as_pieces(case) for case in node.cases]
+        if all(own is not None and isinstance(own.of, nodes.Scores) for own in maps) and is_joined(*maps):
+            return _joined(self, self.column(maps[0].of), maps, self.add(self.group))
+        return _by_case(self.group, [self.case(case) for case in node.cases], 0)
+
+    def _write_Pieces(self, node):
+        """Return the value of the piece that holds the argument."""
+        argument = self.column(node.of, is_used_once=False)
+        return _joined(self, argument, [node]) if is_joined(node) else _case(argument, node, 0, len(node.cuts))
 
 
 def _key(node):
@@ -124,43 +185,6 @@ def _inside(score, low, high):
     nw = narwhals()
     above = _within(score, high, 1.0, nw.lit(float(high)))
     return _within(score, low, high, score).otherwise(_within(score, 0.0, low, nw.lit(float(low))).otherwise(above))
-
-
-def _clip(writer, node):
-    return writer.clipped(writer.column(node.of), node.low, node.high)
-
-
-def _exp(writer, node):
-    return writer.clipped(writer.column(node.of), -_LARGEST_EXPONENT, _LARGEST_EXPONENT).exp()
-
-
-def _log_odds(writer, node):
-    inside = writer.inside(node.of)
-    return (inside / (1 - inside)).log()
-
-
-def _scaled(writer, node):
-    return writer.column(node.of) * float(node.slope) + float(node.intercept)
-
-
-def _affine(writer, node):
-    values = writer.pair(node.of) if isinstance(node.of, nodes.LogSides) else (writer.column(node.of),)
-    [coefficients], [constant] = node.coef, node.intercept
-    return sum((value * float(c) for value, c in zip(values, coefficients, strict=True)), narwhals().lit(0.0)) + float(
-        constant
-    )
-
-
-def _expit(writer, node):
-    """Return the sigmoid; clipped log-odds are as good as a clipped probability, and never too large."""
-    bound, size = _LARGEST_LOG_ODDS if node.clip else _LARGEST_EXPONENT, _size(node.of)
-    power = _power(writer, node.of) if size <= _LARGEST_EXPONENT else None
-    if power is None:
-        value = writer.column(node.of)
-        power = (-(writer.clipped(value, -bound, bound) if size > bound else value)).exp()
-    elif size > bound:
-        power = writer.clipped(power, np.exp(-bound), np.exp(bound))
-    return 1 / (1 + power)
 
 
 def _power(writer, node):
@@ -193,31 +217,6 @@ def _size(node):
     return np.inf
 
 
-def _mixture(writer, node):
-    parts = [writer.column(part) * float(weight) for weight, part in zip(node.weights, node.parts, strict=True)]
-    return sum(parts[1:], parts[0]) + float(node.constant)
-
-
-def _one_column(writer, node):
-    return writer.column(node.of)
-
-
-def _choice(writer, node):
-    nw, key = narwhals(), node.key
-    if isinstance(key, nodes.Place):
-        cases = [writer.case(case) for case in node.cases]
-        chosen = cases[-1]
-        for cut, case in zip(key.cuts[::-1].tolist(), cases[-2::-1], strict=True):
-            chosen = nw.when(writer.column(key.of) <= cut).then(case).otherwise(chosen)
-        return chosen
-    if not isinstance(key, nodes.GroupOf) or writer.group is None:
-        raise ValueError("groups are taken from one column: name it with by=.")
-    maps = [as_pieces(case) for case in node.cases]
-    if all(own is not None and isinstance(own.of, nodes.Scores) for own in maps) and is_joined(*maps):
-        return _joined(writer, writer.column(maps[0].of), maps, writer.add(writer.group))
-    return _by_case(writer.group, [writer.case(case) for case in node.cases], 0)
-
-
 def _by_case(number, cases, first):
     """Return that of several expressions which has the row's number, as a balanced tree: engines bound its depth."""
     if len(cases) == 1:
@@ -225,12 +224,6 @@ def _by_case(number, cases, first):
     middle = len(cases) // 2
     below, above = _by_case(number, cases[:middle], first), _by_case(number, cases[middle:], first + middle)
     return narwhals().when(number < first + middle).then(below).otherwise(above)
-
-
-def _pieces(writer, node):
-    """Return the value of the piece that holds the argument."""
-    argument = writer.column(node.of, is_used_once=False)
-    return _joined(writer, argument, [node]) if is_joined(node) else _case(argument, node, 0, len(node.cuts))
 
 
 def _joined(writer, argument, maps, group=None):
@@ -259,25 +252,3 @@ def _polynomial(argument, origin, coefficients):
     for coefficient in reversed(as_columns[:-1]):
         value = value * (argument - origin) + coefficient
     return value
-
-
-_SHORT = (
-    nodes.Affine,
-    nodes.Clip,
-    nodes.Exp,
-    nodes.Expit,
-    nodes.Mixture,
-    nodes.Scaled,
-)  # written in a case; others are columns before it
-_WRITERS = {
-    nodes.Affine: _affine,
-    nodes.Choice: _choice,
-    nodes.Clip: _clip,
-    nodes.Exp: _exp,
-    nodes.Expit: _expit,
-    nodes.LogOdds: _log_odds,
-    nodes.Mixture: _mixture,
-    nodes.OneColumn: _one_column,
-    nodes.Pieces: _pieces,
-    nodes.Scaled: _scaled,
-}

@@ -1,8 +1,7 @@
 """A histogram of the scores that is split where a question needs it, down to distinct scores."""
 
-from dataclasses import dataclass, fields
-
 import numpy as np
+from sklearn.utils import Bunch
 
 from skcalib.engines._cells import coarse_cell
 from skcalib.engines._columns import check_no_hidden_nan
@@ -32,8 +31,7 @@ _ROWS_OF_SMALL = 64  # of cells whose scores are fetched rather than split
 _LARGEST_EXPONENT = 1000.0
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
+class Cells(Bunch):
     """Sums over the rows of each cell, by segment and score. A cell whose least and greatest score agree is a score.
 
     Parameters
@@ -48,56 +46,31 @@ class Cells:
         The split that made it; -1 for those of the first histogram.
     count, weight, weighted_label : ndarray
         See `BinStatistics`.
-    weighted_score, weighted_score_squared, weighted_score_label, weight_squared : ndarray or None
-        The same; None where no one asked for it, and the last without weights.
-    distance, distance_squared, distance_label, distance_squared_label : ndarray or None
-        Sums of the distance of the score from the nearer of 0 and 1, of its square, and of the events' alone.
+    weighted_score, weighted_score_squared, weighted_score_label, weight_squared : ndarray
+        The same, where they were asked for, the last one with weights only.
+    distance, distance_squared, distance_label, distance_squared_label : ndarray
+        Where they were asked for: sums of the distance of the score from the nearer of 0 and 1, of its square, and of
+        the events' alone.
     """
-
-    segment: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    number: np.ndarray
-    parent: np.ndarray
-    count: np.ndarray
-    weight: np.ndarray
-    weighted_label: np.ndarray
-    weighted_score: np.ndarray | None = None
-    weighted_score_squared: np.ndarray | None = None
-    weighted_score_label: np.ndarray | None = None
-    weight_squared: np.ndarray | None = None
-    distance: np.ndarray | None = None
-    distance_squared: np.ndarray | None = None
-    distance_label: np.ndarray | None = None
-    distance_squared_label: np.ndarray | None = None
-
-    @property
-    def names(self):
-        """Names of the fields that are there."""
-        return [field.name for field in fields(self) if getattr(self, field.name) is not None]
 
     def at(self, index):
         """Return the cells of an index."""
-        return Cells(**{name: getattr(self, name)[index] for name in self.names})
+        return Cells(**{name: values[index] for name, values in self.items()})
 
     def ordered(self):
         """Return the cells by segment, then by score; where least and greatest agree the sums are made from them."""
         cells = self.at(np.lexsort((self.low, self.segment)))
         point = cells.low == cells.high
         base = {"score": cells.low, "distance": np.minimum(cells.low, 1 - cells.low)}
-        for name in set(_SUMS).intersection(cells.names):
+        for name in _SUMS.keys() & cells.keys():
             of, power, factor = _SUMS[name]
-            getattr(cells, name)[point] = (base[of] ** power * getattr(cells, factor))[point]
+            cells[name][point] = (base[of] ** power * cells[factor])[point]
         return cells
 
     def joined(self, other):
         """Return the cells of both, in order; field by field, because there may be millions."""
-
-        def both(name):
-            return np.concatenate((getattr(self, name), getattr(other, name)))
-
-        order = np.lexsort((both("low"), both("segment")))
-        return Cells(**{name: both(name)[order] for name in self.names})
+        order = np.lexsort([np.concatenate((self[name], other[name])) for name in ("low", "segment")])
+        return Cells(**{name: np.concatenate((values, other[name]))[order] for name, values in self.items()})
 
 
 class ScoreHistogram:
@@ -204,7 +177,7 @@ class ScoreHistogram:
     def _cells(self, columns, segment, parent, low, high, number):
         names = ("count", "weight", "weighted_label", "weight_squared", *self.score_sums)
         sums = {name: columns[name] for name in names if name in columns}
-        return Cells(segment, low, high, number, parent, **sums).ordered()
+        return Cells(segment=segment, low=low, high=high, number=number, parent=parent, **sums).ordered()
 
     def _sums(self, frame, names, extent=(), segments=None):
         """Return the sums of a group-by as a dict of arrays."""

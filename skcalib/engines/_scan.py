@@ -4,8 +4,11 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+from skcalib.export._sql_text import DIALECTS
+
 __all__ = ["scan"]
 
+_DUCKDB = DIALECTS["duckdb"]
 _PARQUET = (".parquet", ".pq")
 
 
@@ -62,10 +65,13 @@ def scan(path):
     try:
         # A path that exists is that file, and no pattern.
         pattern = re.sub(r"[*?\[]", r"[\g<0>]", str(path)) if Path(path).exists() else str(path)
-        if is_parquet:  # by name, because otherwise the first file's types are all files': fractions become integers
-            reader = f"read_parquet({_quoted(pattern)}, can_have_nan = true, union_by_name = true"
-            return duckdb.sql(f"SELECT * FROM {_without_clash(duckdb, reader, pattern)})")
-        return _csv(duckdb, _without_clash(duckdb, f"read_csv({_quoted(pattern)}, header = true", pattern), path)
+        # By name, because otherwise the first file's types and places are all files': fractions become integers.
+        kind = "read_parquet" if is_parquet else "read_csv"
+        reader = (
+            f"{kind}({_DUCKDB.text(pattern)}, union_by_name = true, {'can_have_nan' if is_parquet else 'header'} = true"
+        )
+        reader = _without_clash(duckdb, reader, pattern)
+        return duckdb.sql(f"SELECT * FROM {reader})") if is_parquet else _csv(duckdb, reader, path)
     except duckdb.IOException as error:
         if "No files found" in str(error):
             raise FileNotFoundError(f"There is no file {path}.") from None
@@ -76,7 +82,7 @@ def scan(path):
 
 def _without_clash(duckdb, reader, pattern):
     """Return a call without its bracket, in which no folder ``name=value`` replaces a column of the files."""
-    files = [pattern, *(file for (file,) in duckdb.sql(f"SELECT file FROM glob({_quoted(pattern)})").fetchall())]
+    files = [pattern, *(file for (file,) in duckdb.sql(f"SELECT file FROM glob({_DUCKDB.text(pattern)})").fetchall())]
     keys = {key.lower() for file in files for key in re.findall(r"([^/\\=]+)=[^/\\]*[/\\]", file)}
     plain = f"{reader}, hive_partitioning = false"
     if not keys or keys.isdisjoint(name.lower() for name in duckdb.sql(f"SELECT * FROM {plain})").columns):
@@ -103,24 +109,16 @@ def _csv(duckdb, reader, path):
     names = [name for name, kind in zip(sniffed.columns, sniffed.types, strict=True) if str(kind) == "BIGINT"]
     if not names:
         return sniffed
-    texts = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
-    checked = ", ".join(f"{_whole_number(name, path)} AS {_identifier(name)}" for name in names)
+    texts = ", ".join(f"{_DUCKDB.text(name)}: 'VARCHAR'" for name in names)
+    checked = ", ".join(f"{_whole_number(name, path)} AS {_DUCKDB.identifier(name)}" for name in names)
     return duckdb.sql(f"SELECT * REPLACE ({checked}) FROM {reader}, types = {{{texts}}})")
 
 
 def _whole_number(name, path):
-    column = _identifier(name)
+    column = _DUCKDB.identifier(name)
     number, whole = f"TRY_CAST({column} AS DOUBLE)", f"TRY_CAST({column} AS BIGINT)"
     is_number = f"{number} = {whole} AND NOT ({column} LIKE '0_%' AND {column} NOT LIKE '0.%')"  # 01 is not 1
     message = f"the column {name} of the CSV {path} begins with whole numbers, but later there is "
     hint = f". Open it with duckdb.read_csv({str(path)!r}, sample_size=-1), which looks at all rows first."
-    failure = f"error(concat({_quoted(message)}, {column}, {_quoted(hint)}))"
+    failure = f"error(concat({_DUCKDB.text(message)}, {column}, {_DUCKDB.text(hint)}))"
     return f"CASE WHEN {column} IS NULL OR {is_number} THEN {whole} ELSE {failure} END"
-
-
-def _quoted(text):
-    return "'" + str(text).replace("'", "''") + "'"
-
-
-def _identifier(name):
-    return '"' + name.replace('"', '""') + '"'

@@ -6,11 +6,9 @@ import numpy as np
 
 from skcalib._cells.cells import two_points
 from skcalib.engines._cells import fine_cell
-from skcalib.engines._columns import check_no_hidden_nan
 from skcalib.engines._histogram import MOMENTS, ScoreHistogram
-from skcalib.engines._native import fetched, narwhals
 
-__all__ = ["WeightedScores", "label_pairs", "pooled", "rows_of_cells"]
+__all__ = ["WeightedScores", "label_pairs", "mean_rows", "pooled", "rows_of_cells"]
 
 # Cells of a fit: at most 2^-8 wide relative to the score, 2^-6 by segment; share of the weight that one may hold.
 _BITS, _BITS_OF_SEGMENT, _LARGEST_SHARE = 16, 14, 2.0**-8
@@ -88,15 +86,15 @@ def _pairs(cells):
 
 
 def pooled(columns, bits):
-    """Return the same at the mean score of each (segment, cell): no more scores than cells."""
-    out = {}
-    for key, (rows, cell) in _compressed(columns, bits).items():
-        _, of = np.unique(cell, return_inverse=True)
-        weight = np.bincount(of, rows.sample_weight)
-        mean = np.bincount(of, rows.sample_weight * rows.y_proba) / weight
-        same = _is_same_in_cell(rows.y_proba, of)  # a mean of equal numbers may round
-        out[key] = rows._replace(y_proba=np.where(same, rows.y_proba, mean[of]).clip(0, 1))
-    return out
+    """Return the rows of each (segment, cell) at their mean score, by segment: no more scores than cells."""
+    histogram = ScoreHistogram(columns, ("weighted_score",), fine_cell(bits))
+    return {key: mean_rows(cells) for key, cells in histogram.by_segment().items()}
+
+
+def mean_rows(cells):
+    """Return cells as weighted rows at their mean scores."""
+    mean = np.clip(cells.weighted_score / cells.weight, cells.low, cells.high)  # the quotient may round
+    return rows_of_cells(mean, cells.weight, cells.weighted_label)
 
 
 def rows_of_cells(score, weight, weighted_label):
@@ -105,36 +103,3 @@ def rows_of_cells(score, weight, weighted_label):
     weights = np.concatenate((weighted_label, weight - weighted_label))
     kept = weights > 0
     return WeightedScores(labels[kept], np.tile(score, 2)[kept], weights[kept])
-
-
-def _compressed(columns, bits):
-    """Return the rows of each (segment, cell, label) as one, at their mean score, and their cells, by segment."""
-    nw, (rows, keys, segments) = narwhals(), columns.rows()
-    frame, weighted = rows.with_columns(fine_cell(bits).alias("cell")), columns.weight is not None
-    if weighted:
-        frame = frame.with_columns(weighted_score=nw.col("weight") * nw.col("score"))
-    total = nw.col("weighted_score" if weighted else "score").sum().alias("total")
-    weights = [nw.col("weight").sum().alias("weights")] if weighted else []
-    extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
-    groups = [*keys, "cell", "label"]
-    grouped = frame.group_by(groups).agg(nw.len().alias("count"), total, *weights, *extent)
-    sums = fetched(segments.attached(grouped))
-    columns.check_rows(sums)
-    check_no_hidden_nan(sums["total"], sums.get("weights", 0))
-    weight = sums.get("weights", sums["count"]).astype(np.float64)
-    score = np.clip(sums["total"] / weight, sums["low"], sums["high"])
-    names, of = segments.found(sums)
-    order = np.lexsort((sums["label"], score, of))
-    ends = np.searchsorted(of[order], np.arange(len(names) + 1))
-    out = {}
-    for code, key in enumerate(names):
-        rows = order[ends[code] : ends[code + 1]]
-        out[key] = WeightedScores(sums["label"][rows].astype(np.int64), score[rows], weight[rows]), sums["cell"][rows]
-    return out
-
-
-def _is_same_in_cell(score, of):
-    low, high = np.full(of.max() + 1, np.inf), np.zeros(of.max() + 1)
-    np.minimum.at(low, of, score)
-    np.maximum.at(high, of, score)
-    return (low == high)[of]

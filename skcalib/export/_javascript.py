@@ -101,11 +101,11 @@ def to_javascript(recalibrator, *, name="calibrate"):
 
     Notes
     -----
-    What is no score gives NaN, or an array of NaN: NaN, a score out of range, probabilities that do not sum to 1, and a
-    group that is null or undefined; a decision is then null. Groups that were not seen use the pooled fit. A logit of
-    -Infinity is an impossible class. The results are those of Python within 1e-12, since engines compute logarithms and
-    exponentials each in their own way. A decision takes probabilities that are below its threshold by so much to be at
-    it.
+    What is no score gives NaN, or an array of NaN: NaN, null, text, a score out of range, probabilities that do not sum
+    to 1, and a group that is null or undefined; a decision is then null. Groups that were not seen use the pooled fit.
+    A logit of -Infinity is an impossible class. The results are those of Python within 1e-12, since engines compute
+    logarithms and exponentials each in their own way. A decision takes probabilities that are below its threshold by so
+    much to be at it.
 
     Examples
     --------
@@ -174,7 +174,8 @@ class _Writer:
         if as_map.input == "logit" and n > 1:  # -inf says that a class is impossible: as `links.possible` has it
             yield "const closed = x.map(v => v === -Infinity);"
             yield "if (closed.includes(true)) { const low = lowest(x); x = x.map((v, i) => closed[i] ? low : v); }"
-        yield f"if (x.length !== {n} || !x.every(v => v >= {low} && v <= {high})) return INVALID;"
+        is_score = f"typeof v === 'number' && v >= {low} && v <= {high}"  # null and text would count as numbers
+        yield f"if (x.length !== {n} || !x.every(v => {is_score})) return INVALID;"
         if as_map.group_key is not None:
             yield "if (group === null || group === undefined) return INVALID;"
         if as_map.input == "probability" and n > 1:

@@ -1,7 +1,6 @@
 """Calibration maps as ONNX graphs: scores of any float type in, float64 inside, probabilities out."""
 
 import json
-from functools import singledispatchmethod
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from skcalib._defaults import check_fitted
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.export._decisions import split_decision
+from skcalib.export._node_writer import NodeWriter
 from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map
 
@@ -129,7 +129,7 @@ def _add_decision(graph, decision, probabilities, valid):
     graph.add("Gather", graph.decision, place, axis=0, output="decision")
 
 
-class Graph:
+class Graph(NodeWriter):
     """The nodes and constants of a graph.
 
     Attributes
@@ -140,10 +140,12 @@ class Graph:
         From name to array.
     """
 
+    format = "ONNX"
+
     def __init__(self, opset, name_in, name_out, as_map, group):
         self.opset, self.name_in, self.name_out, self.as_map, self.group = opset, name_in, name_out, as_map, group
-        self.nodes, self.constants = [], {}
-        self.names, self.written = {}, {}
+        super().__init__()
+        self.nodes, self.constants, self.names = [], {}, {}
         self.scores, self.decision = name_in, None
 
     def add(self, operator, *inputs, output=None, **attributes):
@@ -192,34 +194,19 @@ class Graph:
         divisor = self.add("Where", positive, total, self.constant(1.0))
         return self.add("Where", positive, self.add("Div", x, divisor), self.constant(otherwise))
 
-    def write(self, node):
-        """Return the name of a map's node, (n, width)."""
-        if id(node) not in self.written:
-            self.written[id(node)] = self._write(node), node  # the node is held, so that its id stays its own
-        return self.written[id(node)][0]
-
-    @singledispatchmethod
-    def _write(self, node):
-        raise TypeError(f"no ONNX for {type(node).__name__}")
-
-    @_write.register
-    def _(self, node: nodes.Scores):
+    def _write_Scores(self, node):
         return self.scores
 
-    @_write.register
-    def _(self, node: nodes.OneColumn):
+    def _write_OneColumn(self, node):
         return self.add("Gather", self.write(node.of), self.integer([node.index]), axis=1)
 
-    @_write.register
-    def _(self, node: nodes.Columns):
+    def _write_Columns(self, node):
         return self.add("Concat", *(self.write(part) for part in node.parts), axis=1)
 
-    @_write.register
-    def _(self, node: nodes.Clip):
+    def _write_Clip(self, node):
         return self.clip(self.write(node.of), node.low, node.high)
 
-    @_write.register
-    def _(self, node: nodes.Scaled):
+    def _write_Scaled(self, node):
         if isinstance(node.of, nodes.Affine) and np.ndim(node.slope) == 0:
             # A product with one number after a matrix product is fused by onnxruntime, which rounds it to float32.
             inner = node.of
@@ -229,27 +216,22 @@ class Graph:
         product = self.add("Mul", self.write(node.of), self.constant(slope))
         return self.add("Add", product, self.constant(node.intercept)) if np.any(node.intercept) else product
 
-    @_write.register
-    def _(self, node: nodes.Affine):
+    def _write_Affine(self, node):
         product = self.add("MatMul", self.write(node.of), self.constant(node.coef.T))
         return self.add("Add", product, self.constant(node.intercept))
 
-    @_write.register
-    def _(self, node: nodes.Exp):
+    def _write_Exp(self, node):
         return self.add("Exp", self.clip(self.write(node.of), -_NO_OVERFLOW, _NO_OVERFLOW))
 
-    @_write.register
-    def _(self, node: nodes.Log):
+    def _write_Log(self, node):
         return self.add("Log", self.clip(self.write(node.of), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP))
 
-    @_write.register
-    def _(self, node: nodes.LogOdds):
+    def _write_LogOdds(self, node):
         inside = self.clip(self.write(node.of), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
         rest = self.add("Sub", self.constant(1.0), inside)
         return self.add("Sub", self.add("Log", inside), self.add("Log", rest))
 
-    @_write.register
-    def _(self, node: nodes.LogOddsAgainstRest):
+    def _write_LogOddsAgainstRest(self, node):
         inside = self.clip(self.write(node.of), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
         is_large = self.add("Greater", inside, self.constant(0.5))
         small = self.row_sum(self.add("Where", is_large, self.constant(0.0), inside))
@@ -257,39 +239,33 @@ class Graph:
         rest = self.clip(rest, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
         return self.add("Sub", self.add("Log", inside), self.add("Log", rest))
 
-    @_write.register
-    def _(self, node: nodes.LogSides):
+    def _write_LogSides(self, node):
         z, zero = self.write(node.of), self.constant(0.0)
         decay = self.add("Exp", self.add("Neg", self.add("Abs", z)))
         softplus = self.add("Log", self.add("Add", decay, self.constant(1.0)))
         below, above = self.add("Min", z, zero), self.add("Max", z, zero)
         return self.add("Concat", self.add("Sub", below, softplus), self.add("Add", above, softplus), axis=1)
 
-    @_write.register
-    def _(self, node: nodes.Expit):
+    def _write_Expit(self, node):
         odds = self.add("Exp", self.add("Neg", self.write(node.of)))
         one = self.constant(1.0)
         probability = self.add("Div", one, self.add("Add", odds, one))
         return self._clipped(probability, node.clip)
 
-    @_write.register
-    def _(self, node: nodes.Softmax):
+    def _write_Softmax(self, node):
         return self._clipped(self.add("Softmax", self.write(node.of), axis=1), node.clip)
 
     def _clipped(self, probability, clip):
         return self.clip(probability, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) if clip else probability
 
-    @_write.register
-    def _(self, node: nodes.LogNormalized):
+    def _write_LogNormalized(self, node):
         return self.add("LogSoftmax", self.write(node.of), axis=1)
 
-    @_write.register
-    def _(self, node: nodes.Centred):
+    def _write_Centred(self, node):
         x = self.write(node.of)
         return self.add("Sub", x, self.add("Div", self.row_sum(x), self.constant(float(node.width))))
 
-    @_write.register
-    def _(self, node: nodes.Pieces):
+    def _write_Pieces(self, node):
         x = self.write(node.of)
         piece = self._piece(x, node.cuts)
         degree = int(np.flatnonzero(node.coefficients.any(axis=0)).max(initial=0))
@@ -317,21 +293,17 @@ class Graph:
     def _of_piece(self, values, piece):
         return self.add("Gather", self.constant(values), piece)
 
-    @_write.register
-    def _(self, node: nodes.Normalized):
+    def _write_Normalized(self, node):
         x = self.write(node.of)
         return self.shares(x, self.row_sum(x), 1 / node.width)
 
-    @_write.register
-    def _(self, node: nodes.RowKey):
+    def _write_RowKey(self, node):
         raise nodes.no_row_keys("ONNX has no operator for")
 
-    @_write.register
-    def _(self, node: nodes.RowMax):
+    def _write_RowMax(self, node):
         return self.row_extreme("ReduceMax", self.write(node.of))
 
-    @_write.register
-    def _(self, node: nodes.Spread):
+    def _write_Spread(self, node):
         x, confidence = self.write(node.of), self.write(node.confidence)
         is_largest = self.add("Equal", self._largest(x), self.integer(np.arange(node.width)))
         rest = self.add("Where", is_largest, self.constant(0.0), x)
@@ -342,8 +314,7 @@ class Graph:
     def _largest(self, x):
         return self.add("ArgMax", x, axis=1, keepdims=1)
 
-    @_write.register
-    def _(self, node: nodes.Mixture):
+    def _write_Mixture(self, node):
         terms = [
             self.add("Mul", self.write(part), self.constant(weight))
             for weight, part in zip(node.weights, node.parts, strict=True)
@@ -353,8 +324,7 @@ class Graph:
             total = self.add("Add", total, term)
         return self.add("Add", total, self.constant(node.constant)) if node.constant else total
 
-    @_write.register
-    def _(self, node: nodes.Choice):
+    def _write_Choice(self, node):
         key = self._key(node.key)
         slopes = _slopes_of_cases(node)
         if slopes is not None:

@@ -1,7 +1,5 @@
 """Calibration maps as SQL: one expression a class, from CASE, LEAST, GREATEST, EXP, LN, ABS and arithmetic."""
 
-from functools import singledispatchmethod
-
 import numpy as np
 from scipy.special import expit
 
@@ -9,6 +7,7 @@ from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.keys import HEX_DIGITS
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.export._decisions import split_decision
+from skcalib.export._node_writer import NodeWriter
 from skcalib.export._sql_text import case, clamped, dialect_named, exponential, linear, number, piece_tree
 from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map, linear_form
@@ -131,7 +130,7 @@ def guarded_texts(as_map, columns, dialect, ids=None):
     """Return the expressions of a map, each of which is NULL where the row is not valid."""
     given = [dialect.as_double(dialect.identifier(name)) for name in columns]
     ids = None if ids is None else dialect.identifier(ids)
-    texts = _Writer(given, dialect, ids)(as_map.output)
+    texts = _Writer(given, dialect, ids).write(as_map.output)
     if len(as_map.classes) == 2 and len(columns) == 2:
         texts = [f"(1e0-{texts[0]})", texts[0]]
     guard = " AND ".join([*_valid(as_map, given, dialect), *([] if ids is None else [f"{ids} IS NOT NULL"])])
@@ -173,85 +172,68 @@ def _group_column(key, dialect):
     return dialect.identifier(key.column)
 
 
-class _Writer:
-    """Writes nodes: called with one, it returns a text for each of its values.
+class _Writer(NodeWriter):
+    """Writes nodes: a text for each value of one.
 
     Texts can stand on either side of ``*`` and ``/``: sums are in parentheses.
     """
 
+    format = "SQL"
+
     def __init__(self, given, dialect, ids):
+        super().__init__()
         self.given, self.dialect, self.ids = given, dialect, ids
-        self.written = {}
 
-    def __call__(self, node):
-        if id(node) not in self.written:
-            self.written[id(node)] = self._write(node)
-        return self.written[id(node)]
-
-    @singledispatchmethod
-    def _write(self, node):
-        raise TypeError(f"no SQL for {type(node).__name__}")
-
-    @_write.register
-    def _(self, node: nodes.Scores):
+    def _write_Scores(self, node):
         return self.given
 
-    @_write.register
-    def _(self, node: nodes.OneColumn):
-        return [self(node.of)[node.index]]
+    def _write_OneColumn(self, node):
+        return [self.write(node.of)[node.index]]
 
-    @_write.register
-    def _(self, node: nodes.Columns):
-        return [text for part in node.parts for text in self(part)]
+    def _write_Columns(self, node):
+        return [text for part in node.parts for text in self.write(part)]
 
-    @_write.register
-    def _(self, node: nodes.Clip):
-        return [clamped(text, node.low, node.high) for text in self(node.of)]
+    def _write_Clip(self, node):
+        return [clamped(text, node.low, node.high) for text in self.write(node.of)]
 
-    @_write.register(nodes.Scaled | nodes.Affine | nodes.Centred)
-    def _(self, node):
+    def _write_Scaled(self, node):
         form = _LinearForm(node)
         return [f"({self._combination(form, weights, constant)})" for weights, constant in form.rows]
 
-    @_write.register
-    def _(self, node: nodes.Exp):
-        return [exponential(text, _NO_OVERFLOW) for text in self(node.of)]
+    _write_Affine = _write_Centred = _write_Scaled
 
-    @_write.register
-    def _(self, node: nodes.Log):
+    def _write_Exp(self, node):
+        return [exponential(text, _NO_OVERFLOW) for text in self.write(node.of)]
+
+    def _write_Log(self, node):
         return [f"LN({text})" for text in self._inside(node.of)]
 
-    @_write.register
-    def _(self, node: nodes.LogOdds):
+    def _write_LogOdds(self, node):
         return [f"LN({text}/(1e0-{text}))" for text in self._inside(node.of)]
 
-    @_write.register
-    def _(self, node: nodes.LogOddsAgainstRest):
+    def _write_LogOddsAgainstRest(self, node):
         texts = self._inside(node.of)
         rests = ["+".join(texts[:k] + texts[k + 1 :]) for k in range(len(texts))]
         if max(map(len, rests)) > _LONGEST_REST:
             rests = [f"1e0-{text}" for text in texts]
         return [f"LN({text}/({rest}))" for text, rest in zip(texts, rests, strict=True)]
 
-    @_write.register
-    def _(self, node: nodes.LogSides):
+    def _write_LogSides(self, node):
         if isinstance(node.of, nodes.LogOdds):
             (text,) = self._inside(node.of.of)
             return [f"LN({text})", f"(-LN(1e0-{text}))"]
-        (z,) = self(node.of)
+        (z,) = self.write(node.of)
         softplus = f"LN(1e0+EXP(GREATEST(-ABS({z}),{number(-_NO_OVERFLOW)})))"
         return [f"(LEAST({z},0e0)-{softplus})", f"(GREATEST({z},0e0)+{softplus})"]
 
-    @_write.register
-    def _(self, node: nodes.Expit):
+    def _write_Expit(self, node):
         limit = _CLIPPED_LOG_ODDS if node.clip else _NO_OVERFLOW
         form = _LinearForm(node.of)
         negated = [self._combination(form, -weights, -constant) for weights, constant in form.rows]
         return [f"(1e0/(1e0+{exponential(text, limit)}))" for text in negated]
 
-    @_write.register
-    def _(self, node: nodes.Pieces):
-        (x,), score, cuts = self(node.of), self(node.of)[0], node.cuts
+    def _write_Pieces(self, node):
+        (x,), score, cuts = self.write(node.of), self.write(node.of)[0], node.cuts
         probability = self._probability(node.of) if node.continuous else None
         if probability is not None:  # shorter, and as good: cuts of the probability
             score, cuts = probability, expit(cuts)
@@ -260,15 +242,13 @@ class _Writer:
         constant = not node.coefficients[:, 1:].any()
         return [self.dialect.as_double(text) if constant and self.dialect.exact_numbers else f"({text})"]
 
-    @_write.register
-    def _(self, node: nodes.LogNormalized):
+    def _write_LogNormalized(self, node):
         if isinstance(node.of, nodes.Log):
             texts = self._inside(node.of.of)
             return [f"LN({text}/({'+'.join(texts)}))" for text in texts]
         return [f"(-LN({total}))" for total in self._sums_of_odds(node.of, _NO_OVERFLOW)]
 
-    @_write.register
-    def _(self, node: nodes.Softmax):
+    def _write_Softmax(self, node):
         texts = self._shares_of_exponentials(_LinearForm(node.of)) or [
             f"(1e0/({total}))" for total in self._sums_of_odds(node.of, _SURE_DIFFERENCE if node.clip else _NO_OVERFLOW)
         ]
@@ -277,9 +257,9 @@ class _Writer:
     def _probability(self, node):
         """Return the probability whose log-odds a node is, None for other nodes."""
         if isinstance(node, nodes.LogOdds):
-            return self(node.of)[0]
+            return self.write(node.of)[0]
         if isinstance(node, nodes.OneColumn) and isinstance(node.of, nodes.LogOddsAgainstRest):
-            return self(node.of.of)[node.index]
+            return self.write(node.of.of)[node.index]
         return None
 
     def _shares_of_exponentials(self, form):
@@ -288,34 +268,30 @@ class _Writer:
         largest = max(longest * np.abs(weights).sum() + abs(constant) for weights, constant in form.rows)
         if not isinstance(form.base, nodes.Log) or largest > _NO_OVERFLOW - np.log(len(form.rows)):
             return None
-        texts = [f"EXP({linear(weights, self(form.base), constant)})" for weights, constant in form.rows]
+        texts = [f"EXP({linear(weights, self.write(form.base), constant)})" for weights, constant in form.rows]
         total = "+".join(texts)
         return [f"({text}/({total}))" for text in texts]
 
-    @_write.register
-    def _(self, node: nodes.Normalized):
-        texts = self(node.of)
+    def _write_Normalized(self, node):
+        texts = self.write(node.of)
         total = "+".join(texts)
         if _is_positive(node.of):
             return [f"({text}/({total}))" for text in texts]
         uniform = number(1 / len(texts))
         return [f"({case([(f'{total}>0e0', f'{text}/({total})')], uniform)})" for text in texts]
 
-    @_write.register
-    def _(self, node: nodes.RowKey):
+    def _write_RowKey(self, node):
         if self.dialect.hex_number is None:
             raise nodes.no_row_keys("ANSI SQL has no function for")
         if self.ids is None:
             raise ValueError("UniformMassBinning(randomize=True) takes a number from each row's id: name it with ids=.")
         return [f"({self.dialect.row_key(node.salt, self.ids, HEX_DIGITS)}/{number(16.0**HEX_DIGITS)})"]
 
-    @_write.register
-    def _(self, node: nodes.RowMax):
-        return [f"GREATEST({','.join(self(node.of))})"]
+    def _write_RowMax(self, node):
+        return [f"GREATEST({','.join(self.write(node.of))})"]
 
-    @_write.register
-    def _(self, node: nodes.Spread):
-        scores, (confidence,) = self(node.of), self(node.confidence)
+    def _write_Spread(self, node):
+        scores, (confidence,) = self.write(node.of), self.write(node.confidence)
         largest = _largest(scores)
         written = []
         for k, score in enumerate(scores):
@@ -326,23 +302,21 @@ class _Writer:
             written.append(f"({case(zip(largest, values[:-1], strict=True), values[-1])})")
         return written
 
-    @_write.register
-    def _(self, node: nodes.Mixture):
-        columns = zip(*(self(part) for part in node.parts), strict=True)
+    def _write_Mixture(self, node):
+        columns = zip(*(self.write(part) for part in node.parts), strict=True)
         return [f"({linear(node.weights, texts, node.constant)})" for texts in columns]
 
-    @_write.register
-    def _(self, node: nodes.Choice):
-        options = zip(*(self(option) for option in node.cases), strict=True)
+    def _write_Choice(self, node):
+        options = zip(*(self.write(option) for option in node.cases), strict=True)
         return [f"({self._chosen(node.key, texts)})" for texts in options]
 
     def _chosen(self, key, texts):
         """Return the CASE of a key over one text for each of its numbers."""
         if isinstance(key, nodes.Place):
-            return piece_tree(self(key.of)[0], key.cuts, texts)
+            return piece_tree(self.write(key.of)[0], key.cuts, texts)
         if isinstance(key, nodes.Largest):
             # Logarithms keep the order.
-            scores = self._inside(key.of.of) if isinstance(key.of, nodes.Log) else self(key.of)
+            scores = self._inside(key.of.of) if isinstance(key.of, nodes.Log) else self.write(key.of)
             return case(zip(_largest(scores), texts[:-1], strict=True), texts[-1])
         column, groups = _group_column(key, self.dialect), {}
         for group, index in key.cases.items():
@@ -354,13 +328,13 @@ class _Writer:
     def _inside(self, node):
         """Return probabilities kept in [2^-52, 1 - 2^-52]."""
         if isinstance(node, nodes.Clip) and node.low >= PROBABILITY_CLIP:
-            return self(node)
-        return [clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) for text in self(node)]
+            return self.write(node)
+        return [clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) for text in self.write(node)]
 
     def _combination(self, form, weights, constant, ignores_shift=False):
         """Return the text of a row of a linear form, written by differences where it ignores a common shift."""
         if not (ignores_shift or form.shift == "values") or len(weights) == 1:
-            return linear(weights, self(form.base), constant)
+            return linear(weights, self.write(form.base), constant)
         reference = int(np.argmax(np.abs(weights)))
         others = np.delete(np.arange(len(weights)), reference)
         return linear(weights[others], [self._difference(form.base, i, reference) for i in others], constant)
@@ -370,7 +344,7 @@ class _Writer:
         if isinstance(node, nodes.Log):
             texts = self._inside(node.of)
             return f"LN({texts[i]}/{texts[j]})"
-        texts = self(node)
+        texts = self.write(node)
         return f"({texts[i]}-{texts[j]})"
 
     def _sums_of_odds(self, node, limit):

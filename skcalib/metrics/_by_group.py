@@ -22,6 +22,7 @@ from skcalib._input.hints import hint_at_keywords
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.warn import warn
 from skcalib._progress import Progress
 from skcalib.binning import BaseBinning, EqualMass, check_binning
 from skcalib.metrics._interval import calibration_error_interval
@@ -376,11 +377,9 @@ def _warn_of_few_events(columns):
     expected = columns["n"] * np.minimum(columns["mean_score"], 1 - columns["mean_score"])
     few = columns["group"][expected < FEW_EVENTS].tolist()
     if few:
-        warnings.warn(
+        warn(
             f"clusters=: fewer than {FEW_EVENTS} events or non-events are expected in {len(few)} of {len(expected)} "
-            f"groups ({reprlib.repr(few)}), where the level is not held.",
-            UserWarning,
-            stacklevel=3,
+            f"groups ({reprlib.repr(few)}), where the level is not held."
         )
 
 

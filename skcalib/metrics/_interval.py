@@ -1,6 +1,5 @@
 """Confidence intervals of calibration errors."""
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from inspect import Parameter, signature
@@ -15,6 +14,7 @@ from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
+from skcalib._input.warn import warn
 from skcalib._progress import Progress
 from skcalib.metrics._errors import calibration_error
 from skcalib.metrics._table import metric_of
@@ -128,7 +128,7 @@ def calibration_error_interval(
     In simulations at level .9 it covers in 86 to 97 % of samples, from one bin to fifty and from 100 rows to 10,000. A
     plugin error of norm 1 is covered in 82 % if one of 15 bins holds the whole deviation.
 
-    A "basic" interval of a plugin error excludes the true error 0 of a calibrated model in 20 to 75 % of samples.
+    A "basic" interval of a plugin error excludes the true error 0 of a calibrated model in 27 to 89 % of samples.
 
     References
     ----------
@@ -169,7 +169,7 @@ def calibration_error_interval(
     cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
     rng = check_random_state(random_state)
     if kind == "basic":
-        warnings.warn(_OF_BASIC, UserWarning, stacklevel=2)
+        warn(_OF_BASIC)
         options = BootstrapOptions(confidence_level, n_resamples, cluster, stratify, rng, n_jobs, verbose)
         limits = basic_limits(partial(metric, y_true, y_proba, **given | params), data, estimate, options)
         if row is not None:

@@ -143,10 +143,10 @@ def calibration_test(
     The Hosmer-Lemeshow statistic has as many degrees of freedom as there are bins (with a variance). This is right for
     scores that were fitted on other rows. The usual "bins - 2" is for the rows of the fit, and would reject 8 to 14 %
     of calibrated models at level .05. Its chi-squared approximation is poor where bins expect few events. At level .05
-    it rejects 14.6 % of calibrated models with scores from Beta(1, 999) and n = 1000, and 9.2 % with Beta(1, 19) and n
-    = 200. With a constant score of .01 and n = 100 it rejects 8.7 %, and with 20 uniform scores 7.3 to 8.7 %.
-    Spiegelhalter's test rejects 8.7 % with a constant score of .01 and n = 100. Both warn where so few events or
-    non-events are expected. Prefer the resampling test.
+    it rejects 14.7 % of calibrated models with scores from Beta(1, 999) and n = 1000, and 11.3 % with Beta(1, 19) and n
+    = 200. With a constant score of .01 and n = 100 it rejects 7.5 %, and with 20 uniform scores 8.0 %. Spiegelhalter's
+    test rejects 7.5 % with a constant score of .01 and n = 100. Both warn where so few events or non-events are
+    expected. Prefer the resampling test.
 
     Where all scores are 0, 1 or (Spiegelhalter) 1/2 nothing is random: the p-value is 1 if the labels agree, else 0.
 

@@ -1,6 +1,7 @@
 """Two samples: has the calibration curve changed, by how much, and what does that do to bias and error."""
 
 from dataclasses import dataclass
+from functools import partial
 from math import hypot, sqrt
 from typing import NamedTuple
 
@@ -9,11 +10,14 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
+from skcalib._cells.reductions import BinaryTask, BinnedTask, binary_tasks, counted_rows, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm
 from skcalib._inference.bias import bias_test
+from skcalib._inference.cluster_bias import cluster_bias_test
+from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells
 from skcalib._inference.results import IntervalEstimate, ResultTable, html_table, text_table
+from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._rows.sorting import mid_rank_cells
@@ -33,8 +37,8 @@ class CalibrationChange(ResultTable):
 
     Parameters
     ----------
-    n_before, n_after : int
-        Numbers of rows.
+    n_before, n_after : int or float
+        Numbers of rows; with weights what they are worth.
     statistic : float
         Range of the cumulative differences of the residuals (label minus score), over its standard deviation.
     pvalue : float
@@ -47,8 +51,8 @@ class CalibrationChange(ResultTable):
         Calibration error.
     """
 
-    n_before: int
-    n_after: int
+    n_before: float
+    n_after: float
     statistic: float
     pvalue: float
     shift: IntervalEstimate
@@ -78,7 +82,7 @@ class CalibrationChange(ResultTable):
         return html_table(self.columns(), caption=self._headline())
 
     def _headline(self):
-        return f"CalibrationChange (n_before={self.n_before}, n_after={self.n_after}, pvalue={self.pvalue:.3g})"
+        return f"CalibrationChange (n_before={self.n_before:.7g}, n_after={self.n_after:.7g}, pvalue={self.pvalue:.3g})"
 
 
 def calibration_change(
@@ -93,6 +97,9 @@ def calibration_change(
     confidence_level=0.9,
     n_resamples=999,
     multiclass="auto",
+    sample_weight=None,
+    weight_type="frequency",
+    clusters=None,
     pos_label=None,
     labels=None,
     random_state=None,
@@ -126,6 +133,15 @@ def calibration_change(
         ``1 / (n_resamples + 1)``.
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
+    sample_weight : pair of array-likes, default=None
+        Weights of the rows before and after; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen once
+        and stands for more or fewer (a sampling correction, a covariate shift); the weights w of a sample are worth
+        ``sum(w)**2 / sum(w**2)`` rows.
+    clusters : pair of array-likes, default=None
+        The clusters of the rows before and after: rows of one cluster (a patient, a match) may depend on each other,
+        also across the samples.
     pos_label : int, float, bool or str, default=None
         The event; None is the greater of two labels, the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
@@ -143,8 +159,14 @@ def calibration_change(
     Raises
     ------
     ValueError
-        For labels, probabilities or parameters that do not fit together, for statistics with other edges or with
-        weights, and where a sample is too small for a debiased error.
+        For labels, probabilities or parameters that do not fit together, for statistics with other edges, and where a
+        sample is too small for a debiased error.
+
+    Warns
+    -----
+    UserWarning
+        For weights that are no integers with ``weight_type="frequency"``. Where `clusters` are given and fewer than 40
+        events or non-events are expected: the level is not held.
 
     See Also
     --------
@@ -159,7 +181,10 @@ def calibration_change(
     number of the second sample's events, which is hypergeometric, and a normal deviate for the rest of the residuals.
     Bins of `BinStatistics` are taken as cells, and their sums are drawn as normal, with the residual variance of each
     bin and sample: where bins are wide and the scores miscalibrated, a change of the scores may count as one of the
-    curve.
+    curve. So are the sums of weights that are no integers or of importance.
+
+    With `clusters` labels are drawn from the event frequencies of both samples together, with the dependence within
+    clusters that the residuals show; the interval of the shift has the standard deviation of these draws.
 
     The intervals of differences join those of both parts by "square and add" [1]_. That of the shift is normal.
 
@@ -188,14 +213,17 @@ def calibration_change(
     check_int(n_resamples, "n_resamples")
     if multiclass == "marginal":
         raise ValueError('multiclass="marginal" is one comparison a class: use "top_label", or one class at a time.')
-    given = {"pos_label": pos_label, "labels": labels, "multiclass": multiclass}
+    given = {"pos_label": pos_label, "labels": labels, "multiclass": multiclass, "sample_weight": sample_weight}
+    given |= {"weight_type": weight_type, "clusters": clusters}
     before, after = two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given)
     seed = check_random_state(random_state)
-    cells = _cells_of_statistics(before, after) if before.task is None else _cells_of_rows(before, after)
-    statistic, pvalue = _compare(cells, n_resamples, np.random.default_rng(seed.randint(2**32, dtype=np.uint64)))
+    rng = np.random.default_rng(seed.randint(2**32, dtype=np.uint64))
+    cells = (_cells_of_statistics if before.task is None else _cells_of_rows)(before, after, weight_type)
+    statistic, pvalue, shift = cells.compared(n_resamples, confidence_level, rng)
     options = {
         "norm": norm,
         "method": method,
+        "weight_type": weight_type,
         "confidence_level": confidence_level,
         "n_resamples": n_resamples,
         "random_state": seed,
@@ -207,7 +235,7 @@ def calibration_change(
         n_after=after.n,
         statistic=statistic,
         pvalue=pvalue,
-        shift=_shift(cells, confidence_level),
+        shift=shift,
         bias_before=biases[0],
         bias_after=biases[1],
         bias_difference=_difference(*biases),
@@ -218,42 +246,64 @@ def calibration_change(
 
 
 def two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given):
-    """Return both samples, checked; `given` are the options of the labels."""
+    """Return both samples, checked; `given` are the options of the labels, of the weights and of the clusters."""
+    given = {"weight_type": "frequency", **given}
     if isinstance(y_before, BinStatistics):
-        after = y_proba_before if y_after is None else y_after
-        return _check_statistics(y_before, after, binning, y_proba_after)
+        rows = {"binning": binning, "y_proba_after": y_proba_after}
+        rows |= {name: given.pop(name, None) for name in ("sample_weight", "clusters")}
+        return _check_statistics(y_before, y_proba_before if y_after is None else y_after, rows, given["weight_type"])
+    weights, clusters = (_pair(given.pop(name, None), name) for name in ("sample_weight", "clusters"))
     if given["labels"] is None:
-        given = given | {"labels": _shared_labels(y_before, y_after)}
+        given["labels"] = _shared_labels(y_before, y_after)
     strategy = check_binning(binning, EqualMass(15))
-    before = _Sample.from_rows(y_before, y_proba_before, "before", given, strategy)
-    return before, _Sample.from_rows(y_after, y_proba_after, "after", given, strategy)
+    before = _Sample.from_rows(y_before, y_proba_before, weights[0], clusters[0], "before", given, strategy)
+    return before, _Sample.from_rows(y_after, y_proba_after, weights[1], clusters[1], "after", given, strategy)
+
+
+def _pair(value, name):
+    if value is None:
+        return None, None
+    if not hasattr(value, "__len__") or len(value) != 2 or any(one is None for one in value):
+        raise ValueError(f"{name} must be a pair: that of the rows before and that of the rows after.")
+    return value
 
 
 class _Sample(NamedTuple):
-    """One sample: its name, its rows and their binning, or its bins."""
+    """One sample: its name, its rows, their binning and clusters, or its bins."""
 
     name: str
     task: BinaryTask | None
     binning: BaseBinning | None
+    cluster: np.ndarray | None
     statistics: BinStatistics | None
 
     @classmethod
-    def from_rows(cls, y, y_proba, name, given, strategy):
+    def from_rows(cls, y, y_proba, weight, cluster, name, given, strategy):
         if y is None or y_proba is None:
             missing = f"y_{name}" if y is None else f"y_proba_{name}"
             raise ValueError(f"{missing} is missing: give labels and probabilities of both samples.")
+        given = dict(given)
+        weight_type = given.pop("weight_type")
         try:
-            data = check_scored_labels(y, y_proba, **given)
+            data = check_scored_labels(y, y_proba, sample_weight=weight, **given, drop=False)
+            if cluster is not None:
+                names, codes = check_groups(cluster, len(data.scores), name="clusters")
+                cluster = names[codes][data.kept]
         except (TypeError, ValueError) as error:  # which of the two samples is wrong
             text = str(error).replace("y_true", f"y_{name}").replace("y_proba", f"y_proba_{name}")
+            text = text.replace("sample_weight", f"sample_weight of the sample {name!r}")
             raise (TypeError if isinstance(error, TypeError) else ValueError)(text) from None
         resolve_multiclass(given["multiclass"], data)
-        [task] = binary_tasks(data, given["multiclass"])
-        return cls(name, task._replace(labels=np.asarray(task.labels, dtype=bool)), strategy, None)
+        [task] = binary_tasks(counted_rows(data.at(data.kept), weight_type), given["multiclass"])
+        return cls(name, task._replace(labels=np.asarray(task.labels, dtype=bool)), strategy, cluster, None)
 
     @property
     def n(self):
-        return int(self.statistics.count.sum()) if self.task is None else len(self.task.scores)
+        """How many rows the sample is worth."""
+        if self.task is not None:
+            return len(self.task.scores) if self.task.weight is None else float(self.task.weight.sum())
+        counts = np.array_equal(self.statistics.count, self.statistics.weight)
+        return int(self.statistics.count.sum()) if counts else float(self.statistics.total_weight)
 
     def bias(self, confidence_level):
         if self.task is None:
@@ -261,17 +311,26 @@ class _Sample(NamedTuple):
             mean_score = self.statistics.weighted_score.sum() / self.n
             variance = self.statistics.total_residual_variance
         else:
-            scores, weight, events = self.task.scores, None, np.count_nonzero(self.task.labels)
-            mean_score = scores.mean(dtype=np.float64)
-            variance = np.subtract(self.task.labels, scores, dtype=np.float64).var()
-        test = bias_test(scores, events, confidence_level, weight, variance)
+            scores, labels, weight = self.task
+            mean_score, events = (
+                np.average(scores, weights=weight),
+                np.sum(labels if weight is None else weight[labels]),
+            )
+            residual = np.subtract(labels, scores, dtype=np.float64)
+            variance = np.average((residual - np.average(residual, weights=weight)) ** 2, weights=weight)
+        if self.cluster is not None:
+            test = cluster_bias_test(scores, labels, self.cluster, confidence_level, weight)
+        else:
+            test = bias_test(scores, events, confidence_level, weight, variance)
         return IntervalEstimate(float(mean_score - events / self.n), test.low, test.high)
 
     def error(self, options):
         if self.task is None:
             rows = (self.statistics,)
         else:
-            rows, options = (self.task.labels, self.task.scores), options | {"binning": self.binning}
+            scores, labels, weight = self.task
+            rows = labels, scores
+            options = options | {"binning": self.binning, "sample_weight": weight, "clusters": self.cluster}
         try:
             return calibration_error_interval(*rows, **options)
         except ValueError as error:
@@ -287,116 +346,129 @@ def _shared_labels(*labels):
     return found.tolist() if len(found) == 2 else None
 
 
-def _check_statistics(before, after, binning, y_proba_after):
+def _check_statistics(before, after, rows, weight_type):
     if not isinstance(after, BinStatistics):
         raise ValueError(f"y_after must be a BinStatistics, as y_before is, found {type(after).__name__}.")
-    if binning is not None or y_proba_after is not None:
-        name = "binning" if binning is not None else "y_proba_after"
-        raise ValueError(f"{name} has no meaning for two BinStatistics: leave it out.")
+    for name, value in rows.items():
+        if value is not None:
+            raise ValueError(f"{name} has no meaning for two BinStatistics: leave it out.")
     if not np.array_equal(before.edges, after.edges):
         raise ValueError("y_before and y_after must have equal edges: bin both samples with the same FixedEdges.")
     for name, statistics in (("before", before), ("after", after)):
-        if not np.array_equal(statistics.weight, statistics.count):
-            raise ValueError(f"y_{name} has weights, which the comparison of counts does not take.")
-        if statistics.count.sum() == 0:
+        if not statistics.total_weight > 0:
             raise ValueError(f"y_{name} holds no rows.")
-    return _Sample("before", None, None, before), _Sample("after", None, None, after)
+    worth = (counted_rows(BinnedTask(one), weight_type).bins for one in (before, after))
+    return tuple(_Sample(name, None, None, None, one) for name, one in zip(("before", "after"), worth, strict=True))
 
 
 class _Cells(NamedTuple):
-    """Residuals y - s of both samples in cells of neighbouring scores, those with rows of both.
+    """Residuals y - s of both samples in cells of neighbouring scores.
 
-    `excess` is the sum of the second sample's residuals beyond its share, `variance` what it has if the curve is the
-    same. The draws are `slope` times the number of events, which is hypergeometric, and a normal remainder.
+    `excess` is the sum of the second sample's residuals beyond its share, `weight` what it is a sum over, n0 n1 / (n0 +
+    n1), and `variance` what it has if the curve is the same; None means that of the draws. `draw` returns such sums for
+    a number of draws and a random generator.
     """
 
-    n_before: np.ndarray
-    n_after: np.ndarray
     excess: np.ndarray
-    variance: np.ndarray
-    events: np.ndarray
-    slope: np.ndarray
-    remainder: np.ndarray
+    weight: np.ndarray
+    variance: np.ndarray | None
+    draw: object
 
-    @property
-    def n(self):
-        return self.n_before + self.n_after
+    def compared(self, n_resamples, confidence_level, rng):
+        """Return the statistic, its p-value, and the mean difference of the residuals with its normal limits."""
+        if not self.weight.any():
+            raise ValueError("The samples have no scores in common: no cell of neighbouring scores has rows of both.")
+        drawn = self.draw(n_resamples, rng)
+        scale = sqrt(np.mean(drawn.sum(axis=1) ** 2) if self.variance is None else self.variance.sum())
+        statistics = _range_of_sums(np.vstack((self.excess, drawn)))
+        exceeding = np.count_nonzero(statistics[1:] >= statistics[0] - 1e-9 * scale)
+        weight, has_spread = self.weight.sum(), scale >= _NO_SPREAD
+        estimate, margin = self.excess.sum() / weight, ndtri((1 + confidence_level) / 2) * scale / weight
+        return (
+            float(statistics[0] / scale) if has_spread else 0.0,
+            float((1 + exceeding) / (n_resamples + 1)) if has_spread else 1.0,
+            IntervalEstimate(float(estimate), float(estimate - margin), float(estimate + margin)),
+        )
 
 
-def _cells_of_rows(before, after):
-    scores = np.concatenate([sample.task.scores.astype(np.float64) for sample in (before, after)])
-    labels = np.concatenate((before.task.labels, after.task.labels))
-    n_cells = max(1, int(len(scores) / max(_LEAST_ROWS_A_CELL, sqrt(len(scores)))))
-    cells, n_cells = mid_rank_cells(scores, n_cells)
+def _cells_of_rows(before, after, weight_type):
+    tasks = before.task, after.task
+    scores = np.concatenate([task.scores.astype(np.float64) for task in tasks])
+    labels = np.concatenate([task.labels for task in tasks])
+    weight = np.concatenate([np.ones(len(task.scores)) if task.weight is None else task.weight for task in tasks])
+    n_cells = max(1, int(weight.sum() / max(_LEAST_ROWS_A_CELL, sqrt(weight.sum()))))
+    cells, n_cells = mid_rank_cells(scores, n_cells, weight)
+    both = cells + n_cells * np.repeat([0, 1], [len(task.scores) for task in tasks])  # by sample and cell
 
-    def total(rows, values=None):
-        return np.bincount(cells[rows], None if values is None else values[rows], n_cells)
+    def total(values):
+        return np.bincount(both, values, 2 * n_cells).reshape(2, n_cells)
 
-    everyone, second = slice(None), slice(before.n, None)
-    residual = labels - scores
-    n, n_after, events = total(everyone), total(second), total(labels)
-    residual -= (total(everyone, residual) / n)[cells]
-    spread, covariance = total(everyone, residual**2), total(labels, residual)
-    of_labels = events * (n - events) / n
+    residual, n = labels - scores, total(weight)
+    size, share = n.sum(axis=0), n.prod(axis=0) / n.sum(axis=0)
+    mean = total(weight * residual).sum(axis=0) / size
+    residual -= mean[cells]
+    sums = _Cells(np.where(share > 0, total(weight * residual)[1], 0), share, None, None)
+    if before.cluster is not None:
+        cluster = np.unique(np.concatenate((before.cluster, after.cluster)), return_inverse=True)[1]
+        rows = RowsInCells(both[:, None], scores[:, None], labels[:, None], weight)
+        return sums._replace(draw=partial(_dependent_draws, rows, n, share, mean, cluster))
+    spread = total(weight * residual**2).sum(axis=0)
+    squares = total(weight**2) if weight_type == "importance" else n
+    left = np.maximum(size - squares.sum(axis=0) / size, _NO_SPREAD)  # drawn without replacement
+    variance = spread / left * np.sum(squares * np.divide(share, n, out=np.zeros(n.shape), where=n > 0) ** 2, axis=0)
+    sums = sums._replace(variance=variance, draw=partial(_normal_draws, variance))
+    if weight_type == "importance" or (weight % 1).any() or size.max() > _MOST_ROWS_DRAWN:
+        return sums
+    events, covariance = total(weight * labels).sum(axis=0), total(weight * labels * residual).sum(axis=0)
+    of_labels = events * (size - events) / size
     slope = np.divide(covariance, of_labels, out=np.zeros(n_cells), where=of_labels > 0)
-    share = (n - n_after) / n * (n_after / np.maximum(n - 1, 1))  # drawn without replacement
-    remainder = share * np.maximum(spread - slope * covariance, 0)
-    found = _Cells(n - n_after, n_after, total(second, residual), share * spread, events, slope, remainder)
-    return _with_both(found)
+    remainder = share / left * np.maximum(spread - slope * covariance, 0)
+    return sums._replace(draw=partial(_permutations, slope, remainder, events, size, n[1]))
 
 
-def _cells_of_statistics(before, after):
+def _normal_draws(variance, n_resamples, rng):
+    return rng.normal(0.0, np.sqrt(variance), (n_resamples, len(variance)))
+
+
+def _permutations(slope, remainder, events, size, n_after, n_resamples, rng):
+    """Draw the number of the second sample's events, which is hypergeometric, and a normal rest of the residuals."""
+    counts = (values.astype(np.int64) for values in (events, size - events, n_after))
+    drawn = rng.hypergeometric(*counts, (n_resamples, len(size))) - n_after * events / size
+    return slope * drawn + _normal_draws(remainder, n_resamples, rng)
+
+
+def _dependent_draws(rows, n, share, mean, cluster, n_resamples, rng):
+    """Draw labels of both samples from the event frequencies of both, dependent within clusters."""
+    deviation, legacy = np.tile(mean, 2), np.random.RandomState(rng.integers(2**32))
+    cells = Cells.of_scores(np.zeros(n.size), n.ravel(), np.zeros(n.size))
+    draws = ClusterDraws(cells, rows, deviation, cluster, n_resamples, legacy)
+    cell = rows.cell[:, 0]
+    probability = np.clip(rows.scores[:, 0] + deviation[cell], 0, 1)
+    expected = np.bincount(cell, rows.sample_weight * probability, n.size) / np.maximum(n.ravel(), _NO_SPREAD)
+    drawn = np.concatenate(list(draws(deviation))) - expected
+    return share * np.diff(drawn.reshape(n_resamples, *n.shape), axis=1)[:, 0]
+
+
+def _cells_of_statistics(before, after, weight_type):
     """Return the bins, whose draws are normal with the residual variance of the bin."""
     parts = before.statistics, after.statistics
-    n = np.stack([part.count for part in parts])
+    n = np.stack([part.weight for part in parts])
+    squared = np.stack([part.weight_squared for part in parts]) if weight_type == "importance" else n
     sums = np.stack([part.weighted_label - part.weighted_score for part in parts])
-    rows = np.maximum(n, 1)
+    rows = np.maximum(n, _NO_SPREAD)
     squares = np.maximum(np.stack([part.residual_square for part in parts]) - sums**2 / rows, 0)
     # Of the residuals' squares each sample has the share that its scores say: a few events say little.
     spread = np.maximum(np.stack([part.weighted_score - part.weighted_score_squared for part in parts]), 0)
     spread = np.where(spread.sum(axis=0) > 0, spread, rows)
     squares = squares.sum(axis=0) * spread / spread.sum(axis=0)
-    weight = n[0] * (n[1] / rows.sum(axis=0))
-    variance = weight**2 * np.sum(squares / rows**2, axis=0)
-    excess, zero = weight * np.diff(sums / rows, axis=0)[0], np.zeros(len(weight))
-    return _with_both(_Cells(*n, excess, variance, zero.astype(np.int64), zero, variance))
-
-
-def _with_both(cells):
-    both = (cells.n_before > 0) & (cells.n_after > 0)
-    return _Cells(*(values[both] for values in cells))
-
-
-def _compare(cells, n_resamples, rng):
-    """Return the statistic and its p-value, by residuals permuted within the cells."""
-    scale = sqrt(cells.variance.sum())
-    if scale < _NO_SPREAD:
-        return 0.0, 1.0
-    size = n_resamples, len(cells.n)
-    drawn = rng.normal(0.0, np.sqrt(cells.remainder), size)
-    if cells.n.max() > _MOST_ROWS_DRAWN:
-        drawn = rng.normal(0.0, np.sqrt(cells.variance), size)
-    elif cells.events.any():
-        share = cells.n_after * cells.events / cells.n
-        drawn += cells.slope * (rng.hypergeometric(cells.events, cells.n - cells.events, cells.n_after, size) - share)
-    statistics = _range_of_sums(np.vstack((cells.excess, drawn))) / scale
-    exceeding = np.count_nonzero(statistics[1:] >= statistics[0] - 1e-9)
-    return float(statistics[0]), float((1 + exceeding) / (n_resamples + 1))
+    share = n[0] * (n[1] / rows.sum(axis=0))
+    variance = share**2 * np.sum(squares * squared / rows**3, axis=0)
+    return _Cells(share * np.diff(sums / rows, axis=0)[0], share, variance, partial(_normal_draws, variance))
 
 
 def _range_of_sums(steps):
     sums = np.cumsum(steps, axis=1)
     return np.maximum(sums.max(axis=1), 0) - np.minimum(sums.min(axis=1), 0)
-
-
-def _shift(cells, confidence_level):
-    """Return the mean difference of the residuals with weights n0 n1 / (n0 + n1), and its normal limits."""
-    weight = np.sum(cells.n_before * (cells.n_after / cells.n))
-    if weight == 0:
-        raise ValueError("The samples have no scores in common: no cell of neighbouring scores has rows of both.")
-    estimate = cells.excess.sum() / weight
-    margin = ndtri((1 + confidence_level) / 2) * sqrt(cells.variance.sum()) / weight
-    return IntervalEstimate(float(estimate), float(estimate - margin), float(estimate + margin))
 
 
 def _difference(before, after):

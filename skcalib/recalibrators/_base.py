@@ -24,6 +24,7 @@ from skcalib._rows.links import (
     without_impossible,
 )
 from skcalib.recalibrators._clipping import inside, inside_node, set_clipping
+from skcalib.recalibrators._inverse import smallest_scores
 from skcalib.recalibrators._map_forms import inside as inside_clip
 from skcalib.recalibrators._map_forms import two_logits
 from skcalib.recalibrators._provenance import provenance
@@ -166,6 +167,42 @@ class BaseRecalibrator(ProbabilityTransformer):
         if self._keeps_decisions:
             return self.classes_[decisions(check_estimator_scores(self, X, input=self.input, reset=False), self.input)]
         return super().predict(X)
+
+    def inverse_transform(self, X):
+        """Return the smallest scores whose calibrated probabilities reach those given, for increasing maps.
+
+        A threshold on the calibrated probability becomes one on the raw score: ``score >= inverse_transform([p])``
+        exactly where ``predict_proba(score)[:, 1] >= p``. At a step it is the first score of the step.
+
+        Parameters
+        ----------
+        X : array-like of shape (n,), (n, 1) or (n, 2)
+            Calibrated probabilities of the positive class, or of both.
+
+        Returns
+        -------
+        scores : ndarray of float64, shape (n,)
+            The positive class's probabilities, or log-odds with ``input="logit"``. Where each score reaches the
+            probability it is 0, or minus infinity.
+
+        Raises
+        ------
+        ValueError
+            For more than two classes, a map that falls somewhere or is flat, and a probability that no score reaches.
+            That it does not fall is looked at for about 2,000 scores and on both sides of the knots.
+
+        Examples
+        --------
+        Lend where at most one of five is expected to default:
+
+        >>> from skcalib import HistogramBinning
+        >>> scores, defaults = [0.02, 0.1, 0.1, 0.3, 0.3, 0.3], [0, 0, 0, 0, 1, 1]
+        >>> bins = HistogramBinning(binning=2).fit(scores, defaults)
+        >>> bins.inverse_transform([0.2]).round(6).tolist(), bins.bin_edges_.tolist()
+        ([0.2], [0.0, 0.2, 1.0])
+        """
+        check_fitted(self)
+        return smallest_scores(self, X)
 
     def _possible_scores(self, X):
         """Return the validated scores, those of impossible classes as if of probability 0, and where these are."""

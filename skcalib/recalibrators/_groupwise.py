@@ -1,6 +1,5 @@
 """Calibration by group: a map for each predicted class, site, month or question set."""
 
-import warnings
 from collections import Counter
 from numbers import Integral, Real
 
@@ -12,6 +11,7 @@ from skcalib._defaults import check_fitted
 from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_estimator_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
+from skcalib._input.warn import warn
 from skcalib._input.weights import check_sample_weight
 from skcalib._rows.keys import check_ids
 from skcalib._rows.links import possible, without_impossible
@@ -419,11 +419,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         if (known < 0).any():
             unseen = distinct[known < 0].tolist()
             shown = ", ".join(map(repr, unseen[:6])) + ", ..." * (len(unseen) > 6)
-            warnings.warn(
+            warn(
                 f"{np.count_nonzero(known[inverse] < 0)} rows use the pooled fit because their groups were not seen in "
-                f"fit: {shown}.",
-                UserWarning,
-                stacklevel=3,
+                f"fit: {shown}."
             )
         return known[inverse]
 

@@ -133,7 +133,19 @@ class ScalingBinning(BinnedRecalibrator):
         self.random_state = random_state
         super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
 
-    def verify(self, scores, y, max_error, confidence_level=0.9, *, n_resamples=1000, clusters=None, random_state=None):
+    def verify(
+        self,
+        scores,
+        y,
+        max_error,
+        confidence_level=0.9,
+        *,
+        n_resamples=1000,
+        sample_weight=None,
+        weight_type="frequency",
+        clusters=None,
+        random_state=None,
+    ):
         """Verify on fresh rows that the calibration error is small enough.
 
         The fit itself comes without a promise, since the scaling family may be wrong. But the error of a binned model
@@ -151,6 +163,11 @@ class ScalingBinning(BinnedRecalibrator):
             Level of the upper bound, in (0.5, 1).
         n_resamples : int, default=1000
             Draws of the labels behind the bound.
+        sample_weight : array-like of shape (n,), default=None
+            Weights; see `weight_type`.
+        weight_type : {"frequency", "importance"}, default="frequency"
+            What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen
+            once and stands for more or fewer; weights w are worth ``sum(w)**2 / sum(w**2)`` rows, in each cell.
         clusters : array-like of shape (n,), default=None
             The cluster of each row (a patient, a match), whose rows may depend on each other.
         random_state : int, RandomState or None, default=None
@@ -168,6 +185,11 @@ class ScalingBinning(BinnedRecalibrator):
         ValueError
             For one-vs-rest probabilities that were made to sum to 1, which are no longer binned, for arguments out of
             range, and where the rows are too few for the bins.
+
+        Warns
+        -----
+        UserWarning
+            For weights that are no integers with ``weight_type="frequency"``.
 
         Notes
         -----
@@ -192,6 +214,8 @@ class ScalingBinning(BinnedRecalibrator):
             interval="inverted",
             confidence_level=2 * confidence_level - 1,
             n_resamples=n_resamples,
+            sample_weight=sample_weight,
+            weight_type=weight_type,
             clusters=clusters,
             random_state=random_state,
         )

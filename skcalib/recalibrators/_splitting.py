@@ -1,10 +1,11 @@
 """Sample splitting: parts of the calibration set for the steps of a method."""
 
-import warnings
 from numbers import Real
 
 import numpy as np
 from sklearn.utils import check_random_state
+
+from skcalib._input.warn import warn
 
 # A difference between the parts' event frequencies beyond this many standard errors means rows that are sorted.
 _SORTED_Z = 5.0
@@ -50,9 +51,7 @@ def _warn_if_sorted(labels, end):
     pooled = labels.mean()
     standard_error = np.sqrt(pooled * (1 - pooled) * (1 / end + 1 / (len(labels) - end)))
     if abs(first - rest) > _SORTED_Z * standard_error:
-        warnings.warn(
+        warn(
             f"The event frequency is {first:.3g} in the first part of the rows and {rest:.3g} in the others: they "
-            "seem to be sorted, which a sample split must not see. Shuffle them, or set random_state to an int.",
-            UserWarning,
-            stacklevel=2,
+            "seem to be sorted, which a sample split must not see. Shuffle them, or set random_state to an int."
         )

@@ -1,6 +1,5 @@
 """Uniform-mass binning without sample splitting, the recalibrator with a distribution-free certificate."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -8,6 +7,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._defaults import ParameterHints, check_fitted
 from skcalib._input.sklearn_private import Interval
+from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.keys import check_ids
 from skcalib._rows.links import without_impossible
@@ -186,11 +186,9 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             )
         super().fit(X, y)
         if self._ties_forbid_a_certificate():
-            warnings.warn(
+            warn(
                 "Scores are tied, so that no certificate can be issued. With randomize=True ties are broken at random, "
-                "and the certificate holds.",
-                UserWarning,
-                stacklevel=2,
+                "and the certificate holds."
             )
         return self
 

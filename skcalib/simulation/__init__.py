@@ -1,6 +1,6 @@
 """Scores with a known calibration curve: true errors, bias of estimators, power of tests, and fits to real scores."""
 
-from skcalib.simulation._curves import GlmCurve, NoisyPlattCurve, PlattCurve, PowerCurve
+from skcalib.simulation._curves import GlmCurve, PlattCurve, PowerCurve
 from skcalib.simulation._fits import CurveFit, CurveFits, fit_calibration_curve, fit_score_distribution, roelofs_models
 from skcalib.simulation._model import CalibrationModel, EstimatorBias
 
@@ -10,7 +10,6 @@ __all__ = [
     "CurveFits",
     "EstimatorBias",
     "GlmCurve",
-    "NoisyPlattCurve",
     "PlattCurve",
     "PowerCurve",
     "fit_calibration_curve",

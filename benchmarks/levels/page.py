@@ -1,0 +1,187 @@
+"""Rows of the table of levels: their file, and the page that is made of them."""
+
+import json
+import re
+from dataclasses import dataclass
+
+__all__ = ["Row", "read_rows", "reason_of", "with_tables"]
+
+_BEGIN, _END = "<!-- tables: made by `python -m benchmarks.levels --page` -->\n", "<!-- end of the tables -->"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A promise on a shape of data: how often it was kept, and the standard error of that.
+
+    `measured` is the coverage of an interval, the share of calibrated samples that a test rejects, or the share of
+    samples whose certified threshold breaks its promise on new rows; `accepted` is then the mean share of new rows at
+    or above it. The verdict is "holds" unless the promise is missed by more than two standard errors.
+    """
+
+    kind: str
+    promise: str
+    shape: str
+    promised: float
+    measured: float
+    standard_error: float
+    runs: int
+    verdict: str
+    accepted: float | None = None
+
+
+# Why a promise is missed: the first of these expressions that fits "promise, shape".
+_REASONS = [
+    ("^Hosmer-Lemeshow", "bins expect too few events for its approximation; it warns"),
+    ("^Spiegelhalter", "few events or non-events are expected, for which a normal approximation is poor; it warns"),
+    ('interval="basic"', "resampling adds noise to the noise of the labels; it warns, and is not the default"),
+    ("^naive search", "a threshold chosen by what the rows at hand look like: not of this library"),
+    ("^(uncertainty-calibration|MAPIE|MCGrad|statsmodels)", "of another library"),
+    ("clusters, rare", "39 events or fewer are expected, from which the dependence is not known well; it warns"),
+    ("^recalibration gain, .*1 % events", "ten events: gains of the rows are skewed; its docstring says so"),
+    ("^standardised net benefit", "the ratio by the event frequency is less normal with few events"),
+]
+_FAMILIES = [  # name, kind, and expression of "promise, shape", the first that fits
+    ("not recommended: basic bootstrap, naive search", "", "basic|^naive"),
+    ("other libraries", "", "^(uncertainty-calibration|MAPIE|MCGrad|statsmodels)"),
+    ("errors with bins", "coverage", "^(l1|l2|ECE, 15 bins,|maximum|worst class)"),
+    ("errors without bins", "coverage", "^(sweep|smooth|KDE|neighborhood|Kolmogorov-Smirnov|Kuiper)"),
+    ("`ScalingBinning.verify`", "coverage", "^verify"),
+    ("bias of a group, shift between two samples", "coverage", "^(bias by group|shift)"),
+    (
+        "slope, `calibration_summary`, `recalibration_gain`",
+        "coverage",
+        "^(calibration slope|summary|recalibration gain)",
+    ),
+    ("net benefit", "coverage", "net benefit"),
+    ("tests by resampling", "size", "^resampled"),
+    ("tests in closed form", "size", "^(Kuiper|Kolmogorov-Smirnov|Spiegelhalter|Hosmer)"),
+    ("tests of groups, segments, changes and models", "size", "."),
+    ("certified thresholds and routing", "broken", "."),
+    ("other intervals", "coverage", "."),
+]
+_TITLES = {
+    "coverage": (
+        "Intervals",
+        "interval",
+        "Coverage. An interval of a calibrated model can miss the true error 0 on one side only, in 5 % of samples. So "
+        ".95 is exact there.",
+    ),
+    "size": (
+        "Tests",
+        "test",
+        "Share of samples in which a true hypothesis is rejected. The asymptotic tests of Kuiper and of Kolmogorov and "
+        "Smirnov\nare conservative for few rows and ties. Where the data have clusters or weights, the test is told "
+        "them.",
+    ),
+    "broken": (
+        "Certified thresholds",
+        "promise",
+        "Share of samples whose threshold breaks its promise on new rows, and after it the mean share of new rows that "
+        "is accepted\n(answered, or predicted to be an event). A promise is a limit of .1 or a floor of .9, with 90 % "
+        "confidence: .100 is allowed.",
+    ),
+}
+
+
+def read_rows(path):
+    """Return the rows of a file by promise and shape, of each the last one with the most samples."""
+    rows = {}
+    for line in path.read_text().splitlines() if path and path.exists() else ():
+        row = Row(**json.loads(line))
+        if row.runs >= getattr(rows.get((row.promise, row.shape)), "runs", 0):
+            rows[row.promise, row.shape] = row
+    return rows
+
+
+def reason_of(row):
+    """Return why a row misses its promise; None where nobody has named it."""
+    found = (reason for pattern, reason in _REASONS if re.search(pattern, f"{row.promise}, {row.shape}"))
+    return next(found, "within three standard errors: chance" if _missed_by(row) <= 3 else None)
+
+
+def with_tables(page, rows):
+    """Return the text of the page with tables of these rows between its marks."""
+    before, rest = page.split(_BEGIN)
+    parts = [_misses(rows), _summary(rows), *(_of_kind(rows, kind) for kind in _TITLES)]
+    return f"{before}{_BEGIN}\n" + "\n".join(parts) + f"\n{_END}" + rest.split(_END)[1]
+
+
+def _missed_by(row):
+    """Return by how many standard errors a promise is missed."""
+    return (row.measured - row.promised) / row.standard_error * (-1 if row.kind == "coverage" else 1)
+
+
+def _table(head, lines):
+    return "\n".join((f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines)) + "\n"
+
+
+def _misses(rows):
+    missed = sorted((row for row in rows if row.verdict == "misses"), key=_missed_by, reverse=True)
+    folded = {}
+    for row in missed:
+        folded.setdefault((row.promise, row.promised, reason_of(row) or "**not named**"), []).append(row)
+    lines = [
+        f"| {promise} | {'; '.join(row.shape for row in some)} | {promised:.3g} | {_spread(some)} | {reason} |"
+        for (promise, promised, reason), some in folded.items()
+    ]
+    text = (
+        f"## What does not hold\n\nOf {len(rows)} rows {len(missed)} miss their promise by more than two standard "
+        "errors. Where a promise holds exactly,\none row in 44 does so by chance.\n\n"
+    )
+    return text + _table(("promise", "data", "promised", "measured", "why"), lines)
+
+
+def _summary(rows):
+    lines, left = [], list(rows)
+    for name, kind, pattern in _FAMILIES:
+        some = [row for row in left if kind in row.kind and re.search(pattern, f"{row.promise}, {row.shape}")]
+        left = [row for row in left if row not in some]
+        if some:
+            promised = " or ".join(sorted({f"{row.promised:.3g}" for row in some}))
+            held = sum(row.verdict == "holds" for row in some)
+            lines.append(f"| {name} | {promised} | {len(some)} | {held} | {_spread(some)} |")
+    order = lines[2:] + lines[:2]  # what is ours stands first
+    return "## In ten lines\n\n" + _table(("what", "promised", "rows", "hold", "measured"), order)
+
+
+def _spread(rows):
+    low, high = (f"{end(row.measured for row in rows):.3f}" for end in (min, max))
+    return low if low == high else f"{low} to {high}"
+
+
+def _of_kind(rows, kind):
+    title, name, text = _TITLES[kind]
+    some = [row for row in rows if row.kind == kind]
+    text = f"## {title}\n\n{text}\n\n"
+    return text + (_crossed(some) if kind == "broken" else _long(some, name))
+
+
+def _long(rows, name):
+    """Return a line for the shapes of a promise on which the same was measured."""
+    folded = {}
+    for row in rows:
+        same = row.promise, row.promised, f"{row.measured:.3f}", f"{row.standard_error:.3f}", row.runs, row.verdict
+        folded.setdefault(same, []).append(row.shape)
+    lines = []
+    for (promise, promised, measured, error, runs, verdict), shapes in folded.items():
+        mark = " (misses)" if verdict == "misses" else ""
+        lines.append(f"| {promise} | {'; '.join(shapes)} | {promised:.3g} | {measured}{mark} | {error} | {runs:,} |")
+    return _table((name, "data", "promised", "measured", "s.e.", "samples"), lines)
+
+
+def _crossed(rows):
+    """Return tables of shapes by promises, one for each set of promises that shapes share, with their samples."""
+    by_shape, text = {}, ""
+    for row in rows:
+        by_shape.setdefault((row.shape, row.runs), {})[row.promise] = row
+    for names in dict.fromkeys(tuple(found) for found in by_shape.values()):
+        lines = []
+        for (shape, runs), found in by_shape.items():
+            if tuple(found) == names:
+                cells = [
+                    f"{row.measured:.3f}{' (misses)' * (row.verdict == 'misses')}, {row.accepted:.3g}"
+                    for row in found.values()
+                ]
+                lines.append(f"| {shape} | {' | '.join(cells)} | {runs:,} |")
+        text += _table(("data", *names, "samples"), lines) + "\n"
+    return text
