@@ -3,8 +3,6 @@
 import sys
 from time import monotonic
 
-__all__ = ["Progress"]
-
 _SECONDS = 2.0  # between two lines
 
 

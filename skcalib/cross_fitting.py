@@ -94,7 +94,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         Columns of `X`, by name or position, to append after the scores: the groups of a group-wise recalibrator.
 
     n_jobs : int, default=None
-        How many fits run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
+        How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
 
     Attributes
     ----------

@@ -65,7 +65,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         int that many. With ``ensemble=False`` each row must be in exactly one test fold.
 
     n_jobs : int, default=None
-        How many fits run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
+        How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
 
     ensemble : bool or "auto", default="auto"
         With True, each fold has a classifier fitted on its training rows and a recalibrator fitted on its test rows;

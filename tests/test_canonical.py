@@ -98,7 +98,7 @@ def test_refusals():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "n_classes"), [(60, 2), (100, 3), (150, 10), (700, 4)])
+@pytest.mark.parametrize(("n", "n_classes"), [(60, 2), (100, 3), (150, 10), (600, 4)])
 def test_level(n, n_classes):
     """Of 300 calibrated samples 15 are expected below .05; 26 are 3 standard errors more."""
     rejected = 0

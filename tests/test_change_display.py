@@ -63,7 +63,7 @@ def test_bins_without_rows_of_both_are_left_out():
     display = ChangeDisplay.from_predictions(
         [0, 1] * 50,
         np.repeat([0.2, 0.4], 50),
-        [0, 1] * 50,
+        [1, 0] * 50,
         np.repeat([0.4, 0.9], 50),
         binning=FixedEdges([0, 0.3, 0.6, 1]),
         **QUICK,

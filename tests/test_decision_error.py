@@ -100,7 +100,7 @@ def test_interval_and_test_recalibrate_each_draw():
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["uniform", "tenths", "rare"])
 def test_level_and_coverage(shape):
-    """200 samples: 10 rejections expected at .05, 19 are 3 s.e.; 20 missed of .9, 33 are 3 s.e."""
+    """200 samples: 10 rejections expected at .05, 19 are 3 s.e.; of 60 intervals 6 miss at .9, 13 are 3 s.e."""
     rejected = missed = 0
     t = np.linspace(0, 1, 2001)
     truth = np.max(t * (np.sqrt(t) - t) - (t**1.5 - t**3) / 3)
@@ -110,9 +110,9 @@ def test_level_and_coverage(shape):
         s = draw[shape](300) if shape in draw else rng.beta(1, 20, 300)
         options = {"metric": decision_calibration_error, "n_resamples": 99, "random_state": seed}
         rejected += calibration_test(rng.random(300) < s, s, labels=[False, True], **options).pvalue <= 0.05
-        if shape == "uniform":
+        if shape == "uniform" and seed < 60:
             low, high = calibration_error_interval(rng.random(300) < s**2, s, **options)[1:]
             missed += not low <= truth <= high
     print(shape, rejected, missed)
     assert rejected <= 19
-    assert missed <= 33
+    assert missed <= 13

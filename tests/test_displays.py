@@ -338,7 +338,7 @@ def test_groups_are_panels_also_those_with_one_class_or_row():
     for order, expected in (("given", ["z", "a", "m"]), ("sorted", ["a", "m", "z"])):
         display = ReliabilityDisplay.from_predictions(y, scores, groups=names, order=order, metric=None)
         assert [curve.panel for curve in display.curves] == expected
-    with pytest.raises(ValueError, match='order must be "sorted", "given" or "error", found'):
+    with pytest.raises(ValueError, match="order must be one of 'sorted', 'given', 'error', found"):
         ReliabilityDisplay.from_predictions(y, scores, groups=names, order="worst")
 
 
@@ -673,7 +673,7 @@ def test_validity_of_a_recalibrator_and_bad_options():
     display = ValidityDisplay.from_estimator(model, scores[300:], y[300:])
     epsilons, validity = validity_curve(y[300:], model.predict_proba(scores[300:])[:, 1])
     np.testing.assert_array_equal(display.curves[0].validity, validity)
-    with pytest.raises(ValueError, match='kind must be "marginal"'):
+    with pytest.raises(ValueError, match="kind must be one of 'marginal'"):
         ValidityDisplay.from_predictions(y, scores, kind="joint")
     with pytest.raises(ValueError, match="belong together"):
         ValidityDisplay.from_predictions(y, scores, n_bins=5)
@@ -713,7 +713,7 @@ def test_bin_counts_by_guarantee():
     assert marginal.curves[0].tolerance.tolist() == [marginal_epsilon(1000, 5), marginal_epsilon(1000, 10)]
     with pytest.raises(ValueError, match="two rows in each bin"):
         BinCountDisplay.from_guarantee(1)
-    with pytest.raises(ValueError, match='kind must be "conditional"'):
+    with pytest.raises(ValueError, match="kind must be one of 'conditional'"):
         BinCountDisplay.from_guarantee(100, kind="total")
 
 
@@ -803,7 +803,7 @@ def test_estimator_bias_of_a_fitted_model():
     )
     assert display.estimators == ["plugin", "debiased"]
     assert display.bias[0, 0] > display.bias[1, 0]  # debiasing subtracts
-    with pytest.raises(ValueError, match='kind must be "heatmap"'):
+    with pytest.raises(ValueError, match="kind must be one of 'heatmap'"):
         display.plot(kind="bars")
     with pytest.raises(ValueError, match="about one event"):
         EstimatorBiasDisplay.from_predictions(y, np.full(len(y), 0.5), multiclass="marginal")

@@ -56,3 +56,44 @@ def test_everything_public_is_exported():
     for module in map(import_module, PUBLIC):
         assert len(set(module.__all__)) == len(module.__all__)
         assert all(hasattr(module, name) for name in module.__all__)
+
+
+# Parameters that many functions share: how their description begins, one sentence for each meaning. A parameter of
+# another meaning gets a sentence here; one of the same meaning takes the sentence that is there.
+SENTENCES = {
+    "confidence_level": (
+        "Coverage of each interval, in (0, 1)",
+        "Probability of the promise, in (0, 1)",
+        "Probability that the bound holds, in (0, 1)",
+        "Probability that a calibrated model stays inside the band",
+        "Probability of no alarm",
+        "Probability, over both samples, that every bin is within the tolerance",
+        "Level at which `epsilon` is to hold, and of the certificate",
+        "Level of the upper bound, in (0.5, 1)",
+        "Level of each bin's interval, of the consistency band (at each score) and of the error's interval",
+    ),
+    "n_jobs": (
+        "How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.",
+        "Threads",  # of which each docstring says what they do
+    ),
+    "random_state": (
+        "Seed of the draws.",
+        "Seed of the split.",
+        "Seed of histogram gradient boosting",
+        "Shuffles the rows before a split; None takes them in the order in which they come.",
+        "Source of the second key of the rows that are fitted",
+    ),
+}
+
+
+def test_shared_parameters_are_described_alike():
+    docscrape = pytest.importorskip("numpydoc.docscrape")
+    for name, _ in _public_names():
+        public = max((one for one in PUBLIC if name.startswith(f"{one}.")), key=len)
+        value = import_module(public)
+        for part in name.removeprefix(f"{public}.").split("."):
+            value = getattr(value, part)
+        for parameter in docscrape.NumpyDocString(inspect.getdoc(value))["Parameters"]:
+            text = " ".join(" ".join(parameter.desc).split())
+            begins = [one for one in SENTENCES.get(parameter.name, ()) if text.startswith(one)]
+            assert begins or parameter.name not in SENTENCES, f"{name}: {parameter.name} : {text}"

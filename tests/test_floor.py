@@ -162,3 +162,24 @@ def test_no_row_of_a_class():
     assert learned_floor(scores[rows], y[rows], None, "probability") == by_search(scores[rows], y[rows])
     fit = PlattScaling(classes=[0, 1]).fit([0.1, 0.4, 0.9], [1, 1, 1])
     assert fit.floor_ == 0
+
+
+def test_single_precision_has_the_floor_and_the_temperature_of_double():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 6, (600, 5)).astype(np.float32)
+    y = np.where(rng.random(600) < 0.2, rng.integers(0, 5, 600), logits.argmax(axis=1))
+    single, double = (TemperatureScaling(input="logit").fit(scores, y) for scores in (logits, logits.astype(float)))
+    assert single.floor_ == double.floor_ > 0
+    assert single.temperature_ == pytest.approx(double.temperature_, rel=1e-5)
+    np.testing.assert_allclose(single.predict_proba(logits), double.predict_proba(logits), atol=1e-6)
+    blocks = [double.predict_proba(logits[rows]) for rows in (slice(0, 7), slice(7, None))]
+    np.testing.assert_array_equal(double.predict_proba(logits), np.vstack(blocks))
+
+
+def test_beyond_256_classes_fewer_rows_are_looked_at():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 2, (2000, 300))
+    y = np.array([rng.choice(300, p=row) for row in softmax(logits, axis=1)])
+    assert learned_floor(logits, y, None, "logit") <= 1e-5  # calibrated
+    y = np.where(rng.random(2000) < 0.3, rng.integers(0, 300, 2000), logits.argmax(axis=1))
+    assert learned_floor(8 * logits, y, None, "logit") > 1e-5  # sure, and wrong in three of ten rows

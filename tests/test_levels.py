@@ -45,7 +45,7 @@ def test_shapes_draw_their_labels_from_the_truth(shape):
     samples = [SHAPES[shape](np.random.default_rng(seed)) for seed in range(30)]
     differences = []
     for sample in samples:
-        if sample.scores.ndim == 1:
+        if sample.truth.ndim == 1:
             differences.append(np.average(sample.labels - sample.truth, weights=sample.sample_weight))
         else:
             differences.append(np.mean(sample.labels == 0) - sample.truth[:, 0].mean())

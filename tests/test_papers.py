@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, f_oneway
 
 from benchmarks.papers import (
     gupta_theory,
@@ -29,6 +29,7 @@ from benchmarks.papers._intervals import bootstrap, further_mean, mean, median, 
 from benchmarks.papers._networks import single_precision
 from benchmarks.papers._output import markdown_rows, replace_section, summary, verdicts_in
 from benchmarks.papers._rules import VERDICTS, Rule, above, below, judge, labels_of, printed
+from skcalib.simulation import roelofs_models
 
 ROOT = Path(__file__).parents[1]
 DATA = os.environ.get("SKCALIB_DATA")
@@ -170,6 +171,17 @@ def test_figure_4_can_be_missed(shift):
     rows = judge(roelofs_bias.ROWS, roelofs_bias._figure_4(heat))
     assert len(rows) == 36
     assert {row.verdict for row in rows} == {"differs" if shift else "agrees"}
+
+
+def test_fits_by_data_set_are_in_the_order_of_the_models():
+    assert list(roelofs_bias._TABLE_3) == list(roelofs_models())
+
+
+def test_influence_of_the_data_set_is_an_f_ratio():
+    """Ten fits of three data sets; two estimates that differ by a factor have the same ratio."""
+    bias = np.array([1.0, 2, 3, 2, 5, 6, 7, 6, 9, 11])
+    expected = f_oneway(bias[:4], bias[4:8], bias[8:]).statistic
+    assert roelofs_bias._between_over_within(bias[None], 3 * bias[None]) == pytest.approx(expected)
 
 
 @pytest.mark.slow

@@ -450,3 +450,10 @@ def test_groups_without_an_order_are_refused():
     groups[:] = [values[k % 4] for k in np.random.default_rng(0).integers(0, 99, 400)]
     with refused(ValueError, "groups holds values without an order", "use texts"):
         calibration_by_group(np.arange(400) % 2, np.full(400, 0.5), groups)
+
+
+def test_two_columns_are_crossed_and_not_three():
+    rng = np.random.default_rng(0)
+    scores, X = rng.random(400), rng.integers(0, 2, (400, 3))
+    found = segment_calibration_test(rng.random(400) < scores, scores, X, min_size=10, n_resamples=3, random_state=0)
+    assert max(words.count(" and ") for words in found.segments.segment) == 1

@@ -7,7 +7,7 @@ import numpy as np
 
 from skcalib import PlattScaling, ScalingBinning
 from skcalib.binning import EqualMass, EqualWidth
-from skcalib.evaluation import recalibration_gain
+from skcalib.evaluation import compare, recalibration_gain
 from skcalib.metrics import (
     calibration_by_group,
     calibration_error,
@@ -250,6 +250,19 @@ def _any_bias(sample, seed):
     return np.min(_by_group(sample, seed)[1].adjusted_bias_pvalue) <= 0.05
 
 
+def _differs(metric, sample, seed):
+    models = dict(zip(("first", "second"), sample.scores.T, strict=True))
+    options = {"clusters": sample.clusters, "n_resamples": 99, "random_state": seed}
+    return compare(sample.labels, models, metrics=metric, **options).pvalue[1] <= 0.05
+
+
+_PAIRS = (
+    "two models, both calibrated",
+    "two models, both too sure",
+    "two models, one too high, one too low",
+    "two models, calibrated and almost equal",
+    "two models, both calibrated, 60 clusters of 15",
+)
 _ONE, _MANY = _CLUSTERED[:1], _MULTICLASS[:1]
 
 TESTS = [
@@ -274,4 +287,8 @@ TESTS = [
         _SHARES + _HARD + _BIASES[:1] + _CLUSTERED[:1] + _COPULA + _IMPORTANCE,
     ),
     Promise("worst segment", 0.05, _segments, (*_SOME[:1], *_SOME[4:], *_CLUSTERED[:1], *_IMPORTANCE)),
+    *(
+        Promise(f"compare, {metric}", 0.05, partial(_differs, metric), _PAIRS)
+        for metric in ("log_loss", "brier_score", "squared_calibration_error", "expected_calibration_error")
+    ),
 ]

@@ -107,7 +107,32 @@ def _classes(power):
 
 
 # name -> a sample from a random generator
+def _two_models(first, second=None, clusters=None):
+    """Scores (n, 2) of two models that are equally good: y = 1{z + u + e > 0} with standard normal z, u and e."""
+
+    def sample(rng):
+        z, u, e = rng.normal(size=(3, 500 if clusters is None else 900))
+        if clusters is not None:
+            e = np.sqrt(0.3) * rng.normal(size=clusters)[np.arange(900) % clusters] + np.sqrt(0.7) * e
+        scores = np.column_stack((first(rng, z, u), (second or first)(rng, u, z)))
+        code = None if clusters is None else np.arange(900) % clusters
+        return Sample(ndtr(scores), ndtr(z + u), z + u + e > 0, clusters=code)
+
+    return sample
+
+
+def _near(rng, z, u):
+    """The sum z + u with noise of a tenth of its variance: P(y | found) = Phi(found / (1.1 sqrt(1 + 2 / 11)))."""
+    found = z + u + np.sqrt(0.2) * rng.normal(size=len(z))
+    return found / (1.1 * np.sqrt(1 + 2 / 11))
+
+
 SHAPES = {
+    "two models, both calibrated": _two_models(lambda rng, z, u: z / np.sqrt(2)),
+    "two models, both too sure": _two_models(lambda rng, z, u: 1.5 * z / np.sqrt(2)),
+    "two models, one too high, one too low": _two_models(lambda rng, z, u: z + u + 0.3, lambda rng, u, z: z + u - 0.3),
+    "two models, calibrated and almost equal": _two_models(_near),
+    "two models, both calibrated, 60 clusters of 15": _two_models(lambda rng, z, u: z / np.sqrt(2), clusters=60),
     "calibrated, n = 500": _binary(500, _uniform),
     "calibrated, n = 60": _binary(60, _uniform),
     "s^1.1, n = 500": _binary(500, _uniform, lambda s: s**1.1),

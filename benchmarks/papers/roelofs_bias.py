@@ -254,7 +254,7 @@ def _figure_6(errors):
             yield f"Figure 6: n={n}, {quantity}", bootstrap(statistic, *all_six, paired=True, n_resamples=199)
     for n in sizes:
         for estimator, fits in _RISING if n >= 800 else ():
-            chosen = [name.endswith(_DATA_SETS[fits]) for name in roelofs_models()]
+            chosen = [name.endswith(_DATA_SETS[fits]) for name in _TABLE_3]
             parts = (errors[size, estimator][:, chosen] for size in (n, n // 2))
             quantity = f"Figure 6: mean |bias| of {estimator} of the {fits} fits, n={n} less n={n // 2}"
             yield quantity, bootstrap(_mean_bias_gap, *parts, n_resamples=199)
@@ -272,9 +272,12 @@ def _excess_over_others(first, *others):
 
 def _between_over_within(*estimates):
     """Return the F ratio of the biases by data set, as the geometric mean over the estimates."""
-    groups = [[name.endswith(ending) for name in roelofs_models()] for ending in _DATA_SETS.values()]
-    biases = [errors.mean(axis=0) for errors in estimates]
-    return np.exp(np.mean([np.log(stats.f_oneway(*(bias[group] for group in groups)).statistic) for bias in biases]))
+    groups = [[name.endswith(ending) for name in _TABLE_3] for ending in _DATA_SETS.values()]
+    biases = np.array([errors.mean(axis=0) for errors in estimates])
+    parts = [biases[:, group] for group in groups]
+    between = sum(part.shape[1] * (part.mean(axis=1) - biases.mean(axis=1)) ** 2 for part in parts) / (len(parts) - 1)
+    within = sum(part.shape[1] * part.var(axis=1) for part in parts) / (biases.shape[1] - len(parts))
+    return np.exp(np.mean(np.log(between / within)))
 
 
 def _figure_7(repeats, n_jobs):

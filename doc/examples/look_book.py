@@ -16,6 +16,7 @@ from skcalib.binning import PoolAdjacentViolators
 from skcalib.displays import (
     BinCountDisplay,
     ChangeDisplay,
+    ComparisonDisplay,
     CumulativeDifferenceDisplay,
     DecisionCurveDisplay,
     EstimatorBiasDisplay,
@@ -91,6 +92,7 @@ def pictures():
             y, two, columns, ax=ax, plot_options=worst, **quick
         ),
         "change": lambda ax: ChangeDisplay.from_predictions(*_two_years(), ax=ax, **quick),
+        "comparison": lambda ax: ComparisonDisplay.from_predictions(y, models, ax=ax, metrics="brier_score"),
         "multicalibration": lambda ax: _rounds().plot(ax=ax),
         "monitor": lambda ax: MonitorDisplay.from_monitor(_monitor(), name="clicks", ax=ax),
         "monitors": lambda ax: MonitorDisplay.from_monitor({k: _monitor(k) for k in ("east", "north", "west")}, ax=ax),

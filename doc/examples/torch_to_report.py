@@ -37,7 +37,7 @@ def train(epochs=60, n=3000, seed=0):
 
 def calibrate(logits, labels):
     """Return temperature scaling, fitted to the logits and labels of the validation rows: tensors or arrays."""
-    return TemperatureScaling(input="logit", classes=range(logits.shape[1])).fit(logits, labels)
+    return TemperatureScaling(input="logit", classes=range(len(CLASSES))).fit(logits, labels)
 
 
 def on_device(temperature, logits):

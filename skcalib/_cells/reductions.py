@@ -18,7 +18,9 @@ from skcalib._rows.sorting import in_order, sorted_rows
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
 _WEIGHTED = ("weight", "weighted_score", "weighted_label", "weighted_score_squared", "weighted_score_label")
 _NORMALISED = 1e-2  # the most by which the scores of a row miss 1 where they are those of one label
-_COLUMNS = 32  # that are copied at a time: each cache line of the rows is read once for 16 or 8 of them
+# Columns that are copied at a time: each cache line of the rows is read once for 16 or 8 of them. A marginal error of
+# 1,000 classes takes .75 of the time of a copy of each column by itself.
+_COLUMNS = 32
 
 
 class BinaryTask(NamedTuple):

@@ -180,7 +180,7 @@ class BinStatistics(CellSums):
         Parameters
         ----------
         confidence_level : float, default=0.9
-            Coverage of each interval.
+            Coverage of each interval, in (0, 1).
         interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
             Kind of the interval. Weights count as repeated rows.
 
@@ -202,6 +202,8 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
     for rows in row_blocks(len(scores), at_least=4 * len(edges)):
         block = scores[rows].astype(np.float64, copy=False)
         weight = None if sample_weight is None else sample_weight[rows]
+        # Each way adds the same sums. Runs take .4 to .9 of the time of cells; to look up only the rows above the first
+        # bin takes half of it with 1,000 classes of which most scores are next to 0.
         if in_order(block):
             _add_runs(sums, block, labels[rows], edges, weight, moments)
         elif weight is None and _mostly_lowest(block, edges):

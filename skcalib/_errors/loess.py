@@ -54,7 +54,8 @@ def loess_weights(scores, weight):
     distance = np.abs(offset)
     order = np.argsort(distance, axis=1, kind="stable")
     held = np.cumsum(weight[order], axis=1)
-    last = np.count_nonzero(held < _SPAN * held[:, -1:] * (1 - 1e-12), axis=1, keepdims=True)
+    most = _SPAN * weight.sum() + 1e-5  # whole rows, as in R
+    last = np.count_nonzero(held < (np.floor(most) or most) - 2e-5, axis=1, keepdims=True)
     width = np.take_along_axis(distance, np.take_along_axis(order, last, axis=1), axis=1)
     u = np.divide(offset, width, out=np.sign(offset), where=width > 0)
     kernel = weight * np.maximum(1 - np.abs(u) ** 3, 0) ** 3

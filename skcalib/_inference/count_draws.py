@@ -9,7 +9,9 @@ from scipy.special import ndtri
 _BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
 _FEWEST_DRAWS, _LARGEST_BLOCK = 64, 1 << 22  # draws at a time where the cells are many, and their counts
 _KEPT = 1 << 23  # counts whose random numbers are kept in memory
-_RANKED = 256  # draws from which on those of a cell are put in order, once for all frequencies
+# Draws from which on those of a cell are put in order, once for all frequencies: the counts are the same, and intervals
+# of a binned error take .6 to .8 of the time of comparing each draw with each step.
+_RANKED = 256
 _FEW_CELLS = 8  # from whose steps on each cell is searched by itself
 _FEWEST_STEPS = 16  # of a distribution function that are computed at once
 _HIGHEST_RATE = 1 - 1e-12  # of an event: the probability of none of up to 24 of them is then above 0

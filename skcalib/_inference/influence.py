@@ -3,8 +3,6 @@
 import numpy as np
 from scipy.special import stdtrit
 
-_NORMAL_KURTOSIS = 3
-
 
 def half_width(influence, level, weight=None, cluster=None):
     """Return half the width of the confidence interval of an estimate that is a weighted mean of influences.
@@ -28,6 +26,12 @@ def half_width(influence, level, weight=None, cluster=None):
     width : float
         Half the width.
     """
+    error, freedom = standard_error(influence, weight, cluster)
+    return float(stdtrit(freedom, (1 + level) / 2) * error)
+
+
+def standard_error(influence, weight=None, cluster=None):
+    """Return the standard error behind `half_width` and its degrees of freedom."""
     weight = np.ones(len(influence)) if weight is None else weight
     total = n_units = weight.sum()
     if cluster is not None:
@@ -35,12 +39,11 @@ def half_width(influence, level, weight=None, cluster=None):
         n_units = len(influence)
     square, fourth = np.sum(weight * influence**2), np.sum(weight * influence**4)
     if square == 0:
-        return 0.0
-    kurtosis = max(n_units * fourth / square**2, 1 + 2 / _NORMAL_KURTOSIS)
-    freedom = 2 * n_units / (kurtosis - 1)
+        return 0.0, 1.0
+    freedom = 2 * n_units / max(n_units * fourth / square**2 - 1, 2 / 3)  # at most three times the units
     if cluster is not None:
         square, freedom = square * n_units / (n_units - 1), min(freedom, n_units - 1)
-    return float(stdtrit(max(freedom, 1.0), (1 + level) / 2) * np.sqrt(square) / total)
+    return float(np.sqrt(square) / total), float(max(freedom, 1.0))
 
 
 def cluster_codes(cluster, weight_type, n_rows):

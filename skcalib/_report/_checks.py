@@ -5,8 +5,6 @@ import numpy as np
 from skcalib._report._models import is_same
 from skcalib._report._reader import ReportError
 
-__all__ = ["checked_column", "events", "refuse_few_rows", "refuse_many_segments", "refuse_missing", "segment_names"]
-
 _FEWEST_ROWS = 10
 _MOST_SEGMENTS = 500
 _COUNTING = "Rows are counted from 0, the header not included."

@@ -9,8 +9,6 @@ from pathlib import Path
 from threading import Timer
 from time import monotonic
 
-__all__ = ["add_report_command", "run_report"]
-
 _QUIET_SECONDS = 5  # work that is done by then shows no progress
 
 

@@ -13,8 +13,6 @@ from skcalib._report._scanned import ScannedFile, quoted
 from skcalib._report._statistics import interval_of_mean
 from skcalib.export._sql_text import DIALECTS
 
-__all__ = ["condensed_table"]
-
 _BITS, _BITS_OF_PARTS = 16, 12  # cells are at most 2^(8 - bits) wide, relative to the score
 _MOST_DAYS = 20_000
 

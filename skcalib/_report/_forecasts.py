@@ -8,8 +8,6 @@ from skcalib._cells.reductions import BinaryTask, top_label
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._report._statistics import mean_interval
 
-__all__ = ["ReportTable", "binary_task"]
-
 _MOST_CLASS_SCORES = 20_000_000  # that all classes together are judged from
 
 

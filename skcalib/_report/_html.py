@@ -6,20 +6,6 @@ from html import escape
 from skcalib._inference.results import html_rows
 from skcalib._report._sentences import SIGNIFICANCE_LEVEL, pvalue_words
 
-__all__ = [
-    "bias_picture",
-    "bias_words",
-    "count",
-    "figure",
-    "largest_bias",
-    "number",
-    "percent",
-    "pvalue_cell",
-    "table",
-    "with_interval",
-]
-
-
 _MOST_COLUMNS = 4  # that a telephone shows
 _LETTERS = 72  # in their titles
 

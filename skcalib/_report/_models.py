@@ -8,8 +8,6 @@ import numpy as np
 
 from skcalib._report._reader import ReportError
 
-__all__ = ["ScoreModel", "class_codes", "given_classes", "is_same", "rescaled", "score_models"]
-
 _EXACT = 1e-9  # how far a row's sum may be off by the rounding of sums
 _ROUNDED = 0.01  # how far a row's sum may be off where the scores of a file were rounded
 

@@ -24,8 +24,6 @@ from skcalib.metrics import (
     sweep_calibration_error,
 )
 
-__all__ = ["SMALL_CLASS", "SMALL_SEGMENT", "report_numbers"]
-
 SMALL_SEGMENT = 100  # rows below which the place of a segment in the table may well be chance
 SMALL_CLASS = 30  # rows of a class, the same
 _N_RESAMPLES = 999

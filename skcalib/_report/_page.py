@@ -17,8 +17,6 @@ from skcalib._report._sections import (
 )
 from skcalib._report._sentences import SIGNIFICANCE_LEVEL, comparison_sentence
 
-__all__ = ["report_page"]
-
 _MOST_CLASSES_NAMED = 12
 _CONTENTS = {
     "curve": "Diagram",

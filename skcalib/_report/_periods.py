@@ -11,8 +11,6 @@ from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING
 from skcalib.metrics import calibration_by_group
 from skcalib.monitoring import calibration_change
 
-__all__ = ["named_periods", "period_length", "period_rows"]
-
 _MOST_PERIODS = 36
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DAY_FIRST = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b")

@@ -11,8 +11,6 @@ from skcalib.displays._reliability_curves import CurveOptions, diagram_numbers
 from skcalib.displays._style import format_count, percent, require_matplotlib
 from skcalib.metrics import calibration_error
 
-__all__ = ["Picture", "bin_count_picture", "class_pictures", "reliability_picture"]
-
 _MOST_CLASSES = 12  # that have a picture
 # Fonts and sizes are the page's: a matplotlibrc is ignored.
 _STYLE = {"font.size": 10, "font.family": "sans-serif", "svg.fonttype": "path", "figure.facecolor": "white"}

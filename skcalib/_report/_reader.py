@@ -11,8 +11,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-__all__ = ["ReportError", "check_names", "column_names", "on_disk", "read_columns"]
-
 # Cells of numbers that mean "missing". In a column of words only an empty cell does: "NA" may be a country.
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 _PARQUET = {".parquet", ".pq"}

@@ -11,8 +11,6 @@ from skcalib.metrics import calibration_error
 from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._gain import gain_interval
 
-__all__ = ["N_FOLDS", "most_rows", "recalibration_gains"]
-
 N_FOLDS = 5
 _MOST_ROWS = 20_000  # of which a random sample is taken: the gains are known well enough from it
 _MOST_SCORES = 400_000

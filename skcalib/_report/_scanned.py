@@ -9,8 +9,6 @@ import numpy as np
 from skcalib._report._reader import ReportError, check_names
 from skcalib.export._sql_text import DIALECTS
 
-__all__ = ["ScannedFile", "quoted"]
-
 quoted = DIALECTS["duckdb"].identifier  # the name of a column as DuckDB writes it
 _PARQUET = (".parquet", ".pq")
 _MOST_ROWS = 2_000_000  # that are held in memory as they are

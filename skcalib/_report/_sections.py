@@ -24,15 +24,6 @@ from skcalib._report._sentences import (
     segment_sentence,
 )
 
-__all__ = [
-    "certificate_section",
-    "class_section",
-    "error_table",
-    "period_section",
-    "recalibrator_section",
-    "segment_section",
-]
-
 _MOST_GROUPS = 50  # that a page shows; the JSON has all
 _EXPLAINED = {
     "calibration error": "root mean square gap between score and event frequency, noise taken away; up to 15 bins of "

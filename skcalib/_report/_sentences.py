@@ -1,15 +1,5 @@
 """The result of a report in sentences that a person can act on."""
 
-__all__ = [
-    "SIGNIFICANCE_LEVEL",
-    "certificate_sentence",
-    "class_sentence",
-    "comparison_sentence",
-    "pvalue_words",
-    "segment_sentence",
-    "summary_sentence",
-]
-
 SIGNIFICANCE_LEVEL = 0.05
 _TIMES_HALF_WIDTH = 1.1915876  # half the width of a 95 % interval in units of half a 90 % one: 1.959964 / 1.644854
 _TOO_LOW = 1e-5  # a shift that would be written as 0

@@ -7,8 +7,6 @@ from scipy.special import ndtri
 
 from skcalib.binning import EqualMass, MinimumMass
 
-__all__ = ["CONFIDENCE_LEVEL", "LABELS", "REPORT_BINNING", "given", "interval_of_mean", "mean", "mean_interval"]
-
 CONFIDENCE_LEVEL = 0.9
 LABELS = [False, True]
 # The library's 15 bins, fewer where they would hold too few rows for a debiased error.

@@ -14,8 +14,6 @@ from skcalib._report._reader import ReportError, column_names, on_disk, read_col
 from skcalib._report._scanned import ScannedFile
 from skcalib._report._statistics import mean_interval
 
-__all__ = ["read_table", "table_of_rows"]
-
 _WORTH_A_NOTE = 1e-5  # of single precision no reader needs to know
 
 

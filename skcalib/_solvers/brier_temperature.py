@@ -67,6 +67,7 @@ class _BrierScore:
 
     def at_half_octaves(self, grid):
         """Return the scores on a grid of factors of sqrt(2): squared probabilities are those an octave up."""
+        # Two exponentials a logit in place of 53: a fit takes .4 to .9 of the time.
         scores = np.zeros(len(grid))
         for first in range(2):
             for p, _, label, weight in self._blocks(grid[first]):

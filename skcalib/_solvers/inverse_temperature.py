@@ -7,6 +7,8 @@ from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.newton import minimise_convex
 
 # The least rows of a sample that gives the start, the least of them that are misclassified, and how many rows tell.
+# The last steps are on all rows in double precision, so that neither it nor the steps in single precision move the
+# optimum: 20,000 rows of 1,000 classes take .6 and .8 of the time.
 _WARM_START_ROWS, _WARM_START_ERRORS, _LOOKED_AT = 2000, 20, 16_000
 # Inverse temperatures are sought within these multiples of 1 / (largest spread of a row of logits).
 RELATIVE_BOUNDS = (1e-6, 1e6)

@@ -253,7 +253,7 @@ class _PenalisedLogLoss:
         largest = _LARGEST_DENSE_HESSIAN * (2 if len(codes) >= _LARGEST_DENSE_HESSIAN else 1)
         self.is_dense = self.dtype == np.float64 and len(penalty) <= largest
         self.norm = 1.0  # of the gradient at the last step by conjugate gradients
-        self.preconditioner = None
+        self.preconditioner = self.near = None  # what was given, and that of the last step
 
     def _can_be_single(self):
         """Return whether the ridge is large enough beside the curvature for single precision."""
@@ -286,11 +286,11 @@ class _PenalisedLogLoss:
         return damped_solution(hessian, self.gradient), 0.0
 
     def _conjugate_gradient_step(self):
-        second, first = (sum(sums) for sums in zip(*(block.moments() for block in self.blocks), strict=True))
-        solve = _Preconditioner(self.affine_map, second, first, self.penalty).solve
-        if self.preconditioner is not None:
-            solve = self.preconditioner.__matmul__
-        ridge = self.penalty + _DAMPING * (second + self.penalty)
+        if self.near is None or self.dtype == self.blocks[0].dtype:  # in the last steps it hardly changes
+            second, first = (sum(sums) for sums in zip(*(block.moments() for block in self.blocks), strict=True))
+            self.near = _Preconditioner(self.affine_map, second, first, self.penalty)
+        ridge = self.penalty + _DAMPING * self.near.diagonal
+        solve = self.near.solve if self.preconditioner is None else self.preconditioner.__matmul__
         norm = np.sqrt(self.gradient @ solve(self.gradient))
         if norm == 0:
             return self.gradient, 0.0
@@ -323,6 +323,7 @@ class _Preconditioner:
     """
 
     def __init__(self, affine_map, second, first, penalty):
+        self.diagonal = np.where(second + penalty > 0, second + penalty, 1)
         coef, total = affine_map.unpacked(second)  # the feature of the intercept is 1
         classes = np.arange(len(total))
         # The class that each parameter belongs to.

@@ -59,7 +59,7 @@ class CertifiedThreshold(ResultTable):
     target : float
         The limit: at least this precision or recall, at most this share of anything else.
     confidence_level : float
-        Probability of the promise.
+        Probability of the promise, in (0, 1).
     n_samples : int
         Calibration rows.
     n_accepted : int

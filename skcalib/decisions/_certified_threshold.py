@@ -52,7 +52,7 @@ def certified_threshold(
     target : float
         The limit, strictly between 0 and 1.
     confidence_level : float, default=0.9
-        Probability of the promise.
+        Probability of the promise, in (0, 1).
     thresholds : array-like of float, default=None
         The thresholds to choose from, fixed beforehand. None is the same grid for all data: 0, 1, all of three digits
         from .1 to .9, and all of two digits of p below and of 1 - p above, down to 1e-9.

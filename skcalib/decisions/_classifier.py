@@ -31,7 +31,7 @@ default="error_when_answered"
         The limit: at most this share of errors, or at least this precision or recall.
 
     confidence_level : float, default=0.9
-        Probability of the promise.
+        Probability of the promise, in (0, 1).
 
     abstain_label : object, default=None
         What `predict` gives for rows without an answer; None is "abstain" for strings and -1 for integers from 0 on,

@@ -36,7 +36,7 @@ class NetBenefit(ResultTable):
     standardize : bool
         Whether the net benefit is divided by the event frequency.
     confidence_level : float
-        Coverage of each interval, or of the band.
+        Coverage of each interval, in (0, 1), or of the band.
     simultaneous : bool
         Whether the limits hold at all thresholds at once.
     """
@@ -115,7 +115,7 @@ def net_benefit(
     standardize : bool, default=False
         Whether the net benefit is divided by the event frequency, so that 1 is the most there is.
     confidence_level : float, default=0.9
-        Coverage of each interval, or of the band.
+        Coverage of each interval, in (0, 1), or of the band.
     simultaneous : bool, default=False
         Whether the limits are to hold at all thresholds at once.
     n_resamples : int, default=1000

@@ -27,7 +27,7 @@ def certified_routing(correct_small, correct_large, confidence, *, max_loss, con
     max_loss : float
         Largest loss of accuracy against the large model alone, strictly between 0 and 1.
     confidence_level : float, default=0.9
-        Probability of the promise.
+        Probability of the promise, in (0, 1).
     thresholds : array-like of float, default=None
         The thresholds to choose from, fixed beforehand; None is the grid of `certified_threshold`.
 

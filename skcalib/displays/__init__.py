@@ -2,6 +2,7 @@
 
 from skcalib.displays._bin_count import BinCountDisplay
 from skcalib.displays._change import ChangeDisplay
+from skcalib.displays._comparison import ComparisonDisplay
 from skcalib.displays._cumulative import CumulativeDifferenceDisplay
 from skcalib.displays._decision_curve import DecisionCurveDisplay
 from skcalib.displays._estimator_bias import EstimatorBiasDisplay
@@ -17,6 +18,7 @@ from skcalib.displays._validity import ValidityDisplay
 __all__ = [
     "BinCountDisplay",
     "ChangeDisplay",
+    "ComparisonDisplay",
     "CumulativeDifferenceDisplay",
     "DecisionCurveDisplay",
     "EstimatorBiasDisplay",

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, check_cv
 
 from skcalib._cells.reductions import binary_tasks, resolve_multiclass
-from skcalib._input.scalars import check_int
+from skcalib._input.scalars import check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import UniqueScores
 from skcalib.displays._frames import finish, pair_frame
@@ -25,8 +25,6 @@ from skcalib.displays._style import (
 from skcalib.guarantees import conditional_epsilon, marginal_epsilon, max_n_bins
 from skcalib.model_selection import sharpest_within
 from skcalib.recalibrators import HistogramBinning, ScalingBinning
-
-__all__ = ["BinCountDisplay"]
 
 _N_BINS = (2, 3, 5, 10, 15, 20, 30, 50, 75, 100)
 _ROWS_PER_BIN = 5  # of a test fold, on average, so that few bins have less than the two rows that debiasing takes
@@ -130,7 +128,7 @@ class BinCountDisplay(FromEstimator):
         epsilon : float, default=None
             Wanted tolerance; the most bins that meet it are marked, where one bin does.
         confidence_level : float, default=0.9
-            Probability of the promise.
+            Probability of the promise, in (0, 1).
         kind : {"conditional", "marginal"}, default="conditional"
             Promise for all bins at once, or for the bin of one random row.
         n_bins : array-like of int, default=None
@@ -150,8 +148,7 @@ class BinCountDisplay(FromEstimator):
         ValueError
             If no number of bins has two rows in each, or an argument is out of range.
         """
-        if kind not in ("conditional", "marginal"):
-            raise ValueError(f'kind must be "conditional" or "marginal", found {kind!r}.')
+        check_option(kind, "kind", ("conditional", "marginal"))
         curves = [
             _promised(check_int(n, "n_samples"), kind, confidence_level, epsilon, n_bins)
             for n in np.atleast_1d(n_samples).tolist()
@@ -199,7 +196,7 @@ class BinCountDisplay(FromEstimator):
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         n_jobs : int, default=None
-            Number of fits at once.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
         ax : array of two Axes, or Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict

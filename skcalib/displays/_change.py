@@ -20,8 +20,6 @@ from skcalib.guarantees import event_frequency_interval
 from skcalib.monitoring import calibration_change
 from skcalib.monitoring._change import two_samples
 
-__all__ = ["ChangeDisplay"]
-
 _HISTOGRAM_BINS = 30
 _HISTOGRAM_HEIGHT = 0.25  # in units of the height of the diagram
 
@@ -41,7 +39,7 @@ class ChangeDisplay:
     histograms : tuple of BinStatistics, default=None
         The same by the bins of the histograms; None means `statistics`.
     confidence_level : float, default=0.9
-        Level of each interval.
+        Coverage of each interval, in (0, 1).
 
     Attributes
     ----------
@@ -125,7 +123,7 @@ class ChangeDisplay:
         binning : BaseBinning, int or None, default=None
             Bins of the curve, made for both samples together; an int is a number of equal-mass bins, None 10.
         confidence_level : float, default=0.9
-            Level of each interval.
+            Coverage of each interval, in (0, 1).
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_change`.
         pos_label : int, float, bool or str, default=None

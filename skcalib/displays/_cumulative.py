@@ -19,8 +19,6 @@ from skcalib.displays._style import (
     styled,
 )
 
-__all__ = ["CumulativeDifferenceDisplay"]
-
 _MOST_POINTS = 2000  # of a curve that are drawn, its extremes among them
 
 

@@ -7,8 +7,6 @@ from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import curve_styles, draw_curve, model_and_size, model_label, neutral, reference_style
 
-__all__ = ["DecisionCurveDisplay"]
-
 _FEWEST_TREATED = 20  # rows: a curve ends where fewer are treated
 
 

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from skcalib._cells.reductions import binary_tasks
+from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth
 from skcalib.displays._frames import finish, fitting, pair_frame
@@ -22,8 +23,6 @@ from skcalib.displays._style import (
 )
 from skcalib.metrics import calibration_error
 from skcalib.simulation import CalibrationModel, fit_calibration_curve, fit_score_distribution
-
-__all__ = ["EstimatorBiasDisplay"]
 
 _WIDTH_OF_NUMBER = 2.6  # of "-4.8", in units of the font size
 _N_SAMPLES = (200, 400, 800, 1600, 3200, 6400)
@@ -131,11 +130,11 @@ class EstimatorBiasDisplay(FromEstimator):
         norm : float, default=2
             Norm of the error.
         n_jobs : int, default=None
-            Number of parallel jobs.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
         random_state : int, RandomState or None, default=None
-            Seed of the samples.
+            Seed of the draws.
         verbose : bool, default=False
-            Whether progress is shown.
+            Whether progress is written to stderr.
         ax : Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict
@@ -236,8 +235,7 @@ class EstimatorBiasDisplay(FromEstimator):
         display : EstimatorBiasDisplay
             Itself, with the artists as attributes.
         """
-        if kind not in ("heatmap", "lines"):
-            raise ValueError(f'kind must be "heatmap" or "lines", found {kind!r}.')
+        check_option(kind, "kind", ("heatmap", "lines"))
         frame = pair_frame(ax)
         self.ax_, self.figure_ = frame.axes[0], frame.axes[0].figure
         self.mesh_, self.texts_, self.colorbar_, self.lines_, self.bands_ = None, [], None, [], []

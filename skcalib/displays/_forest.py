@@ -5,8 +5,6 @@ import numpy as np
 from skcalib.displays._frames import Frame
 from skcalib.displays._style import canonical_keywords, format_count, matplotlib_text, neutral, require_matplotlib
 
-__all__ = ["draw_intervals", "draw_zero", "explain", "forest_frame", "name_rows", "short_name"]
-
 _LONGEST_NAME = 28  # letters of a line of a name that are shown
 
 

@@ -8,22 +8,6 @@ import numpy as np
 
 from skcalib.displays._style import CURVE, canonical_keywords, require_matplotlib
 
-__all__ = [
-    "BELOW",
-    "Frame",
-    "add_numbers",
-    "add_words",
-    "drop_long_labels",
-    "finish",
-    "fitting",
-    "frame_of_panels",
-    "has_room",
-    "keep_inside",
-    "pair_frame",
-    "shortened",
-    "size_text",
-]
-
 # Marks on artists: a display that is drawn on top of another recognises what is there.
 BELOW, _LEGEND, _GUARD = "skcalib-below", "skcalib-legend", "skcalib-guard"
 _FULL_SIZE = 2.4  # inches: the side of a panel from which text has the user's size

@@ -9,8 +9,6 @@ from skcalib.displays._predictions import FromEstimator
 from skcalib.displays._style import colors, neutral
 from skcalib.metrics import calibration_by_group
 
-__all__ = ["GroupDisplay"]
-
 _WORDS = {
     "bias": "Mean score minus event frequency (percentage points)",
     "error": "Calibration error (percent)",
@@ -28,7 +26,7 @@ class GroupDisplay(FromEstimator):
     table : GroupCalibration
         The groups, as `calibration_by_group` returns them.
     confidence_level : float, default=0.9
-        Level of the intervals in the table.
+        Coverage of each interval, in (0, 1).
 
     Attributes
     ----------
@@ -80,7 +78,7 @@ class GroupDisplay(FromEstimator):
         groups : array-like of shape (n,) or "predicted_class", default="predicted_class"
             The group of each row.
         confidence_level : float, default=0.9
-            Level of the intervals.
+            Coverage of each interval, in (0, 1).
         ax : Axes, default=None
             Where to draw; None makes a figure.
         plot_options : dict, default=None
@@ -110,7 +108,7 @@ class GroupDisplay(FromEstimator):
         table : GroupCalibration
             The groups.
         confidence_level : float, default=0.9
-            Level of the intervals in the table.
+            Coverage of each interval, in (0, 1).
         ax : Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict

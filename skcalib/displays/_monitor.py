@@ -13,8 +13,6 @@ from skcalib.displays._style import (
 )
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 
-__all__ = ["MonitorDisplay"]
-
 _MOST_GROUPS = 12
 
 

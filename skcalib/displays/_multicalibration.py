@@ -8,8 +8,6 @@ from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._style import bar_key, colors, error_bars, plural, point_style, reference_style, styled
 from skcalib.recalibrators import MulticalibratedRecalibrator
 
-__all__ = ["MulticalibrationDisplay"]
-
 
 class MulticalibrationDisplay:
     """Held-out gain of the global map's corrections, round by round, and the number of rounds that was chosen.

@@ -8,8 +8,6 @@ from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, distinct_scores, named_models
 from skcalib.displays._style import curve_styles, model_and_size, model_label, reference_style, styled
 
-__all__ = ["MurphyDisplay"]
-
 _N_THRESHOLDS = 1001
 
 

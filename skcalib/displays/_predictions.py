@@ -9,8 +9,6 @@ from skcalib._input.hints import hint_at_keywords, parameters_of
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning._distinct_scores import DistinctScores
 
-__all__ = ["FromEstimator", "distinct_scores", "named_models", "predicted_probabilities"]
-
 
 class FromEstimator:
     """Mixin of the displays: `from_estimator` predicts and calls the display's `from_predictions`.

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skcalib._input.scalars import check_option
 from skcalib.displays._frames import (
     add_numbers,
     add_words,
@@ -15,12 +16,10 @@ from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._reliability_curves import CurveOptions, diagram_numbers, readable_limits, statistics_numbers
 from skcalib.displays._reliability_panel import (
     HISTOGRAM_HEIGHT,
-    draw_band,
-    draw_bars,
     draw_consistency,
     draw_curve,
     draw_histogram,
-    draw_interval_band,
+    draw_intervals,
     draw_reference,
     guard_points,
     histogram_scale_of,
@@ -30,8 +29,6 @@ from skcalib.displays._reliability_panel import (
 )
 from skcalib.displays._reliability_words import axis_labels, captions, line_label, note, numbers_texts, panel_titles
 from skcalib.displays._style import canonical_keywords, colors, mark
-
-__all__ = ["ReliabilityDisplay"]
 
 _CLASS_NAMES = {
     "binary": ("no event", "event"),
@@ -55,7 +52,7 @@ class ReliabilityDisplay(FromEstimator):
     curves : list of ReliabilityCurve
         One for each model in each panel.
     confidence_level : float
-        Level of the intervals and bands.
+        Coverage of each interval, in (0, 1), and of the bands.
     kind : {"binary", "top_label", "marginal"}
         What the event is, for the labels of the axes.
     error_name : str, default="error"
@@ -188,7 +185,7 @@ class ReliabilityDisplay(FromEstimator):
         name : str, default=None
             Name of the model in the title.
         random_state : int, RandomState or None, default=None
-            Seed of the resamples.
+            Seed of the draws.
         ax : Axes or array of Axes, default=None
             Where to draw; None makes a figure. The picture fills the axes that are given. One axes is divided among
             several panels. The axes of an earlier display may be given, to draw on top of it.
@@ -251,7 +248,7 @@ class ReliabilityDisplay(FromEstimator):
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
             Bars for each bin, or a bootstrap band. "auto" means Clopper-Pearson.
         confidence_level : float, default=0.9
-            Level of the intervals and of the consistency band.
+            Coverage of each interval, in (0, 1), and of the consistency band.
         n_resamples : int, default=1000
             Number of resamples.
         metric : callable, "auto" or None, default="auto"
@@ -259,7 +256,7 @@ class ReliabilityDisplay(FromEstimator):
         name : str, default=None
             Name of the model in the title.
         random_state : int, RandomState or None, default=None
-            Seed of the resamples.
+            Seed of the draws.
         ax : Axes or array of Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict
@@ -334,8 +331,7 @@ class ReliabilityDisplay(FromEstimator):
         ValueError
             If an option is not one of those named.
         """
-        if histogram_scale not in ("auto", "linear", "log"):
-            raise ValueError(f'histogram_scale must be "auto", "linear" or "log", found {histogram_scale!r}.')
+        check_option(histogram_scale, "histogram_scale", ("auto", "linear", "log"))
         if histogram_scale == "auto":
             histogram_scale = histogram_scale_of(curve.histogram for curve in self.curves)
         panel_of, panels = self._panels(layout)
@@ -354,7 +350,7 @@ class ReliabilityDisplay(FromEstimator):
             if alone if consistency_band is None else consistency_band:
                 keywords = canonical_keywords(consistency_kw)
                 self.consistency_bands_.append(draw_consistency(place, curve, None if alone else color, keywords))
-            self._draw_interval(place, curve, color, alone, canonical_keywords(interval_kw))
+            self.intervals_ += draw_intervals(place, curve, color, alone, interval_kw)
             keywords = canonical_keywords(line_kw)
             self.lines_.append(draw_curve(place, curve, color, look, keywords, line_label(curve)))
         for curve in self.curves if frame.below else ():
@@ -368,8 +364,7 @@ class ReliabilityDisplay(FromEstimator):
 
     def _panels(self, layout):
         """Return the panel of a curve as a function, and all panels."""
-        if layout not in ("overlay", "columns"):
-            raise ValueError(f'layout must be "overlay" or "columns", found {layout!r}.')
+        check_option(layout, "layout", ("overlay", "columns"))
         panels = list(dict.fromkeys(curve.panel for curve in self.curves))
         if layout == "overlay":
             return (lambda curve: curve.panel), panels
@@ -384,14 +379,6 @@ class ReliabilityDisplay(FromEstimator):
         if isinstance(limits, str) or len(limits) != 2 or not 0 <= limits[0] < limits[1] <= 1:
             raise ValueError(f'limits must be "auto" or two increasing probabilities, found {limits!r}.')
         return limits
-
-    def _draw_interval(self, ax, curve, color, alone, keywords):
-        if curve.bars is not None and (alone or curve.band is None):
-            draw = draw_bars if alone else draw_interval_band
-            self.intervals_.append(draw(ax, curve, color, keywords))
-        if curve.band is not None:
-            keywords = keywords if curve.bars is None else {}  # those are of bars
-            self.intervals_.append(draw_band(ax, curve, color, keywords))
 
     def _finish(self, frame, panels, alone, scale, split, legend, legend_kw):
         """Name the axes and panels, and write title and legend."""

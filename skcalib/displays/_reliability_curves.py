@@ -21,15 +21,6 @@ from skcalib.displays._reliability_words import NUMBERS
 from skcalib.evaluation import calibration_summary
 from skcalib.metrics import calibration_error, calibration_error_interval
 
-__all__ = [
-    "Band",
-    "CurveOptions",
-    "ReliabilityCurve",
-    "diagram_numbers",
-    "readable_limits",
-    "statistics_numbers",
-]
-
 _HISTOGRAM_BINS = 40
 _COMPRESSED_BINS = 500  # rows are pooled to this many scores before a refitted binning is resampled
 _BINOMIAL_INTERVALS = ("clopper_pearson", "wilson", "hoeffding")
@@ -146,9 +137,7 @@ class CurveOptions(NamedTuple):
         strategy = check_binning(binning, DEFAULT_BINNING)
         if interval == "auto":
             interval = "bootstrap" if strategy.needs_labels else "clopper_pearson"
-        if interval not in (None, "bootstrap", *_BINOMIAL_INTERVALS):
-            kinds = ", ".join(map(repr, ("auto", "bootstrap", *_BINOMIAL_INTERVALS)))
-            raise ValueError(f"interval must be one of {kinds} or None, found {interval!r}.")
+        check_option(interval, "interval", ("auto", "bootstrap", *_BINOMIAL_INTERVALS, None))
         if interval in _BINOMIAL_INTERVALS and strategy.needs_labels:
             raise ValueError(
                 f'interval="{interval}" is not valid for bins that the labels made ({type(strategy).__name__}): '
@@ -178,8 +167,7 @@ def diagram_numbers(y_true, models, *, options, multiclass="auto", groups=None, 
         raise ValueError('groups and multiclass="marginal" exclude each other: both ask for a panel each.')
     if not max_panels >= 1:
         raise ValueError(f"max_panels must be at least 1, found {max_panels!r}.")
-    if order not in ("sorted", "given", "error"):
-        raise ValueError(f'order must be "sorted", "given" or "error", found {order!r}.')
+    check_option(order, "order", ("sorted", "given", "error"))
     tasks, kind, event = _tasks(y_true, models, multiclass, groups, order, given)
     worst = _worst_first(tasks, options)[:max_panels] if order == "error" or len(tasks) > max_panels else list(tasks)
     panels = worst if order == "error" else [panel for panel in tasks if panel in set(worst)]

@@ -2,23 +2,7 @@
 
 import numpy as np
 
-from skcalib.displays._style import CURVE, neutral, probability_axes
-
-__all__ = [
-    "HISTOGRAM_HEIGHT",
-    "draw_band",
-    "draw_bars",
-    "draw_consistency",
-    "draw_curve",
-    "draw_histogram",
-    "draw_interval_band",
-    "draw_reference",
-    "guard_points",
-    "histogram_scale_of",
-    "key_handles",
-    "n_curves",
-    "scale_histogram",
-]
+from skcalib.displays._style import CURVE, bar_key, draw_band, error_bars, neutral, probability_axes, reference_style
 
 # A mark by which a display drawn on top of another knows what is there.
 _REFERENCE = "skcalib-reference"
@@ -39,8 +23,7 @@ def draw_reference(ax, limits, line_kw):
             probability_axes(ax, (max(0, min(low, limits[0])), min(1, max(high, limits[1]))))
             return line
     probability_axes(ax, limits)
-    keywords = {"color": neutral(0.75), "linewidth": 1, "linestyle": (0, (1, 1.5)), "zorder": 1.5, "gid": _REFERENCE}
-    (line,) = ax.plot([0, 1], [0, 1], **{**keywords, **line_kw})
+    (line,) = ax.plot([0, 1], [0, 1], **reference_style(line_kw, gid=_REFERENCE))
     return line
 
 
@@ -56,30 +39,19 @@ def draw_consistency(ax, curve, color, fill_kw):
     return ax.fill_between(band.scores, band.low, band.high, **{**keywords, "zorder": 1, **fill_kw})
 
 
-def draw_bars(ax, curve, color, errorbar_kw):
-    """Draw the interval of each bin as a bar and return the container."""
-    seen = curve.statistics.weight > 0
-    low, high = (limit[seen] for limit in curve.bars)
-    frequency = curve.statistics.event_frequency[seen]
-    # A weighted frequency can leave its limits by rounding, and a length must not be negative.
-    lengths = np.maximum(0, np.stack((frequency - low, high - frequency)))
-    keywords = {"fmt": "none", "ecolor": color, "elinewidth": 1, "capsize": 2, "capthick": 1, "zorder": 2}
-    return ax.errorbar(curve.statistics.mean_score[seen], frequency, yerr=lengths, **{**keywords, **errorbar_kw})
-
-
-def draw_interval_band(ax, curve, color, fill_kw):
-    """Draw the intervals of the bins as one light band, for several curves in the same axes, and return it."""
-    seen = curve.statistics.weight > 0
-    low, high = (limit[seen] for limit in curve.bars)
-    keywords = {"facecolor": color, "alpha": 0.15, "linewidth": 0, "zorder": 1.8}
-    return ax.fill_between(curve.statistics.mean_score[seen], low, high, **{**keywords, **fill_kw})
-
-
-def draw_band(ax, curve, color, fill_kw):
-    """Draw the bootstrap band and return it."""
-    band = curve.band
-    keywords = {"facecolor": color, "alpha": 0.25, "linewidth": 0, "zorder": 1.8}
-    return ax.fill_between(band.scores, band.low, band.high, **{**keywords, **fill_kw})
+def draw_intervals(ax, curve, color, alone, keywords):
+    """Draw the intervals of the bins, as bars of a single curve and else as a light band, and the curve's own band."""
+    drawn = []
+    if curve.bars is not None and (alone or curve.band is None):
+        seen = curve.statistics.weight > 0
+        mean, frequency = curve.statistics.mean_score[seen], curve.statistics.event_frequency[seen]
+        low, high = (limit[seen] for limit in curve.bars)
+        bars = (mean, frequency, low, high) if alone else (mean, low, high)
+        drawn.append((error_bars if alone else draw_band)(ax, *bars, color, keywords))
+    if curve.band is not None:
+        keywords = keywords if curve.bars is None else {}  # those are of bars
+        drawn.append(draw_band(ax, *curve.band, color, keywords))
+    return drawn
 
 
 def draw_curve(ax, curve, color, mark, line_kw, label):
@@ -132,7 +104,7 @@ def key_handles(level, *, bars, band, consistency, overlay, split):
     elif consistency == "outline":
         keys[f"{level} consistency band"] = Line2D([], [], color=neutral(0.5), linewidth=0.8, linestyle=(0, (4, 2)))
     if bars and not overlay:
-        keys[f"{level} interval"] = Line2D([], [], color=grey, marker="|", markersize=8, linestyle="none")
+        keys[f"{level} interval"] = bar_key(grey)
     elif bars or band:
         keys[f"{level} interval"] = Patch(facecolor=neutral(0.3))
     if split:

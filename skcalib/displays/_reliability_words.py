@@ -1,9 +1,7 @@
 """What is written in and around a reliability diagram: names of axes, titles, the entries of the legend."""
 
 from skcalib.displays._frames import fitting
-from skcalib.displays._style import format_count, matplotlib_text, percent
-
-__all__ = ["NUMBERS", "axis_labels", "captions", "line_label", "note", "numbers_texts", "panel_titles"]
+from skcalib.displays._style import format_count, matplotlib_text, model_and_size, model_label, percent
 
 _AXIS_LABELS = {
     "binary": ("Predicted probability", "Event frequency"),
@@ -11,18 +9,8 @@ _AXIS_LABELS = {
     "marginal": ("Predicted probability", "Frequency of the class"),
 }
 # What pictures call the numbers of a `calibration_summary`.
-NUMBERS = {
-    "observed_expected": "O/E",
-    "intercept": "intercept",
-    "slope": "slope",
-    "ici": "ICI",
-    "e50": "E50",
-    "e90": "E90",
-    "emax": "Emax",
-    "brier_score": "Brier",
-    "scaled_brier_score": "scaled Brier",
-    "auc": "AUC",
-}
+NUMBERS = {"observed_expected": "O/E", "intercept": "intercept", "slope": "slope", "ici": "ICI", "e50": "E50"}
+NUMBERS |= {"e90": "E90", "emax": "Emax", "brier_score": "Brier", "scaled_brier_score": "scaled Brier", "auc": "AUC"}
 
 
 def axis_labels(display, frame):
@@ -46,7 +34,7 @@ def numbers_texts(curve):
 
 def line_label(curve):
     """Return the entry of a curve in the legend."""
-    name = "model" if curve.model is None else matplotlib_text(curve.model)
+    name = model_label(curve.model)
     if curve.panel is not None:
         return name
     parts = [] if curve.error is None else [_with_interval(curve.error)]
@@ -56,13 +44,11 @@ def line_label(curve):
 
 def captions(curve, error_name):
     """Return what is written about the only curve, in words for more and less room."""
-    name = "" if curve.model is None else matplotlib_text(curve.model)
-    size = f"n = {format_count(curve.statistics.total_weight)}"
-    first = ", ".join(filter(None, [name, size]))
+    first, shorter = model_and_size(curve.model, curve.statistics.total_weight)
     if curve.error is None:
-        return [first, name or size]
+        return [first, shorter]
     error = _with_interval(curve.error)
-    lines = [(first, f"{error_name} {error}"), (first, f"error {error}"), (name or size, error)]
+    lines = [(first, f"{error_name} {error}"), (first, f"error {error}"), (shorter, error)]
     return ["\n".join(pair) for pair in lines]
 
 

@@ -21,8 +21,6 @@ from skcalib.displays._style import (
     styled,
 )
 
-__all__ = ["RiskCoverageDisplay"]
-
 _FEWEST_ANSWERED = 10  # rows: a curve begins there
 
 
@@ -60,7 +58,7 @@ class RiskCoverageDisplay(FromEstimator):
     n_rows : int
         Number of rows.
     confidence_level : float
-        Coverage of each interval.
+        Coverage of each interval, in (0, 1).
     target : float, default=None
         Largest share of errors among the answers.
 
@@ -121,7 +119,7 @@ class RiskCoverageDisplay(FromEstimator):
         target : float, default=None
             Largest share of errors among the answers: its line and the certified point are drawn.
         confidence_level : float, default=0.9
-            Coverage of each interval, and the confidence of the certified point.
+            Coverage of each interval, in (0, 1), and the confidence of the certified point.
         name : str, default=None
             Name of the model in the title.
         ax : Axes, default=None

@@ -10,8 +10,6 @@ from skcalib.displays._style import colors, format_count, mark, matplotlib_text,
 from skcalib.guarantees import event_frequency_interval
 from skcalib.metrics import segment_calibration_test
 
-__all__ = ["SegmentDisplay"]
-
 
 class SegmentDisplay:
     """Forest plot of the worst segments: mean score minus event frequency of each, with its interval.
@@ -26,7 +24,7 @@ class SegmentDisplay:
         Results of `segment_calibration_test` with the same columns, by the name of the model; the name of a single one
         may be None.
     confidence_level : float, default=0.9
-        Level of each interval.
+        Coverage of each interval, in (0, 1).
 
     Attributes
     ----------
@@ -84,7 +82,7 @@ class SegmentDisplay:
         name : str, default=None
             Name of the model in the title.
         confidence_level : float, default=0.9
-            Level of each interval.
+            Coverage of each interval, in (0, 1).
         ax : Axes, default=None
             Where to draw; None makes a figure.
         plot_options : dict, default=None
@@ -151,7 +149,7 @@ class SegmentDisplay:
         name : str, default=None
             Name of the model in the title.
         confidence_level : float, default=0.9
-            Level of each interval.
+            Coverage of each interval, in (0, 1).
         ax : Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict

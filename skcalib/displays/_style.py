@@ -2,32 +2,6 @@
 
 import numpy as np
 
-__all__ = [
-    "CURVE",
-    "bar_key",
-    "canonical_keywords",
-    "colors",
-    "count_axis",
-    "curve_styles",
-    "draw_band",
-    "draw_curve",
-    "error_bars",
-    "format_count",
-    "mark",
-    "matplotlib_text",
-    "model_and_size",
-    "model_label",
-    "neutral",
-    "percent",
-    "plural",
-    "point_style",
-    "probability_axes",
-    "reference_style",
-    "require_matplotlib",
-    "short_count",
-    "styled",
-]
-
 # Okabe and Ito (2008), without yellow, which vanishes on white, in an order whose greys differ, too.
 _OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 # The second and third way to tell curves apart: line style and marker.

@@ -4,14 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._input.scalars import check_number
+from skcalib._input.scalars import check_number, check_option
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import curve_styles, draw_band, format_count, matplotlib_text, reference_style, styled
 from skcalib.guarantees import conditional_epsilon, marginal_epsilon
 from skcalib.metrics import mean_validity_curve, validity_curve
-
-__all__ = ["ValidityDisplay"]
 
 _KINDS = ("marginal", "conditional")
 _TITLES = {"marginal": "Share of the rows within ε", "conditional": "All bins within ε"}
@@ -192,8 +190,7 @@ class ValidityDisplay(FromEstimator):
             If labels and scores differ in length or are empty, a label is unknown, a score is missing or
             outside [0, 1], or weights are negative or all zero.
         """
-        if kind not in (*_KINDS, "both"):
-            raise ValueError(f'kind must be "marginal", "conditional" or "both", found {kind!r}.')
+        check_option(kind, "kind", (*_KINDS, "both"))
         if (n_samples is None) != (n_bins is None):
             raise ValueError("n_samples and n_bins belong together: the guarantee depends on both.")
         kinds = _KINDS if kind == "both" else (kind,)

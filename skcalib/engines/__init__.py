@@ -5,6 +5,7 @@ metrics are those of `skcalib.metrics`. Needs the extra ``engine``: ``pip instal
 """
 
 from skcalib.engines._scan import scan
-from skcalib.engines._table import PredictionTable, WeightedScores
+from skcalib.engines._table import PredictionTable
+from skcalib.engines._weighted import WeightedScores
 
 __all__ = ["PredictionTable", "WeightedScores", "scan"]

@@ -12,8 +12,6 @@ from skcalib.recalibrators import GroupwiseRecalibrator
 from skcalib.recalibrators._map_forms import calibration_map, map_of
 from skcalib.recalibrators._maps import Choice, GroupOf, Rows, Scores
 
-__all__ = ["with_forecasts"]
-
 
 def with_forecasts(columns, recalibrator, output, default=None):
     """Return the native table with the column `output`: NULL where the score is missing or out of range."""

@@ -4,8 +4,6 @@ import numpy as np
 
 from skcalib.engines._native import narwhals
 
-__all__ = ["coarse_cell", "fine_cell", "fine_cell_bounds", "width_bin"]
-
 # Of the coarse cells a quarter are equally wide; others are narrow within 2^-7, 2^-13, 2^-20 of 0 and of 1.
 _LINEAR_SHARE, _SHARES = 1 / 4, {2.0**-7: 3 / 8, 2.0**-13: 1 / 4, 2.0**-20: 1 / 8}
 _LAST_BAND = 9  # of the fine cells: it reaches from 2^-37 down to 0

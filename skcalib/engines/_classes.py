@@ -6,8 +6,6 @@ from operator import and_, or_
 from skcalib.engines._columns import PredictionColumns, check_names, check_value, free_name, names_of
 from skcalib.engines._native import narwhals, wrapped
 
-__all__ = ["marginal_columns", "top_label_columns"]
-
 # How far a row sum may be off by rounding, in double and in single precision; the same as in metrics.
 _ROUNDING, _ROUNDING_SINGLE = 1e-6, 1e-3
 _INVALID = 2.0  # no score and no label: counted as such

@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcalib._input.scalars import check_option
 from skcalib.engines._native import fetched, hidden_nan, narwhals, numbered, wrapped
 from skcalib.engines._segments import Segments, table_changed
-
-__all__ = ["PredictionColumns", "check_names", "check_no_hidden_nan", "check_value", "free_name", "names_of"]
 
 _REASONS = ("missing", "score", "label", "weight")
 _TYPES = ((bool | np.bool_, "is_boolean"), (str, "is_text"), (int | float | np.number, "is_numeric"))
@@ -22,8 +21,7 @@ class PredictionColumns:
     """
 
     def __init__(self, frame, score, label, weight, by, on_invalid, own=None):
-        if on_invalid not in ("raise", "drop"):
-            raise ValueError(f"on_invalid must be 'raise' or 'drop', found {on_invalid!r}.")
+        check_option(on_invalid, "on_invalid", ("raise", "drop"))
         self.frame, self.score, self.label, self.weight = frame, score, label, weight
         self.by, self.on_invalid, self.own = by, on_invalid, own
         self.event = None  # the label's column and the label that a user named

@@ -5,8 +5,6 @@ import numpy as np
 from skcalib.engines._histogram import ScoreHistogram
 from skcalib.engines._weighted import mean_rows
 
-__all__ = ["exact_cumulative_error"]
-
 _FEW_ROWS = 2**19  # of cells that may hold an extreme: to fetch them takes about as long as to split them
 _SLACK = 1e-12  # of the total weight: sums that decide what need not be looked at are rounded
 

@@ -8,8 +8,6 @@ from skcalib.engines._columns import free_name
 from skcalib.engines._native import narwhals
 from skcalib.engines._pieces import as_pieces, is_joined, joined
 
-__all__ = ["ColumnWriter"]
-
 # Nodes that a case holds as expressions; others are columns before it.
 _SHORT = (nodes.Affine, nodes.Clip, nodes.Exp, nodes.Expit, nodes.Mixture, nodes.Scaled)
 # Log-odds of the two ends that probabilities are clipped to, and the largest argument with a finite exponential.

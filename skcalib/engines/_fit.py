@@ -25,8 +25,6 @@ from skcalib.recalibrators import (
 from skcalib.recalibrators._base import check_recalibrator
 from skcalib.recalibrators._groupwise import class_parameters
 
-__all__ = ["fitted", "fitted_groupwise"]
-
 _FEW_ROWS = 2**19  # of cells that may hold a jump: to fetch them takes about as long as to split them
 
 

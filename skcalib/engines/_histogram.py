@@ -8,8 +8,6 @@ from skcalib.engines._columns import check_no_hidden_nan
 from skcalib.engines._native import beside, fetched, narwhals
 from skcalib.engines._segments import table_changed
 
-__all__ = ["MOMENTS", "SCORE_SUMS", "Cells", "ScoreHistogram"]
-
 # Sums of the rows' weight times a power of the score, or of its distance from the nearer end; of all rows or of events.
 _SUMS = {
     "weighted_score": ("score", 1, "weight"),

@@ -6,8 +6,6 @@ from importlib import import_module
 
 import numpy as np
 
-__all__ = ["beside", "clear_errors", "fetched", "hidden_nan", "narwhals", "numbered", "wrapped"]
-
 _LISTS = {"i": "BIGINT[]", "f": "DOUBLE[]"}
 
 

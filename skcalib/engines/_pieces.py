@@ -8,8 +8,6 @@ from skcalib.engines._cells import fine_cell, fine_cell_bounds
 from skcalib.engines._native import beside, narwhals
 from skcalib.recalibrators._maps import Mixture, Pieces
 
-__all__ = ["as_pieces", "is_joined", "joined"]
-
 _MOST_CASES = 64  # pieces of one CASE; more are joined
 _LEAST_BITS, _MOST_BITS = 8, 16
 _MOST_CELLS = 2**18  # of all groups

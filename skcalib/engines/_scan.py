@@ -6,8 +6,6 @@ from pathlib import Path
 
 from skcalib.export._sql_text import DIALECTS
 
-__all__ = ["scan"]
-
 _DUCKDB = DIALECTS["duckdb"]
 _PARQUET = (".parquet", ".pq")
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from skcalib.engines._native import narwhals, numbered
 
-__all__ = ["Segments", "table_changed"]
-
 
 def table_changed():
     """Return the error for rows of a later pass that are not those of an earlier one."""

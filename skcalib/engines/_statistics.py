@@ -13,8 +13,6 @@ from skcalib.engines._cells import width_bin
 from skcalib.engines._histogram import ScoreHistogram
 from skcalib.engines._native import fetched, narwhals
 
-__all__ = ["binned", "check_strategy", "equal_mass_cells", "statistics_of"]
-
 _MOST_DISTINCT = 10**6
 _SUMS = [field.name for field in fields(BinStatistics) if field.name != "edges"]
 

@@ -1,5 +1,6 @@
 """A table of predictions: labels, scores, weights and segments, wherever they live."""
 
+from skcalib._input.scalars import check_int
 from skcalib.engines._apply import with_forecasts
 from skcalib.engines._classes import marginal_columns, top_label_columns
 from skcalib.engines._columns import PredictionColumns
@@ -7,11 +8,9 @@ from skcalib.engines._cumulative import exact_cumulative_error
 from skcalib.engines._fit import fitted, fitted_groupwise
 from skcalib.engines._native import clear_errors
 from skcalib.engines._statistics import binned, check_strategy
-from skcalib.engines._weighted import WeightedScores, pooled
+from skcalib.engines._weighted import pooled
 from skcalib.metrics import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
 from skcalib.recalibrators import GroupwiseRecalibrator
-
-__all__ = ["PredictionTable", "WeightedScores"]
 
 _LEAST_BITS, _MOST_BITS = 8, 24
 
@@ -218,8 +217,7 @@ class PredictionTable:
         ValueError
             For `bits` out of range, for invalid rows, and for a table without a valid row.
         """
-        if isinstance(bits, bool) or not isinstance(bits, int) or not _LEAST_BITS <= bits <= _MOST_BITS:
-            raise ValueError(f"bits must be an int from {_LEAST_BITS} to {_MOST_BITS}, found {bits!r}.")
+        check_int(bits, "bits", minimum=_LEAST_BITS, maximum=_MOST_BITS)
         return self._by_key(pooled(self._columns, bits))
 
     @clear_errors()

@@ -8,8 +8,6 @@ from skcalib._cells.cells import two_points
 from skcalib.engines._cells import fine_cell
 from skcalib.engines._histogram import MOMENTS, ScoreHistogram
 
-__all__ = ["WeightedScores", "label_pairs", "mean_rows", "pooled", "rows_of_cells"]
-
 # Cells of a fit: at most 2^-8 wide relative to the score, 2^-6 by segment; share of the weight that one may hold.
 _BITS, _BITS_OF_SEGMENT, _LARGEST_SHARE = 16, 14, 2.0**-8
 _FEW_ROWS = 2**19  # of heavy cells: to fetch them takes about as long as to split them

@@ -8,8 +8,6 @@ from skcalib._defaults import check_fitted
 from skcalib.decisions import CertifiedThresholdClassifier
 from skcalib.decisions._certified import ANSWERS
 
-__all__ = ["Decision", "split_decision"]
-
 _ROUNDING = 1e-12  # of a probability, in which ways out may differ: one at the threshold is at it everywhere
 _NEVER = 2.0  # in place of an infinite threshold
 

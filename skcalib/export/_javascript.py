@@ -12,8 +12,6 @@ from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map
 from skcalib.recalibrators._provenance import provenance_text
 
-__all__ = ["to_javascript"]
-
 _LARGEST_INTEGER = 2**53  # beyond it numbers of JavaScript are not exact
 _LOW, _HIGH = repr(PROBABILITY_CLIP), repr(1 - PROBABILITY_CLIP)
 # Functions of arrays that the texts of nodes call; those that are called are written.

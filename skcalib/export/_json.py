@@ -15,7 +15,7 @@ from skcalib.decisions import CertifiedThreshold
 from skcalib.export._json_classifier import NAME as CLASSIFIER
 from skcalib.export._json_classifier import classifier_as_json, classifier_from_json
 from skcalib.export._json_monitors import MONITORS, monitor_as_json, monitor_from_json
-from skcalib.export._json_values import Defect, NotWritable, as_json, described, from_json, tried
+from skcalib.export._json_values import Defect, NotWritable, as_json, check_keys, described, from_json, tried
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators._attributes import count, fitted, labels, names, text, within
 from skcalib.recalibrators._map_forms import map_of
@@ -23,8 +23,6 @@ from skcalib.recalibrators._maps import Scores
 from skcalib.recalibrators._provenance import check_provenance
 from skcalib.recalibrators._stacked import Uncalibrated
 from skcalib.recalibrators._transformer import ProbabilityTransformer
-
-__all__ = ["SCHEMA", "from_dict", "to_dict"]
 
 SCHEMA = 1
 
@@ -256,9 +254,9 @@ class _Decoder:
     def certified(self, document):
         """Return the certified threshold that a whole document stands for."""
         name = "CertifiedThreshold"
-        self.check_keys(document, {"class", "fields"}, set(), name)
+        check_keys(document, {"class", "fields"}, set(), name)
         written, wanted = document["fields"], {one.name for one in fields(CertifiedThreshold)}
-        self.check_keys(written, wanted, set(), f"{name}.fields")
+        check_keys(written, wanted, set(), f"{name}.fields")
         values = {key: from_json(value, f"{name}.{key}", self.object) for key, value in written.items()}
         return tried(lambda: CertifiedThreshold(**values), name)
 
@@ -268,7 +266,7 @@ class _Decoder:
             case {"same": number, **others} if not others:
                 estimator = self._same(number, where)
             case _:
-                self.check_keys(data, {"class", "parameters"}, {"fitted", "id"}, where)
+                check_keys(data, {"class", "parameters"}, {"fitted", "id"}, where)
                 estimator = self._same(data["id"], where) if "id" in data else self._object(data, where)
         self.inner[-1] += self.cost[id(estimator)]
         return estimator
@@ -312,7 +310,7 @@ class _Decoder:
 
     def _unfitted(self, cls, parameters, where):
         wanted = set(inspect.signature(cls).parameters)
-        self.check_keys(parameters, wanted, set(), f"{where}.parameters")
+        check_keys(parameters, wanted, set(), f"{where}.parameters")
         values = {name: from_json(value, f"{where}.{name}", self.object) for name, value in parameters.items()}
         estimator = cls(**values)
         if cls.__name__ in _RECALIBRATORS:
@@ -326,7 +324,7 @@ class _Decoder:
         checks, of_part = _checks(estimator), estimator._part_attributes
         in_parts = isinstance(written, dict) and _PARTS in written
         wanted = checks.keys() - _OPTIONAL.keys() - (of_part.keys() if in_parts else set())
-        self.check_keys(written, wanted | ({_PARTS} if in_parts else set()), _OPTIONAL.keys(), where)
+        check_keys(written, wanted | ({_PARTS} if in_parts else set()), _OPTIONAL.keys(), where)
         self._set(estimator, {name: data for name, data in written.items() if name != _PARTS}, checks, where)
         if "classes" in vars(estimator):
             tried(lambda: _check_same_labels(estimator), where)
@@ -349,7 +347,7 @@ class _Decoder:
         parts = [estimator._part() for _ in written]
         for i, (part, attributes) in enumerate(zip(parts, written, strict=True)):
             place = f"{where}.{_PARTS}[{i}]"
-            self.check_keys(attributes, estimator._part_attributes.keys(), set(), place)
+            check_keys(attributes, estimator._part_attributes.keys(), set(), place)
             self._set(part, attributes, estimator._part_attributes, place)
             tried(part._check_attributes, place)
         estimator.estimators_ = parts
@@ -360,16 +358,6 @@ class _Decoder:
             place = f"{where}.{name}"
             value = from_json(data, place, self.object)
             setattr(estimator, name, tried(lambda name=name, value=value: checks[name](value), place))
-
-    def check_keys(self, data, wanted, optional, where):
-        """Raise if a dict lacks a key or has an unknown one."""
-        if not isinstance(data, dict):
-            raise Defect(where, f"must be a dict, found {described(data)}")
-        missing, unknown = wanted - data.keys(), data.keys() - wanted - optional
-        if missing:
-            raise Defect(where, f"has no {sorted(missing)[0]!r}")
-        if unknown:
-            raise Defect(where, f"has the unknown key {sorted(map(str, unknown))[0]!r:.80}")
 
 
 def _checks(estimator):

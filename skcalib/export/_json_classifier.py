@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from skcalib.export._json_values import Defect, as_json, from_json, tried
+from skcalib.export._json_values import Defect, as_json, check_keys, from_json, tried
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV, RecalibratedModel
 from skcalib.recalibrators._attributes import fitted, labels
-
-__all__ = ["NAME", "classifier_as_json", "classifier_from_json"]
 
 NAME = RecalibratedClassifierCV.__name__
 
@@ -69,7 +67,7 @@ def classifier_as_json(model, recalibrator_as_json):
 
 def classifier_from_json(document, decoder):
     """Return a `RecalibratedClassifierCV` whose `predict_proba` takes scores in place of rows."""
-    decoder.check_keys(document, {"class", "classes", "pairs"}, set(), NAME)
+    check_keys(document, {"class", "classes", "pairs"}, set(), NAME)
     read = from_json(document["classes"], f"{NAME}.classes", decoder.object)
     classes = tried(lambda: labels(read), f"{NAME}.classes")
     written = document["pairs"]
@@ -84,7 +82,7 @@ def classifier_from_json(document, decoder):
 
 
 def _pair(written, where, decoder, classes, number, n_pairs):
-    decoder.check_keys(written, {"response_method", "recalibrator"}, set(), where)
+    check_keys(written, {"response_method", "recalibrator"}, set(), where)
     method = written["response_method"]
     if method not in _METHODS:
         raise Defect(f"{where}.response_method", f"must be one of {_METHODS}, found {method!r:.60}")

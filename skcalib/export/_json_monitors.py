@@ -5,11 +5,9 @@ from array import array
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib.export._json_values import Defect, NotWritable, as_json, from_json, tried
+from skcalib.export._json_values import Defect, NotWritable, as_json, check_keys, from_json, tried
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 from skcalib.recalibrators._attributes import count
-
-__all__ = ["MONITORS", "monitor_as_json", "monitor_from_json"]
 
 MONITORS = {"CalibrationMonitor": CalibrationMonitor, "GroupMonitors": GroupMonitors}
 # What a monitor has seen: arrays with an entry for each bet, and numbers.
@@ -42,25 +40,23 @@ def monitor_as_json(monitor):
 
 def monitor_from_json(document):
     """Return the monitor that a document stands for."""
-    kind = document.get("class")
-    keys = {"class", "parameters", "groups"} if kind == "GroupMonitors" else {"class", "parameters", "seen", "batches"}
-    if document.keys() != keys or not isinstance(document["parameters"], dict):
-        raise Defect(str(kind), f"must have the keys {', '.join(sorted(keys))}")
-    if kind == "GroupMonitors":
+    if document["class"] == "GroupMonitors":
         return _groups_from_json(document)
+    check_keys(document, {"class", "parameters", "seen", "batches"}, set(), document["class"])
     monitor = _made(CalibrationMonitor, document["parameters"])
     _restore(monitor, document["seen"], document["batches"])
     return monitor
 
 
 def _groups_from_json(document):
+    check_keys(document, {"class", "parameters", "groups"}, set(), document["class"])
+    check_keys(document["parameters"], {"monitor", "confidence_level"}, set(), "parameters")
     parameters = dict(document["parameters"])
     parameters["monitor"] = CalibrationMonitor(**_values(parameters.get("monitor"), "monitor"))
     found = _made(GroupMonitors, parameters)
     for number, entry in enumerate(document["groups"] if isinstance(document["groups"], list) else [None]):
         where = f"groups[{number}]"
-        if not isinstance(entry, dict) or entry.keys() != {"group", "times", "monitor"}:
-            raise Defect(where, "must have the keys group, monitor, times")
+        check_keys(entry, {"group", "times", "monitor"}, set(), where)
         group = from_json(entry["group"], where, _refused)
         if group is None or isinstance(group, list | dict) or group in found.monitors_:
             raise Defect(where, f"must name another group, found {group!r:.60}")
@@ -92,9 +88,8 @@ def _values(parameters, where):
 
 def _restore(monitor, seen, batches):
     """Set what a monitor has seen, each part checked."""
+    check_keys(seen, {*_BY_BET, *_NUMBERS}, set(), "seen")
     values = _values(seen, "seen")
-    if values.keys() != {*_BY_BET, *_NUMBERS}:
-        raise Defect("seen", f"must have the keys {', '.join([*_BY_BET, *_NUMBERS])}")
     for name, kind in _BY_BET.items():
         new, fresh = values[name], getattr(monitor, name)
         fits = isinstance(new, np.ndarray) and new.dtype.kind == kind and new.shape == fresh.shape

@@ -10,8 +10,6 @@ from numbers import Integral, Real
 
 import numpy as np
 
-__all__ = ["Defect", "NotWritable", "as_json", "described", "from_json", "tried"]
-
 _INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 _DTYPES = {
     **dict.fromkeys(("float64", "float32", "float16"), "number"),
@@ -154,6 +152,17 @@ def _dict_from_json(items, where, nested):
             raise Defect(f"{where}[{i}]", f"repeats the key {key!r}")
         mapping[key] = from_json(item[1], f"{where}[{key!r}]", nested)
     return mapping
+
+
+def check_keys(data, wanted, optional, where):
+    """Raise if a dict lacks a key or has an unknown one."""
+    if not isinstance(data, dict):
+        raise Defect(where, f"must be a dict, found {described(data)}")
+    missing, unknown = wanted - data.keys(), data.keys() - wanted - optional
+    if missing:
+        raise Defect(where, f"has no {sorted(missing)[0]!r}")
+    if unknown:
+        raise Defect(where, f"has the unknown key {sorted(map(str, unknown))[0]!r:.80}")
 
 
 def tried(function, where):

@@ -1,7 +1,5 @@
 """The walk over the nodes of a map that all formats share."""
 
-__all__ = ["NodeWriter"]
-
 
 class NodeWriter:
     """Base of what writes maps: `write` asks the method that is named after a node's class, once for each node."""

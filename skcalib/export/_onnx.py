@@ -5,14 +5,13 @@ import json
 import numpy as np
 
 from skcalib._defaults import check_fitted
+from skcalib._input.scalars import check_int, check_option
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.export._decisions import split_decision
 from skcalib.export._node_writer import NodeWriter
 from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map
-
-__all__ = ["Graph", "graph_of", "to_onnx"]
 
 _NO_OVERFLOW = 700.0
 _ML = "ai.onnx.ml"  # the domain of ONNX's operators on texts
@@ -72,9 +71,10 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     >>> session.run(None, {"scores": np.float32([[0.25]])})  # doctest: +SKIP
     """
     onnx = import_onnx()
-    if dtype not in _ROUNDING:
-        raise ValueError(f"dtype must be 'float32' or 'float64', found {dtype!r}.")
-    opset = _check_opset(target_opset, onnx.defs.onnx_opset_version())
+    check_option(dtype, "dtype", _ROUNDING)
+    oldest, opset = _OPSETS
+    if target_opset is not None:
+        opset = check_int(target_opset, "target_opset", minimum=oldest, maximum=onnx.defs.onnx_opset_version())
     recalibrator, decision = split_decision(recalibrator)
     graph = graph_of(recalibrator, dtype, opset, group="group", decision=decision)
     properties = {"classes": graph.as_map.classes.tolist(), "provenance": getattr(recalibrator, "provenance_", None)}
@@ -403,15 +403,6 @@ def _without_impossible(graph, output, closed):
 def _type_number(dtype):
     """Return ONNX's number of a type (TensorProto.FLOAT, INT64 and DOUBLE), which has never changed."""
     return {"float32": 1, "int64": 7, "float64": 11}[dtype]
-
-
-def _check_opset(target_opset, newest):
-    oldest, usual = _OPSETS
-    if target_opset is None:
-        return usual
-    if isinstance(target_opset, bool) or not isinstance(target_opset, int) or not oldest <= target_opset <= newest:
-        raise ValueError(f"target_opset must be an int from {oldest} to {newest}, found {target_opset!r}.")
-    return target_opset
 
 
 def _model(onnx, graph, dtype, opset, properties):

@@ -8,8 +8,6 @@ from skcalib.export._onnx import graph_of
 from skcalib.recalibrators._map_forms import has_map
 from skcalib.recalibrators._stacked import Uncalibrated
 
-__all__ = ["register_skl2onnx_converters"]
-
 # What skl2onnx lets callers choose for classifiers.
 _CLASSIFIER_OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [True, False]}
 

@@ -13,8 +13,6 @@ from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map, linear_form
 from skcalib.recalibrators._provenance import provenance_text
 
-__all__ = ["to_sql"]
-
 _LONGEST = 1_000_000  # characters: engines refuse or choke on more
 _LONGEST_REST = 1000  # characters: of the sum of all other classes. For more classes it is 1 - p
 _ROUNDING = 1e-6  # of a row's sum

@@ -9,8 +9,6 @@ from skcalib.export._sql_text import case, clamped, dialect_named, number
 from skcalib.recalibrators._map_forms import calibration_map
 from skcalib.recalibrators._maps import Pieces
 
-__all__ = ["SqlTable", "to_sql_table"]
-
 _CELLS_PER_PIECE = 2
 
 

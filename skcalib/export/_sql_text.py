@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["DIALECTS", "Dialect", "case", "clamped", "dialect_named", "exponential", "linear", "number", "piece_tree"]
+from skcalib._input.scalars import check_option
 
 _FLAT_PIECES = 8  # up to here a CASE lists its pieces one after the other; beyond that it halves them
 
@@ -69,9 +69,7 @@ DIALECTS = {
 
 def dialect_named(name):
     """Return the dialect with this name."""
-    if name not in DIALECTS:
-        raise ValueError(f"dialect must be one of {', '.join(map(repr, DIALECTS))}, found {name!r}.")
-    return DIALECTS[name]
+    return DIALECTS[check_option(name, "dialect", DIALECTS)]
 
 
 def number(value):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from html import escape
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,7 @@ class CalibrationCertificate:
     epsilon : float
         Tolerance: largest difference between a predicted probability and the event frequency that it stands for.
     confidence_level : float
-        Probability of the promise.
+        Probability of the promise, in (0, 1).
     kind : {"conditional", "marginal"}
         Whether the promise is about all predicted probabilities at once, or about the one of a random future row.
     n_samples : int
@@ -209,13 +210,7 @@ def uniform_mass_certificate(
         "No two scores are equal, or ties were broken at random.",
     )
     check_option(interval, "interval", ("clopper_pearson", "theorem"))
-    promise = {
-        "confidence_level": confidence_level,
-        "kind": kind,
-        "n_samples": n_samples,
-        "n_candidates": n_candidates,
-        "assumptions": assumptions,
-    }
+    promise = _Promise(confidence_level, kind, n_samples, n_candidates, assumptions)
     if interval == "theorem":
         return _theorem_certificate(problems, keep_boundary, promise)
     return _interval_certificate(problems, interval, promise)
@@ -296,14 +291,18 @@ def independent_bins_certificate(
         check_rows_per_bin(n_samples, len(rows))
     check_option(edges, "edges", tuple(_EDGES))
     assumptions = (_ONE_MODEL, _INDEPENDENT_ROWS, _EDGES[edges])
-    promise = {
-        "confidence_level": confidence_level,
-        "kind": kind,
-        "n_samples": n_samples,
-        "n_candidates": n_candidates,
-        "assumptions": assumptions,
-    }
+    promise = _Promise(confidence_level, kind, n_samples, n_candidates, assumptions)
     return _interval_certificate(problems, interval, promise)
+
+
+class _Promise(NamedTuple):
+    """What is promised: fields of the certificate."""
+
+    confidence_level: float
+    kind: str
+    n_samples: int
+    n_candidates: int
+    assumptions: tuple[str, ...]
 
 
 _ONE_MODEL = (
@@ -334,9 +333,9 @@ _THEOREMS = {
 
 
 def _theorem_certificate(problems, keep_boundary, promise):
-    kind, level = promise["kind"], _level_per_problem(problems, promise)
+    kind, level = promise.kind, _level_per_problem(problems, promise)
     epsilons = [
-        uniform_mass_epsilon(promise["n_samples"], len(rows), level, kind, keep_boundary) for _, rows, _ in problems
+        uniform_mass_epsilon(promise.n_samples, len(rows), level, kind, keep_boundary) for _, rows, _ in problems
     ]
     intervals = [
         (np.clip(predicted - epsilon, 0.0, 1.0), np.clip(predicted + epsilon, 0.0, 1.0))
@@ -346,9 +345,9 @@ def _theorem_certificate(problems, keep_boundary, promise):
 
 
 def _interval_certificate(problems, interval, promise):
-    check_option(promise["kind"], "kind", tuple(_PROMISES))
+    check_option(promise.kind, "kind", tuple(_PROMISES))
     level = _level_per_problem(problems, promise)
-    union = promise["kind"] == "conditional"
+    union = promise.kind == "conditional"
     intervals = [
         event_frequency_interval(events, rows, confidence_level=level, simultaneous=union, interval=interval)
         for events, rows, _ in problems
@@ -361,8 +360,8 @@ def _interval_certificate(problems, interval, promise):
 
 
 def _level_per_problem(problems, promise):
-    n_candidates = check_count(promise["n_candidates"], "n_candidates")
-    return union_level(promise["confidence_level"], len(problems) * n_candidates)
+    n_candidates = check_count(promise.n_candidates, "n_candidates")
+    return union_level(promise.confidence_level, len(problems) * n_candidates)
 
 
 def _certificate(intervals, epsilon, interval, promise):
@@ -373,16 +372,16 @@ def _certificate(intervals, epsilon, interval, promise):
     single = len(intervals) == 1
     return CalibrationCertificate(
         epsilon=epsilon,
-        confidence_level=check_confidence_level(promise["confidence_level"]),
-        kind=promise["kind"],
-        n_samples=int(promise["n_samples"]),
+        confidence_level=check_confidence_level(promise.confidence_level),
+        kind=promise.kind,
+        n_samples=int(promise.n_samples),
         n_bins=n_bins[0] if single else n_bins,
-        assumptions=(*promise["assumptions"], _selection(promise["n_candidates"])),
+        assumptions=(*promise.assumptions, _selection(promise.n_candidates)),
         low=low[0] if single else low,
         high=high[0] if single else high,
         interval=interval,
         n_problems=len(intervals),
-        n_candidates=int(promise["n_candidates"]),
+        n_candidates=int(promise.n_candidates),
     )
 
 

@@ -96,7 +96,7 @@ def plugin_square_bound(n_samples, n_bins, calibration_error, *, confidence_leve
     calibration_error : float
         True l2 calibration error E, in [0, 1].
     confidence_level : float, default=0.9
-        Probability that the estimate is that close.
+        Probability that the bound holds, in (0, 1).
 
     Returns
     -------
@@ -161,7 +161,7 @@ def debiased_square_bound(n_samples, n_bins, calibration_error, *, confidence_le
     calibration_error : float
         True l2 calibration error E, in [0, 1].
     confidence_level : float, default=0.9
-        Probability that the estimate is that close.
+        Probability that the bound holds, in (0, 1).
     n_singletons : int, default=0
         Observed number of bins with exactly one row, which the estimate counts as 0.
 
@@ -296,7 +296,7 @@ def classwise_scaling_bound(
     loss_range : float, default=1.0
         Largest minus smallest value of the loss for parameters within `bounds`.
     confidence_level : float, default=0.9
-        Probability, over the calibration rows.
+        Probability that the bound holds, in (0, 1).
 
     Returns
     -------
@@ -380,7 +380,7 @@ def classwise_temperature_bound(
     logit_range : float
         Largest minus smallest logit that a row can have.
     confidence_level : float, default=0.9
-        Probability, over the calibration rows.
+        Probability that the bound holds, in (0, 1).
 
     Returns
     -------

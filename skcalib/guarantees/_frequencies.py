@@ -17,7 +17,7 @@ def event_frequency_interval(positives, counts, *, confidence_level=0.9, simulta
     counts : array-like of shape (n_bins,) or scalar
         Number of rows in each bin.
     confidence_level : float, default=0.9
-        Probability that the intervals cover, in (0, 1).
+        Coverage of each interval, in (0, 1).
     simultaneous : bool, default=True
         True: all intervals cover at once with that probability (union bound over the bins that have rows).
         False: each of them does.

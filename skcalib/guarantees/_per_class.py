@@ -26,7 +26,7 @@ def per_class_temperature_bound(n_samples, n_classes, p_min, bounds=(1e-2, 1e2),
     logit_range : float
         Largest minus smallest logit that a row can have.
     confidence_level : float, default=0.9
-        Probability, over the calibration rows, for all classes together.
+        Probability that the bound holds, in (0, 1), for all classes together.
 
     Returns
     -------

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.groups import is_predicted_class, predicted_class, split_by_group
+from skcalib._cells.groups import group_codes, is_predicted_class, split_by_group
 from skcalib._cells.reductions import BinaryTask, BinnedTask, binary_tasks, counted_rows, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm, has_thin_bins, resolved_method
@@ -118,7 +118,7 @@ def calibration_by_group(
         How `pvalue` is adjusted for the number of groups. Holm's rule holds for any p-values. "exact" uses that the
         groups are independent and which p-values each can have: it rejects more where groups have few events.
     confidence_level : float, default=0.9
-        Coverage of each interval.
+        Coverage of each interval, in (0, 1).
     n_resamples : int, default=199
         Number of draws behind the interval of each error.
     multiclass : {"auto", "top_label"}, default="auto"
@@ -287,10 +287,7 @@ class _Group(NamedTuple):
 
 def _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type):
     """Return the distinct groups, sorted, and the parts of the rows."""
-    if is_predicted_class(groups):
-        names, codes = predicted_class(data)
-    else:
-        names, codes = check_groups(groups, len(data.scores))
+    names, codes = group_codes(groups, data)
     present, parts = [], []
     for code, rows in split_by_group(data, codes):
         [task] = binary_tasks(counted_rows(data.at(rows), weight_type, warns=False), multiclass)

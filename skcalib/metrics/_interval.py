@@ -63,7 +63,7 @@ def calibration_error_interval(
         Rows that are not independent (of one patient or match) have the same entry. Their labels are drawn with the
         dependence that the residuals show; in a bootstrap they are resampled together.
     confidence_level : float, default=0.9
-        Coverage, between 0 and 1.
+        Coverage of each interval, in (0, 1).
     n_resamples : int, default=1000
         Number of draws or bootstrap resamples. With few draws an inverted interval is wide, and still covers.
     stratify : bool, default=False

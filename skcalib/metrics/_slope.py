@@ -60,7 +60,7 @@ def calibration_slope_intercept(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52]: a score of exactly 0 or 1 has a lot of leverage.
     confidence_level : float, default=0.9
-        Coverage of the intervals, between 0 and 1.
+        Coverage of each interval, in (0, 1).
     multiclass : {"auto", "top_label"}, default="auto"
         See `calibration_error`.
     clusters : array-like of shape (n,), default=None

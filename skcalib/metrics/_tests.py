@@ -104,7 +104,7 @@ def calibration_test(
     n_jobs : int, default=None
         Threads, for a `metric` that is not of this module.
     random_state : int, RandomState instance or None, default=None
-        Seed of the drawn labels.
+        Seed of the draws.
     verbose : bool, default=False
         Whether a resampling test writes to stderr how many label vectors are drawn.
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from skcalib._rows.links import clip_probability
 
-__all__ = ["N_BETS", "log_likelihood_ratios"]
-
 _SHIFTS = (0.0, 0.13, -0.13, 0.4, -0.4, 1.2, -1.2)
 _SLOPES = (1.0, 0.6, 1.5)
 # A bet predicts the event with probability expit(slope z + shift), z the log-odds of the score.

@@ -1,5 +1,6 @@
 """Two samples: has the calibration curve changed, by how much, and what does that do to bias and error."""
 
+import warnings
 from dataclasses import dataclass
 from functools import partial
 from math import hypot, sqrt
@@ -24,9 +25,8 @@ from skcalib._rows.sorting import mid_rank_cells
 from skcalib.binning import BaseBinning, EqualMass, check_binning
 from skcalib.metrics._interval import calibration_error_interval
 
-__all__ = ["CalibrationChange", "calibration_change", "two_samples"]
-
 _LEAST_ROWS_A_CELL = 20
+_FEWEST_EQUAL = 30  # rows whose labels all agree in both samples: hardly by chance
 _NO_SPREAD = 1e-9  # of sums of residuals: they are equal, but for rounding
 _MOST_ROWS_DRAWN = 10**8  # counts of cells with more are drawn as normal: NumPy's draws end at 10^9
 
@@ -127,7 +127,7 @@ def calibration_change(
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         Method of the error.
     confidence_level : float, default=0.9
-        Coverage of each interval.
+        Coverage of each interval, in (0, 1).
     n_resamples : int, default=999
         Number of draws behind the p-value and the intervals of the errors; the smallest p-value is
         ``1 / (n_resamples + 1)``.
@@ -165,6 +165,7 @@ def calibration_change(
     Warns
     -----
     UserWarning
+        Where the labels of both samples are equal, row by row: two models on the same rows are for `compare`.
         For weights that are no integers with ``weight_type="frequency"``. Where `clusters` are given and fewer than 40
         events or non-events are expected: the level is not held.
 
@@ -216,6 +217,7 @@ def calibration_change(
     given = {"pos_label": pos_label, "labels": labels, "multiclass": multiclass, "sample_weight": sample_weight}
     given |= {"weight_type": weight_type, "clusters": clusters}
     before, after = two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given)
+    _warn_of_equal_rows(before, after)
     seed = check_random_state(random_state)
     rng = np.random.default_rng(seed.randint(2**32, dtype=np.uint64))
     cells = (_cells_of_statistics if before.task is None else _cells_of_rows)(before, after, weight_type)
@@ -266,6 +268,19 @@ def _pair(value, name):
     if not hasattr(value, "__len__") or len(value) != 2 or any(one is None for one in value):
         raise ValueError(f"{name} must be a pair: that of the rows before and that of the rows after.")
     return value
+
+
+def _warn_of_equal_rows(before, after):
+    """Warn where all labels agree, row by row, and are not all the same."""
+    if before.task is None or not np.array_equal(before.task.labels, after.task.labels):
+        return
+    if before.n >= _FEWEST_EQUAL and 0 < before.task.labels.sum() < before.n:
+        warnings.warn(
+            "y_before and y_after are equal, row by row: this looks like two models on the same rows, which are no "
+            "independent samples. skcalib.evaluation.compare compares models on the same rows.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 class _Sample(NamedTuple):

@@ -15,8 +15,6 @@ from skcalib._input.labels import check_groups, check_label_vector
 from skcalib._input.scalars import check_confidence_level
 from skcalib.monitoring._monitor import CalibrationMonitor
 
-__all__ = ["GroupMonitorTable", "GroupMonitors"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupMonitorTable(ResultTable):

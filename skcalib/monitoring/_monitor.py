@@ -15,8 +15,6 @@ from skcalib._input.scalars import check_confidence_level, check_number, invalid
 from skcalib._input.scores import check_scores
 from skcalib.monitoring._bets import N_BETS, log_likelihood_ratios
 
-__all__ = ["CalibrationMonitor", "MonitorHistory"]
-
 _BLOCK_ROWS = 2048
 _KEPT_BACK = 0.5  # with restarts, of the stake at first
 _FIRST_ROWS = 10.0  # with restarts, rows after which the release slows down
@@ -200,11 +198,6 @@ class CalibrationMonitor(BaseEstimator):
         seen, n, score, events, e_value, alarm = map(np.array, self._batches)
         return MonitorHistory(seen, n, score / n, events / n, e_value, alarm.astype(bool))
 
-    @property
-    def threshold_(self):
-        """The `e_value_` that is an alarm."""
-        return self._threshold
-
     def _reset(self):
         check_confidence_level(self.confidence_level)
         if not isinstance(self.restarts, bool | np.bool_):
@@ -212,9 +205,9 @@ class CalibrationMonitor(BaseEstimator):
         if self.restarts and self.average_run_length is not None:
             raise ValueError("restarts=True has no meaning with average_run_length, which restarts at every row.")
         if self.average_run_length is None:
-            self._threshold = 1 / (1 - self.confidence_level)
+            self.threshold_ = 1 / (1 - self.confidence_level)
         else:
-            self._threshold = check_number(self.average_run_length, "average_run_length", above=1)
+            self.threshold_ = check_number(self.average_run_length, "average_run_length", above=1)
         self._log_wealth = np.zeros(N_BETS)  # of each bet, all rows
         # Of each bet, summed over the rows at which it starts.
         self._log_detector = np.full(N_BETS, log(1 - _KEPT_BACK) if self.restarts else -np.inf)
@@ -267,7 +260,7 @@ class CalibrationMonitor(BaseEstimator):
         return evidence if log_kept_back is None else np.logaddexp(evidence, log_kept_back)
 
     def _look_for_alarm(self, evidence, wealth, n_each):
-        threshold, alarm = log(self._threshold), None
+        threshold, alarm = log(self.threshold_), None
         if evidence.max() >= threshold:  # the mean of the bets is at most their maximum, which is cheap
             near = np.flatnonzero(evidence.max(axis=1) >= threshold)
             alarm = next((step for step in near if _log_mean(evidence[step]) >= threshold), None)

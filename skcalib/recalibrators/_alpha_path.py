@@ -119,9 +119,13 @@ def _path(problem, penalties, loss_of):
     path = []
 
     def losses():
+        start = curvature = None
         for penalty in penalties:
-            path.append(problem.fit(penalty, path[-1] if path else None))
-            yield loss_of(path[-1], penalty)
+            if len(path) == 1:  # the weaker ridges take fewer products then, in .9 of the time with 10 classes
+                curvature = problem.inverse_curvature(start, penalty)
+            start = problem.fit(penalty, start, curvature)
+            path.append(start)
+            yield loss_of(start, penalty)
 
     best = best_on_path(losses())
     return path, best

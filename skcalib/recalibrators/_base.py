@@ -141,7 +141,8 @@ class BaseRecalibrator(ProbabilityTransformer):
             self._check_classes_present(codes)
         if self._works_on_log_odds:
             set_clipping(self, scores, codes, sample_weight, floor)
-            scores = inside(self, scores)
+            # Logits in single precision stay so in a fit, which they make twice as fast, as without a floor.
+            scores = inside(self, scores, scores.dtype if self.input == "logit" else np.float64)
         self._fit_scores(scores, codes, sample_weight)
         return self
 
@@ -385,6 +386,7 @@ class BinaryRecalibrator(BaseRecalibrator):
         raise NotImplementedError
 
     def _predict_binary(self, scores):
+        # What the map says. Methods with a form of their own take .4 to .9 of its time, and tests hold both together.
         return nodes.Rows(scores[:, None])(self._map(nodes.Scores(1)))[:, 0]
 
 
@@ -415,10 +417,11 @@ class LogitRecalibrator(BaseRecalibrator):
     def _fit_scores(self, scores, codes, sample_weight):
         self._fit_logits(self._logits(scores), codes.astype(np.intp, copy=False), sample_weight)
 
-    def _predict_scores(self, scores):
+    def _predict_encoded(self, scores):
         probabilities = np.empty((len(scores), len(self.classes_)))
         for rows in row_blocks(len(scores), len(self.classes_)):
-            probabilities[rows] = row_softmax(self._predict_logits(self._logits(scores[rows])))
+            block = inside(self, scores[rows]) if self._works_on_log_odds else scores[rows]
+            probabilities[rows] = row_softmax(self._predict_logits(self._logits(block)))
         return probabilities
 
     def _logits(self, scores):

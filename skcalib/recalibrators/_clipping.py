@@ -28,10 +28,10 @@ def set_clipping(recalibrator, scores, codes, sample_weight, floor=None):
     recalibrator.floor_ = recalibrator.clip_ = learned
 
 
-def inside(recalibrator, scores):
-    """Return the scores above the fitted floor, or clipped at the constant of the fit."""
+def inside(recalibrator, scores, dtype=np.float64):
+    """Return the scores above the fitted floor, as `dtype`, or clipped at the constant of the fit."""
     if recalibrator.floor_ > 0:
-        return floored(scores, recalibrator.floor_, recalibrator.input)
+        return floored(scores, recalibrator.floor_, recalibrator.input, dtype)
     if recalibrator.clip_ in (0, PROBABILITY_CLIP):  # log-odds do that themselves
         return scores
     return _clipped(scores, recalibrator.clip_, recalibrator.input)

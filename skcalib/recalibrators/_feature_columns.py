@@ -1,10 +1,10 @@
 """Columns of a table, of any type, as the cells that histogram gradient boosting takes."""
 
+from collections import Counter
+
 import numpy as np
 
 from skcalib._input.columns import plain_column, table_columns
-
-__all__ = ["FeatureColumns", "cells", "cuts_between_cells"]
 
 _MOST_CELLS = 254  # what histogram gradient boosting holds beside the missing values
 
@@ -19,37 +19,34 @@ class FeatureColumns:
     def fit_transform(self, X, name):
         """Learn the cells of the columns; return the cell of each value as floats (n, n_columns)."""
         columns = _plain_columns(X, name)
-        self._cuts, self._categories = {}, {}
-        for position, (values, missing) in enumerate(columns.values()):
-            if values.dtype.kind == "O":
-                self._categories[position] = _frequent(values[~missing])
-            else:
-                self._cuts[position] = cuts_between_cells(values[~missing])
+        # Of each column the rank of its frequent categories, a dict, or the cuts between its cells, an array.
+        self._learned = [
+            (_frequent if values.dtype.kind == "O" else cuts_between_cells)(values[~missing])
+            for values, missing in columns.values()
+        ]
         return self._encoded(columns)
 
     def transform(self, X, name):
         """Return the cell of each value as floats (n, n_columns)."""
         columns = _plain_columns(X, name)
-        n_columns = len(self._cuts) + len(self._categories)
-        if len(columns) != n_columns:
-            raise ValueError(f"{name} has {len(columns)} columns, but fit had {n_columns}.")
+        if len(columns) != len(self._learned):
+            raise ValueError(f"{name} has {len(columns)} columns, but fit had {len(self._learned)}.")
         return self._encoded(columns)
 
     @property
     def is_category(self):
         """Which columns are categories (n_columns,)."""
-        return np.array([position in self._categories for position in range(len(self._cuts) + len(self._categories))])
+        return np.array([isinstance(one, dict) for one in self._learned])
 
     def _encoded(self, columns):
         encoded = []
-        for position, (name, (values, missing)) in enumerate(columns.items()):
+        for (name, (values, missing)), learned in zip(columns.items(), self._learned, strict=True):
             codes = np.full(len(values), np.nan)
-            if position in self._categories:
-                known = self._categories[position]
+            if isinstance(learned, dict):
                 present = values[~missing].astype(object)
-                codes[~missing] = [known.get(value, np.nan) for value in present.tolist()]
+                codes[~missing] = [learned.get(value, np.nan) for value in present.tolist()]
             else:
-                codes[~missing] = cells(_numbers(name, values[~missing]), self._cuts[position])
+                codes[~missing] = cells(_numbers(name, values[~missing]), learned)
             encoded.append(codes)
         return np.column_stack(encoded)
 
@@ -74,9 +71,7 @@ def _plain_columns(X, name):
 
 def _frequent(values):
     """Return the most frequent values by their rank."""
-    counts = {}
-    for value in values.tolist():
-        counts[value] = counts.get(value, 0) + 1
+    counts = Counter(values.tolist())
     ranked = sorted(counts, key=lambda value: (-counts[value], str(value)))
     return {value: code for code, value in enumerate(ranked[:_MOST_CELLS])}
 

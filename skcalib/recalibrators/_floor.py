@@ -1,7 +1,7 @@
 """The learned floor: probabilities are lifted off 0 and 1 where the likelihood of the labels gains from it."""
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit
 
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.condensed import condensed
@@ -15,25 +15,27 @@ _CANDIDATES = (1e-5, 1e-3, 0.01, 0.03, 0.1)
 _LARGEST_TOTAL = 0.3
 _LEAST_GAIN = 0.5
 # Rows that are looked at. All of them would cost as much as the fit itself; a thousand show what counts for a mean
-# loss. Two classes have cells of nearly equal log-odds, more classes quantiles of the rows.
-_MOST_ROWS, _MOST_CELLS = 1 << 10, 1 << 9
+# loss. Two classes have cells of nearly equal log-odds, more classes quantiles of the rows, fewer beyond 256 classes.
+_MOST_ROWS, _MOST_SCORES, _MOST_CELLS = 1 << 10, 1 << 18, 1 << 9
 # Inverse temperatures are sought within these multiples of 1 / (largest spread of a row of logits).
 _RELATIVE_BOUNDS = (1e-6, 1e6)
 # The last Newton step, relative to the inverse temperature: what it leaves of the likelihood is far below a nat.
 _TOLERANCE = 1e-2
 
 
-def floored(scores, floor, input):
+def floored(scores, floor, input, dtype=np.float64):
     """Return scores whose probabilities are ``(1 - K * floor) * p + floor``, on the scale of `input`.
 
-    The floor is above 0. The map is strictly increasing.
+    The floor is above 0. The map is strictly increasing. More than one column is returned as `dtype`.
     """
     if input == "logit" and scores.shape[1] == 1:
         return _floored_log_odds(scores.astype(np.float64), floor)
-    n_classes, out = max(scores.shape[1], 2), np.empty(scores.shape)
+    n_classes, out = max(scores.shape[1], 2), np.empty(scores.shape, dtype)
     for rows in row_blocks(*scores.shape):
-        block = scores[rows].astype(np.float64)
-        block = block if input == "probability" else softmax(block, axis=1)
+        block = scores[rows].astype(dtype)
+        if input == "logit":
+            np.exp(np.subtract(block, block.max(axis=1, keepdims=True), out=block), out=block)
+            block /= block.sum(axis=1, keepdims=True)
         block *= 1 - n_classes * floor
         block += floor
         out[rows] = block if input == "probability" else np.log(block, out=block)
@@ -98,8 +100,9 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
     """Return the same for more classes, in the units of the rows that are looked at."""
     weight = np.ones(len(codes)) if sample_weight is None else sample_weight
     doubt = platt_doubt(codes, weight, scores.shape[1])
-    if len(codes) > _MOST_ROWS:
-        rows, share = _quantiles(scores, codes, weight)
+    n_quantiles = min(_MOST_ROWS, _MOST_SCORES // scores.shape[1])
+    if len(codes) > n_quantiles > 0:
+        rows, share = _quantiles(scores, codes, weight, n_quantiles)
         scores, codes, weight = scores[rows], codes[rows], np.full(len(rows), min(share, 1.0))
     logits = np.empty((scores.shape[1], len(floors), len(codes)))
     for one, floor in enumerate(floors):
@@ -108,13 +111,13 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
     return _likelihoods(logits, codes, weight, doubt[: len(codes)])
 
 
-def _quantiles(scores, codes, weight):
+def _quantiles(scores, codes, weight, n_quantiles):
     """Return quantiles of the rows by the margin of the true class, and the weight that each of them stands for."""
     largest = scores.max(axis=1)
     order = np.lexsort((largest - scores.mean(axis=1), scores[np.arange(len(codes)), codes] - largest))
     below = np.cumsum(weight[order])
-    share = below[-1] / _MOST_ROWS
-    return order[np.searchsorted(below, share * (np.arange(_MOST_ROWS) + 0.5))], share
+    share = below[-1] / n_quantiles
+    return order[np.searchsorted(below, share * (np.arange(n_quantiles) + 0.5))], share
 
 
 def _likelihoods(logits, codes, weight, doubt):

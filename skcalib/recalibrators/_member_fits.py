@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from copy import copy
 
 import numpy as np
 from sklearn.base import clone
@@ -111,7 +112,9 @@ def _is_plain(member):
 
 def _with_choices(member, fitted):
     """Return a clone of a member that keeps what it has chosen in a fit to all rows."""
-    unfitted = clone(member)
+    # A fit of this library's sets attributes and leaves parameters alone: a copy does. Cloning reads signatures, which
+    # takes a tenth of a stack's fit to 3,000 rows.
+    unfitted = copy(member) if _is_plain(member) else clone(member)
     for name in _CHOSEN:
         chosen = getattr(fitted, f"{name}_", None)
         if getattr(member, name, 0) in ("auto", None) and isinstance(chosen, float):

@@ -15,8 +15,6 @@ from skcalib.recalibrators._attributes import check_lengths, knots, shares
 from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._map_forms import below, steps
 
-_MANY_KNOTS = 1 << 15
-
 
 class VennAbers(BinaryRecalibrator):
     """Inductive Venn-Abers calibration: isotonic regression with the new score added once with each label.
@@ -162,9 +160,7 @@ class VennAbers(BinaryRecalibrator):
     def _interval(self, scores):
         lower, upper = np.empty(len(scores)), np.empty(len(scores))
         for rows in row_blocks(len(scores)):
-            # Many knots are not in the cache: then scores in order, which find them one after the other, are quicker.
-            order = np.argsort(scores[rows]) if len(self.score_knots_) > _MANY_KNOTS else slice(None)
-            lower[rows][order], upper[rows][order] = self._bounds(scores[rows][order])
+            lower[rows], upper[rows] = self._bounds(scores[rows])
         return lower, upper
 
     def _bounds(self, scores):

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, xlogy
 
-__all__ = ["GlmCurve", "PlattCurve", "PowerCurve"]
+from skcalib._input.scalars import check_number, check_option
 
 _SCALES = ("logit", "log", "logflip")
 
@@ -58,12 +58,9 @@ class GlmCurve:
 
     def __post_init__(self):
         for name in ("link", "transform"):
-            if getattr(self, name) not in _SCALES:
-                raise ValueError(
-                    f"{name} must be one of {', '.join(map(repr, _SCALES))}, found {getattr(self, name)!r}."
-                )
-        if not np.isfinite([self.intercept, self.slope]).all():
-            raise ValueError(f"intercept and slope must be finite, found {self.intercept} and {self.slope}.")
+            check_option(getattr(self, name), name, _SCALES)
+        check_number(self.intercept, "intercept")
+        check_number(self.slope, "slope")
 
     def __call__(self, scores, complement=None):
         """Return the event probability at scores, whose complement 1 - s may be given more exactly than they are."""
@@ -104,8 +101,7 @@ class PowerCurve:
     d: float
 
     def __post_init__(self):
-        if not 0 < self.d < np.inf:
-            raise ValueError(f"d must be positive and finite, found {self.d!r}.")
+        check_number(self.d, "d", above=0)
 
     def __call__(self, scores):
         """Return the event probability at scores."""

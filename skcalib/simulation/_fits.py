@@ -8,12 +8,11 @@ from scipy.optimize import minimize
 from scipy.special import betaln, expit, hyp2f1
 
 from skcalib._input.labels import encode_labels
+from skcalib._input.scalars import check_number
 from skcalib._input.scores import check_scores
 from skcalib._rows.links import clip_probability
 from skcalib.simulation._curves import GlmCurve
 from skcalib.simulation._model import CalibrationModel
-
-__all__ = ["CurveFit", "CurveFits", "fit_calibration_curve", "fit_score_distribution", "roelofs_models"]
 
 # The scales (link, transform) of the paper's candidates.
 _CANDIDATES = (("logit", "logit"), ("log", "log"), ("logflip", "logflip"), ("logit", "logflip"))
@@ -159,8 +158,7 @@ def fit_score_distribution(scores, *, resolution=None):
     scores = _check_score_vector(scores)
     if resolution is None:
         resolution = float(np.finfo(given if given.kind == "f" else np.float64).eps) / 4
-    if not 0 < resolution < 0.5:
-        raise ValueError(f"resolution must be in (0, 0.5), found {resolution!r}.")
+    check_number(resolution, "resolution", above=0, below=0.5)
     scores = scores.astype(np.float64)
     at_zero, at_one = scores <= resolution, scores >= 1 - resolution
     inner = scores[~(at_zero | at_one)]

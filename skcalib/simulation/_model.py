@@ -9,12 +9,10 @@ from sklearn.utils import check_random_state
 
 from skcalib._errors.binned import check_norm
 from skcalib._inference.results import record_html, record_text
-from skcalib._input.scalars import check_int
+from skcalib._input.scalars import check_int, check_number
 from skcalib._progress import Progress
 from skcalib.simulation._curves import PowerCurve
 from skcalib.simulation._quadrature import ScoreLaw, expectation, supremum
-
-__all__ = ["CalibrationModel", "EstimatorBias"]
 
 _BATCHES = 64  # tasks of a parallel run: enough for an even load and for progress to be seen
 
@@ -125,7 +123,7 @@ class CalibrationModel:
         n : int
             Number of rows.
         random_state : int, Generator, RandomState or None, default=None
-            Source of randomness.
+            Seed of the draws.
 
         Returns
         -------
@@ -181,11 +179,11 @@ class CalibrationModel:
         n_simulations : int, default=1000
             Number of samples.
         n_jobs : int, default=None
-            Number of parallel jobs of joblib; the samples do not depend on it.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
         verbose : bool, default=False
             Whether progress is written to stderr.
         random_state : int, Generator, RandomState or None, default=None
-            Source of randomness.
+            Seed of the draws.
 
         Returns
         -------
@@ -223,11 +221,11 @@ class CalibrationModel:
         norm : float, default=2
             Norm of the true error that the estimates are compared with.
         n_jobs : int, default=None
-            Number of parallel jobs of joblib; the result does not depend on it.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
         verbose : bool, default=False
             Whether progress is written to stderr.
         random_state : int, Generator, RandomState or None, default=None
-            Source of randomness.
+            Seed of the draws.
 
         Returns
         -------
@@ -253,8 +251,7 @@ class CalibrationModel:
         >>> 0.08 < result.bias < 0.12
         True
         """
-        if n_simulations == 1:
-            raise ValueError("n_simulations must be at least 2 for a variance, found 1.")
+        check_int(n_simulations, "n_simulations", minimum=2)  # for a variance
         estimates = self.estimates(metric, n, n_simulations, n_jobs=n_jobs, verbose=verbose, random_state=random_state)
         truth = self.true_calibration_error(norm)
         if isinstance(estimates, dict):
@@ -288,11 +285,11 @@ class CalibrationModel:
         significance_level : float, default=0.05
             Type I error, in (0, 1).
         n_jobs : int, default=None
-            Number of parallel jobs of joblib; the result does not depend on it.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
         verbose : bool, default=False
             Whether progress is written to stderr.
         random_state : int, Generator, RandomState or None, default=None
-            Source of randomness.
+            Seed of the draws.
 
         Returns
         -------
@@ -308,8 +305,7 @@ class CalibrationModel:
         ----------
         Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Section 5.4.
         """
-        if not 0 < significance_level < 1:
-            raise ValueError(f"significance_level must be in (0, 1), found {significance_level!r}.")
+        check_number(significance_level, "significance_level", above=0, below=1)
         calibrated = CalibrationModel(self.score_distribution, PowerCurve(1))
         metrics = metric if isinstance(metric, dict) else {None: metric}
         null, own = (

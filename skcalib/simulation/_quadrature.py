@@ -5,8 +5,6 @@ from functools import cache
 import numpy as np
 from scipy.special import betainccinv, betaincinv, expit, logit
 
-__all__ = ["ScoreLaw", "expectation", "supremum"]
-
 _REACH = 40.0  # quantile levels from expit(-40) = 4e-18 to 1 - 4e-18
 _MAX_HALVINGS = 60
 _MAX_PANELS = 200_000

@@ -1,0 +1,135 @@
+"""Differences of models to a reference on the same rows, as a forest plot."""
+
+import numpy as np
+
+from skcalib._input.scalars import check_option
+from skcalib.displays._forest import draw_intervals, draw_zero, explain, forest_frame, short_name
+from skcalib.displays._frames import keep_inside, size_text
+from skcalib.displays._style import colors, neutral
+from skcalib.evaluation import compare
+
+
+class ComparisonDisplay:
+    """Forest plot of models: how much each differs from the reference in a metric, with paired intervals.
+
+    Models that differ after the adjustment for their number are drawn in colour with a filled mark, the others in grey
+    with an open one. Make it with `from_predictions`, or from what `compare` returned.
+
+    Parameters
+    ----------
+    comparison : ModelComparison
+        The models, as `skcalib.evaluation.compare` returns them.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes. The first model stands at the top.
+    figure_ : Figure
+        The figure.
+    intervals_ : list of ErrorbarContainer
+        Intervals and marks: those of the models that differ, then the others. A kind without models is left out.
+    legend_ : Legend or None
+        The legend.
+
+    See Also
+    --------
+    skcalib.evaluation.compare : The numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.displays import ComparisonDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> s = rng.random(1000)
+    >>> models = {"calibrated": s, "too sure": s**2 / (s**2 + (1 - s) ** 2)}
+    >>> display = ComparisonDisplay.from_predictions(rng.random(1000) < s, models, metrics="brier_score")
+    >>> [text.get_text() for text in display.ax_.get_yticklabels()]
+    ['too sure']
+    """
+
+    def __init__(self, comparison):
+        self.comparison = comparison
+
+    @classmethod
+    def from_predictions(cls, y_true, models, *, ax=None, plot_options=None, **options):
+        """Compare the models and draw one metric.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Labels.
+        models : dict
+            From names to probabilities of these rows.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        plot_options : dict, default=None
+            Options of `plot`.
+        **options : dict
+            Other options of `compare`, such as `metrics`.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            For labels, models or metrics that do not fit together.
+        """
+        return cls(compare(y_true, models, **options)).plot(ax, **(plot_options or {}))
+
+    def plot(self, ax=None, *, metric=None, significance_level=0.05, legend=True, bar_kw=None, legend_kw=None):
+        """Draw the stored differences.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; None makes a figure that is high enough for all models.
+        metric : str, default=None
+            Name of the metric; None is the first.
+        significance_level : float, default=0.05
+            A model is drawn in colour where its adjusted p-value is below it.
+        legend : bool, default=True
+            Whether there is a legend.
+        bar_kw, legend_kw : dict, default=None
+            Keywords of the artists (`Axes.errorbar` and `legend`) that replace ours.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+            Itself, with the artists as attributes.
+
+        Raises
+        ------
+        ValueError
+            If the metric was not compared.
+        """
+        table = self.comparison
+        names = tuple(dict.fromkeys(table.metric.tolist()))
+        metric = names[0] if metric is None else check_option(metric, "metric", names)
+        shown = np.flatnonzero((table.metric == metric) & (table.model != table.reference))
+        frame = forest_frame(ax, len(shown))
+        self.ax_, self.figure_ = frame.axes[0], frame.figure
+        limits = np.stack((table.difference, table.difference_low, table.difference_high))[:, shown]
+        significant = table.adjusted_pvalue[shown] < significance_level
+        draw_zero(self.ax_)
+        self.intervals_ = []
+        kinds = (
+            (significant, colors(2)[1], True, f"adjusted p < {significance_level:g}"),
+            (~significant, neutral(0.6), False, "not significant"),
+        )
+        for chosen, color, filled, label in kinds:
+            if chosen.any():
+                heights, options = np.flatnonzero(chosen), {"filled": filled, "bar_kw": bar_kw}
+                self.intervals_.append(draw_intervals(frame, heights, limits[:, chosen], label, color, "o", **options))
+        size_text(frame)
+        self.ax_.set_yticks(np.arange(len(shown)), [short_name(table.model[i]) for i in shown])
+        self.ax_.set_ylim(len(shown) - 0.5, -0.5)
+        gap = "\n" if frame.width < 4 else " "
+        words = f"{short_name(metric)}: difference to{gap}{short_name(table.reference)}"
+        level = f"{100 * table.confidence_level:g} % intervals"
+        self.ax_.set_xlabel(f"{words}\nleft of 0 is better;{gap}{level}", size=frame.size)
+        self.legend_ = explain(frame, legend_kw) if legend else None
+        keep_inside(frame)
+        return self
