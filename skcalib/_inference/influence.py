@@ -53,6 +53,7 @@ def cluster_codes(cluster, weight_type, n_rows):
     """
     if cluster is None:
         return np.arange(n_rows) if weight_type == "importance" else None
-    if (n_clusters := len(np.unique(cluster))) < 2:
-        raise ValueError(f"clusters has {n_clusters} cluster only: its variance cannot be seen. Leave clusters out.")
-    return np.unique(cluster, return_inverse=True)[1]
+    names, codes = np.unique(cluster, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError("clusters has one cluster only: its variance cannot be seen. Leave clusters out.")
+    return codes
