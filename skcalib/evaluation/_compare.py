@@ -51,7 +51,7 @@ class ModelComparison(ResultTable):
     reference : str
         Name of the model that the others are compared with.
     confidence_level : float
-        Coverage of the intervals.
+        Coverage of each interval, in (0, 1).
     """
 
     model: np.ndarray
@@ -161,7 +161,7 @@ def compare(
     reference : str, default=None
         The model that the others are compared with; None is the first.
     confidence_level : float, default=0.9
-        Coverage of the intervals, between 0 and 1.
+        Coverage of each interval, in (0, 1).
     n_resamples : int, default=999
         Number of draws behind the interval of an error, and of resamples behind a function of your own.
     sample_weight : array-like of shape (n,), default=None
