@@ -156,7 +156,7 @@ def compare(
         From names to probabilities of these rows, of shape (n,), (n, 2) or (n, K); two or more. Also recalibrators
         count, each with its probabilities for rows that it was not fitted to.
     metrics : sequence of str and callable, default=("log_loss", "brier_score", "squared_calibration_error")
-        Names (those of `get_scorer_names` without "neg_"), metrics of this library, and functions ``metric(y_true,
+        Names (those of `get_scorer_names` without ``neg_``), metrics of this library, and functions ``metric(y_true,
         y_proba, sample_weight=...)``; a `functools.partial` sets options. Smaller is better.
     reference : str, default=None
         The model that the others are compared with; None is the first.
