@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import skcalib
@@ -75,6 +76,7 @@ _OPTIONS = {
     "validity_curve": {"epsilons": [0.013, 0.077, 0.239, 0.613]},  # its own differ by rounding
     "calibration_error_interval": {"binning": 3, "n_resamples": 20, "random_state": 0},
     "calibration_test": {"n_resamples": 20, "random_state": 0},
+    "calibration_summary": {"n_resamples": 20, "random_state": 0},
     "recalibration_gain": {"recalibrator": skcalib.PlattScaling(), "cv": 2},
 }
 
@@ -84,13 +86,19 @@ def public_recalibrators():
     return {one for one in classes if isinstance(one, type) and issubclass(one, recalibrators.BaseRecalibrator)}
 
 
-def metrics_(*needs):
+# Those that are about one event, and have no meaning for more than two classes.
+_ONE_EVENT = ("calibration_summary",)
+
+
+def metrics_(*needs, many_classes=False):
     """Return test parameters: functions of (y_true, y_proba, **options), those that have all the parameters named.
 
-    Functions that need more than labels and probabilities are left out.
+    Functions that need more than labels and probabilities are left out, and with `many_classes` those of one event.
     """
     found = []
     for name in (*metrics.__all__, *evaluation.__all__):
+        if many_classes and name in _ONE_EVENT:
+            continue
         metric = getattr(metrics if hasattr(metrics, name) else evaluation, name)
         parameters = signature(metric).parameters
         first, more = list(parameters)[:2], list(parameters.values())[2:]
@@ -103,7 +111,9 @@ def metrics_(*needs):
 def _with_options(metric, options):
     def call(y_true, y_proba, **more):
         result = metric(y_true, y_proba, **{**options, **more})
-        return list(result.columns().values()) if isinstance(result, ResultTable) else result
+        if not isinstance(result, ResultTable):
+            return result
+        return [column for column in result.columns().values() if np.asarray(column).dtype.kind not in "US"]
 
     call.__name__ = metric.__name__
     return call

@@ -137,8 +137,8 @@ def test_command_prints_tables_and_json(folder, capsys):
 
 
 def test_every_public_recalibrator_that_needs_no_option_takes_part():
-    # these need groups, priors, distinct scores; the last one is the stack or nothing
-    left_out = {"GroupwiseRecalibrator", "PriorShift", "UniformMassBinning", "CautiousRecalibrator"}
+    # these need groups, priors, distinct scores
+    left_out = {"GroupwiseRecalibrator", "PriorShift", "UniformMassBinning"}
     import skcalib
     from skcalib.recalibrators import BaseRecalibrator
 

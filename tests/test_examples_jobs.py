@@ -30,6 +30,7 @@ def test_a_log_by_country_becomes_calibrated_parquet(engine, tmp_path):
 
 
 def test_a_drift_in_one_segment_gets_its_date(tmp_path):
+    pytest.importorskip("pandas")
     alarm, monitors = job("drift_by_segment")["main"](tmp_path)
     table = monitors.table_
     changed = dict(zip(table.group.tolist(), table.change_time.tolist(), strict=True))

@@ -164,7 +164,7 @@ def test_scaling_binning_takes_three_steps(scaler, input):
     scores, y = _sample()
     scores = np.clip(scores, 0.01, 0.99) if input == "probability" else 4 * scores - 2
     model = ScalingBinning(scaler, 6, input=input).fit(scores, y)
-    smooth = (PlattScaling() if scaler is None else scaler).set_params(input=input).fit(scores, y)
+    smooth = clone(PlattScaling() if scaler is None else scaler).set_params(input=input).fit(scores, y)
     scaled = smooth.predict_proba(scores)[:, 1]
     edges, values = scaling_binning(scaled, scaled, 6)
     np.testing.assert_allclose(model.bin_edges_, edges)

@@ -93,7 +93,7 @@ def test_three_files_add_a_metric(tmp_path):
     _copy(tmp_path)
     shutil.copy(DOC / "examples" / "mean_calibration_error.py", tmp_path / module)
     _exported(tmp_path, package, names)
-    _edit(tmp_path / table, "__all__ = [", names + "\n\n__all__ = [")
+    _edit(tmp_path / table, "\n\nclass Metric(", names + "\n\n\nclass Metric(")
     _edit(tmp_path / table, "        Metric(groupwise", f"        {row}\n        Metric(groupwise")
     program = """
 import numpy as np

@@ -90,7 +90,7 @@ def _check_search(names):
     search, X, y = names["search"], names["X_test"], names["y_test"]
     assert set(y) == {"benign", "malignant"}
     assert len(search.cv_results_["params"]) == 8
-    assert repr(search.best_params_) == "{'recalibrator': BetaCalibration()}"
+    assert repr(search.best_params_) == "{'recalibrator': QuadraticScaling()}"
     for name in search.scorer_:
         assert np.isfinite(search.cv_results_[f"mean_test_{name}"]).all()
     np.testing.assert_allclose(search.predict_proba(X).sum(axis=1), 1)

@@ -108,7 +108,7 @@ def test_metric_refuses_more_classes_than_columns(metric):
         metric([0, 1, 2, 3] * 2, SCORES3)
 
 
-@with_labels
+@pytest.mark.parametrize("metric", metrics_("labels", many_classes=True))
 def test_metric_refuses_to_guess_which_class_is_missing(metric):
     with refused(ValueError, "y_true has 2 classes (0, 1)", "3 classes", "labels="):
         metric(Y, SCORES3)

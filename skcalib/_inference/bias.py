@@ -73,7 +73,8 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
 
 def _even_test(score, total, events, confidence_level):
     """Return the test of rows of one score: Clopper and Pearson's where the events are few and count rows."""
-    if not (total < _FEW_ROWS and float(total).is_integer() and 0 < events < total):
+    counts_rows = float(total).is_integer() and float(events).is_integer()
+    if not (total < _FEW_ROWS and counts_rows and 0 < events < total):
         return _shift_tests(log_odds(np.array([score])), np.array([total]), events, confidence_level, [1.0])[0]
     k, total, tail = round(events), round(total), (1 - confidence_level) / 2
     pvalue = min(1.0, 2 * min(bdtrc(k - 1, total, score), bdtr(k, total, score)))

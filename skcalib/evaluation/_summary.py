@@ -58,7 +58,7 @@ class CalibrationSummary(ResultTable):
     auc : IntervalEstimate
         Area under the ROC curve, the concordance.
     confidence_level : float
-        Coverage of the intervals.
+        Coverage of each interval, in (0, 1).
     n_clusters : int or None
         Number of clusters that the intervals allow for.
     reasons : dict

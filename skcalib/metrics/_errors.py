@@ -96,9 +96,21 @@ def calibration_error(
 
     Examples
     --------
-    Two bins whose mean scores are off by .1: the plugin error is .1, and label noise explains more than that.
+    Naive Bayes is sure of rows that it gets wrong. The error of 285 held-out rows, as a root mean square and as a mean:
 
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn.naive_bayes import GaussianNB
     >>> from skcalib.metrics import calibration_error
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
+    >>> y_proba = GaussianNB().fit(X_train, y_train).predict_proba(X_test)
+    >>> round(calibration_error(y_test, y_proba), 3), round(calibration_error(y_test, y_proba, norm=1), 3)
+    (0.059, 0.036)
+
+    Two bins of four rows whose mean scores are off by .1. The plugin error is .1. Label noise alone explains more than
+    that, so the signed square is negative and the default error 0.
+
     >>> y_true = [0, 0, 0, 1, 0, 1, 1, 1]
     >>> y_proba = [0.15, 0.15, 0.15, 0.15, 0.65, 0.65, 0.65, 0.65]
     >>> round(calibration_error(y_true, y_proba, binning=2, method="plugin"), 6)

@@ -271,8 +271,10 @@ def _pair(value, name):
 
 
 def _warn_of_equal_rows(before, after):
-    """Warn where all labels agree, row by row, and are not all the same."""
-    if before.task is None or not np.array_equal(before.task.labels, after.task.labels):
+    """Warn where all labels agree, row by row, and are not all the same. Weighted rows may be condensed: any order."""
+    if before.task is None or before.task.sample_weight is not None:
+        return
+    if not np.array_equal(before.task.labels, after.task.labels):
         return
     if before.n >= _FEWEST_EQUAL and 0 < before.task.labels.sum() < before.n:
         warnings.warn(

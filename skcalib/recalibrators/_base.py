@@ -41,6 +41,13 @@ class BaseRecalibrator(ProbabilityTransformer):
     scores (n, C). `codes` (n,) holds the column index of each label. Treat it as read-only; its dtype may be int8. Most
     methods derive from `BinaryRecalibrator` or `LogitRecalibrator` instead.
 
+    Parameters
+    ----------
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
+
     Examples
     --------
     The base rates, whatever the scores:
@@ -238,6 +245,17 @@ class BinaryRecalibrator(BaseRecalibrator):
     `skcalib.recalibrators._maps`. `predict_proba` then evaluates it, and SQL, ONNX and JavaScript are written from it.
     A method that has both is quicker by the first, and is tested to agree.
 
+    Parameters
+    ----------
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
+    multiclass : {"ovr", "top_label"}, default="ovr"
+        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+    normalize : bool, default=True
+        Whether the K one-vs-rest probabilities are made to sum to 1.
+
     Attributes
     ----------
     _scale : {"log_odds", "probability", "given"}
@@ -396,6 +414,13 @@ class LogitRecalibrator(BaseRecalibrator):
     ``_fit_logits(logits, codes, sample_weight)`` is given logits (n, K), the column index of each label and positive
     weights or None; ``_predict_logits(logits)`` returns calibrated logits. Two classes given as log-odds z are the
     logits (0, z); probabilities become their logarithms.
+
+    Parameters
+    ----------
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Examples
     --------
