@@ -98,7 +98,7 @@ def read_rows(path):
 def reason_of(row):
     """Return why a row misses its promise; None where nobody has named it."""
     found = (reason for pattern, reason in _REASONS if re.search(pattern, f"{row.promise}, {row.shape}"))
-    return next(found, "within three standard errors: chance" if _missed_by(row) < 3 else None)
+    return next(found, "within three standard errors: may be chance" if _missed_by(row) < 3 else None)
 
 
 def with_tables(page, rows):
