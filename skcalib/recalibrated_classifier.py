@@ -24,9 +24,9 @@ from skcalib.cross_fitting import (
     is_partition,
 )
 from skcalib.recalibrators import CautiousRecalibrator
-from skcalib.recalibrators._base import check_recalibrator
 from skcalib.recalibrators._certified import forbid_certificates_of_pairs
 from skcalib.recalibrators._stacked import Uncalibrated
+from skcalib.recalibrators._transformer import check_recalibrator
 
 __all__ = ["RecalibratedClassifierCV"]
 

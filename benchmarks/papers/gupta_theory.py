@@ -59,7 +59,7 @@ ROWS = {
     "Theorem 4: library less eq. (11), marginal, largest difference": _SAME,
     "Theorem 4: library less sqrt(B / 2n), largest difference": _SAME,
     "Corollary 1: epsilon at n = 2900, B = 10, alpha = .1": Rule("below .1, for a round n", 0.098, 0.1),
-    "Corollary 1: fewest rows a bin with eq. (8) at most .1, alpha = .5, B = 5": Rule("from 150", 150, 152),
+    "Corollary 1: fewest rows in a bin with eq. (8) at most .1, alpha = .5, B = 5": Rule("from 150", 150, 152),
     "Corollary 1: largest additional term for these": printed(0.007, margin=5e-4, width=1e-3),
     "Theorem 4: marginal epsilon at n = 1500, B = 10, alpha = .1": Rule("below .1, for a round n", 0.098, 0.1),
     **{
@@ -256,7 +256,7 @@ def _formulas():
     quantity = "Corollary 1: epsilon at n = 2900, B = 10, alpha = .1"
     yield quantity, exact(conditional_epsilon(2900, 10, keep_boundary=True))
     rows = next(m for m in range(2, 1000) if conditional_epsilon(5 * m, 5, confidence_level=0.5) <= 0.1)
-    yield "Corollary 1: fewest rows a bin with eq. (8) at most .1, alpha = .5, B = 5", exact(rows)
+    yield "Corollary 1: fewest rows in a bin with eq. (8) at most .1, alpha = .5, B = 5", exact(rows)
     added = conditional_epsilon(5 * rows, 5, confidence_level=0.5, keep_boundary=True)
     added -= conditional_epsilon(5 * rows, 5, confidence_level=0.5)
     yield "Corollary 1: largest additional term for these", exact(added)

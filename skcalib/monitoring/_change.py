@@ -1,6 +1,5 @@
 """Two samples: has the calibration curve changed, by how much, and what does that do to bias and error."""
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from math import hypot, sqrt
@@ -21,6 +20,7 @@ from skcalib._inference.results import IntervalEstimate, ResultTable, html_table
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.warn import warn
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib.binning import BaseBinning, EqualMass, check_binning
 from skcalib.metrics._interval import calibration_error_interval
@@ -277,11 +277,9 @@ def _warn_of_equal_rows(before, after):
     if not np.array_equal(before.task.labels, after.task.labels):
         return
     if before.n >= _FEWEST_EQUAL and 0 < before.task.labels.sum() < before.n:
-        warnings.warn(
+        warn(
             "y_before and y_after are equal, row by row: this looks like two models on the same rows, which are no "
-            "independent samples. skcalib.evaluation.compare compares models on the same rows.",
-            UserWarning,
-            stacklevel=3,
+            "independent samples. skcalib.evaluation.compare compares models on the same rows."
         )
 
 

@@ -5,7 +5,6 @@ from numbers import Real
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.pipeline import Pipeline
 
 import skcalib.recalibrators._maps as nodes
 from skcalib._cells.reductions import spread_top_label, top_label
@@ -477,24 +476,6 @@ def decisions(scores, input):
     if scores.shape[1] > 1:
         return scores.argmax(axis=1)
     return (scores[:, 0] > (0 if input == "logit" else 0.5)).astype(np.intp)
-
-
-def check_recalibrator(recalibrator, name="recalibrator"):
-    """Return an object that maps scores to probabilities; the classifiers of scikit-learn map features.
-
-    A pipeline may begin with any transformer of scores.
-    """
-    for method in ("fit", "predict_proba"):
-        if not hasattr(recalibrator, method):
-            raise TypeError(f"{name} must have fit and predict_proba, but {recalibrator!r} has no {method}.")
-    inner = recalibrator
-    while hasattr(inner, "estimator"):  # of a search, or of a fitted one
-        inner = inner.estimator
-    if type(inner).__module__.startswith("sklearn.") and not isinstance(inner, Pipeline):
-        raise TypeError(
-            f"{name} must be a recalibrator of scores, such as PlattScaling(), found the classifier {recalibrator!r}."
-        )
-    return recalibrator
 
 
 def _normalized(probabilities):

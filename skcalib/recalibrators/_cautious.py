@@ -8,11 +8,12 @@ from sklearn.base import clone
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._rows.links import log_probability
 from skcalib.recalibrators._attributes import check_same_classes, fitted
-from skcalib.recalibrators._base import BaseRecalibrator, check_recalibrator
+from skcalib.recalibrators._base import BaseRecalibrator
 from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._gain import estimate, gain_interval, standard_error
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._stacked import StackedRecalibrator, Uncalibrated
+from skcalib.recalibrators._transformer import check_recalibrator
 
 _LEVEL = 0.9
 

@@ -15,13 +15,13 @@ from skcalib._input.warn import warn
 from skcalib._input.weights import check_sample_weight
 from skcalib._rows.keys import check_ids
 from skcalib._rows.links import possible, without_impossible
-from skcalib.recalibrators._base import check_recalibrator, decisions
+from skcalib.recalibrators._base import decisions
 from skcalib.recalibrators._certified import certify_groups, forbid_certificates
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place, rows_by_code
 from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._temperature import TemperatureScaling
-from skcalib.recalibrators._transformer import RecalibratorOfColumns
+from skcalib.recalibrators._transformer import RecalibratorOfColumns, check_recalibrator
 from skcalib.recalibrators._uniform_mass import UniformMassBinning
 
 _PREDICTED_CLASS = "predicted_class"

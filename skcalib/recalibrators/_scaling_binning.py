@@ -11,11 +11,11 @@ from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.sklearn_private import HasMethods
 from skcalib.binning import UniqueScores
 from skcalib.recalibrators._attributes import BINS, fitted
-from skcalib.recalibrators._base import check_recalibrator
 from skcalib.recalibrators._binned import BinnedRecalibrator
 from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._scaling import PlattScaling
+from skcalib.recalibrators._transformer import check_recalibrator
 
 
 class Verification(NamedTuple):

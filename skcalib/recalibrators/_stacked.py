@@ -12,7 +12,7 @@ from skcalib._rows.links import log_probability, row_softmax
 from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._attributes import amounts, check_same_classes, numbers, positive, several, weights
-from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator, check_recalibrator
+from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator
 from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
 from skcalib.recalibrators._floor import learned_floor
@@ -25,6 +25,7 @@ from skcalib.recalibrators._matrix import DirichletCalibration
 from skcalib.recalibrators._member_fits import MemberFits
 from skcalib.recalibrators._spline import SplineCalibration
 from skcalib.recalibrators._temperature import TemperatureScaling
+from skcalib.recalibrators._transformer import check_recalibrator
 from skcalib.recalibrators._venn_abers import VennAbers
 
 # Alphas of Dirichlet calibration among the default members for K > 2 classes.

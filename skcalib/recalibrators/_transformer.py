@@ -125,3 +125,21 @@ class RecalibratorOfColumns(ProbabilityTransformer):
         if reset:
             validate_data(self, X, skip_check_array=True, reset=True)
         return scores, select_columns(X, positions)
+
+
+def check_recalibrator(recalibrator, name="recalibrator"):
+    """Return an object that maps scores to probabilities; the classifiers of scikit-learn map features.
+
+    A pipeline may begin with any transformer of scores.
+    """
+    for method in ("fit", "predict_proba"):
+        if not hasattr(recalibrator, method):
+            raise TypeError(f"{name} must have fit and predict_proba, but {recalibrator!r} has no {method}.")
+    inner = recalibrator
+    while hasattr(inner, "estimator"):  # of a search, or of a fitted one
+        inner = inner.estimator
+    if type(inner).__module__.startswith("sklearn.") and not isinstance(inner, Pipeline):
+        raise TypeError(
+            f"{name} must be a recalibrator of scores, such as PlattScaling(), found the classifier {recalibrator!r}."
+        )
+    return recalibrator
