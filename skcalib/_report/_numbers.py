@@ -12,7 +12,8 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._report._periods import period_rows
 from skcalib._report._recalibration import recalibration_gains
 from skcalib._report._sentences import SIGNIFICANCE_LEVEL, summary_sentence
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, mean
+from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE, REPORT_BINNING, mean
+from skcalib.binning import EqualWidth, MinimumMass
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
 from skcalib.metrics import (
     calibration_by_group,
@@ -23,13 +24,13 @@ from skcalib.metrics import (
     expected_calibration_error,
     maximum_calibration_error,
     reliability_curve,
-    sweep_calibration_error,
 )
 
 SMALL_SEGMENT = 100  # rows below which the place of a segment in the table may well be chance
 SMALL_CLASS = 30  # rows of a class, the same
 _N_RESAMPLES = 999
-_MANY_ROWS = 100_000
+_N_CLUSTER_DRAWS = 199  # of dependent labels, which take 50 times as long
+_FEWEST_IN_BIN = 50  # rows of a bin that may have the largest gap
 _BIN_COUNTS = (2, 3, 5, 10, 15, 20, 30, 50, 100)
 
 
@@ -132,19 +133,23 @@ def _bias(task, *, is_confidence):
 def _errors(task, seed, classes):
     """Return calibration errors with their intervals; the first is the one of the summary."""
     of_rows = {"confidence_level": CONFIDENCE_LEVEL, **task.dependence}
-    options = {"random_state": seed, **of_rows}
-    n_rows = len(task.scores) if task.sample_weight is None else task.sample_weight.sum()
-    sweeps = 1000 if n_rows <= _MANY_ROWS else 199  # of very many bins; the interval is narrow then
+    options = {"random_state": seed, "n_resamples": 1000 if task.clusters is None else _N_CLUSTER_DRAWS, **of_rows}
+    # One cell with a few rows would decide the largest gap: bins are merged until each holds enough of the weight.
+    enough = _FEWEST_IN_BIN * (1 if task.sample_weight is None else task.sample_weight.mean())
     kinds = {
-        "calibration error": {"binning": REPORT_BINNING},
+        "mean absolute calibration error": MEAN_ABSOLUTE,
+        "root mean square calibration error": {"norm": 2, "binning": REPORT_BINNING},
         "expected calibration error": {"metric": expected_calibration_error},
-        "sweep calibration error": {"metric": sweep_calibration_error, "n_resamples": sweeps},
-        "maximum calibration error": {"metric": maximum_calibration_error},
+        "maximum calibration error": {
+            "metric": partial(maximum_calibration_error, binning=MinimumMass(EqualWidth(15), min_weight=enough))
+        },
     }
+    if len(task.labels) < 2 * _FEWEST_IN_BIN:
+        del kinds["maximum calibration error"]
     errors = []
     for name, kind in kinds.items():
         interval = calibration_error_interval(task.labels, task.scores, **kind, **options)
-        errors.append({"name": name, **interval._asdict(), "reason": interval.reason or None})
+        errors.append({"name": name, **interval._asdict(), "reason": _reason(interval)})
     if classes is not None:  # a slope is one of the log-odds of an event
         return errors
     try:
@@ -158,6 +163,13 @@ def _errors(task, seed, classes):
     ]
 
 
+def _reason(interval):
+    """Return why an estimate lies outside of its interval, if it does."""
+    if interval.estimate < interval.low:
+        return "the noise that is taken away from the estimate is uncertain itself"
+    return (interval.reason or "the estimate includes label noise") if interval.estimate > interval.high else None
+
+
 def _proper_scores(table, name):
     losses = table.losses(name)
     return [{"name": "Brier score", **losses["brier"]}, {"name": "log-loss", **losses["log"]}]
@@ -165,19 +177,19 @@ def _proper_scores(table, name):
 
 def _test(task, seed):
     """Return the test of the first error: it rejects exactly where the interval of that error excludes 0."""
-    metric = partial(calibration_error, binning=REPORT_BINNING)
+    metric = partial(calibration_error, **MEAN_ABSOLUTE)
     result = calibration_test(
         task.labels,
         task.scores,
         metric=metric,
-        n_resamples=_N_RESAMPLES,
+        n_resamples=_N_RESAMPLES if task.clusters is None else _N_CLUSTER_DRAWS,
         random_state=seed,
         **task.dependence,
     )
     return {
         "name": "resampling test of the calibration error",
         **result._asdict(),
-        "smallest_pvalue": 1 / (_N_RESAMPLES + 1),
+        "smallest_pvalue": 1 / ((_N_RESAMPLES if task.clusters is None else _N_CLUSTER_DRAWS) + 1),
         "rejects": result.pvalue < SIGNIFICANCE_LEVEL,
     }
 
@@ -200,7 +212,7 @@ def _group_rows(task, groups, seed, kind="segment"):
         task.labels,
         task.scores,
         groups,
-        binning=REPORT_BINNING,
+        **MEAN_ABSOLUTE,
         confidence_level=CONFIDENCE_LEVEL,
         random_state=seed,
         **task.dependence,

@@ -11,6 +11,8 @@ CONFIDENCE_LEVEL = 0.9
 LABELS = [False, True]
 # The library's 15 bins, fewer where they would hold too few rows for a debiased error.
 REPORT_BINNING = MinimumMass(EqualMass(15), min_weight=10)
+# The error of all sentences, of the diagrams and of the tables of groups: percentage points that a reader can picture.
+MEAN_ABSOLUTE = {"norm": 1, "binning": REPORT_BINNING}
 
 
 class Rows(NamedTuple):
