@@ -96,13 +96,26 @@ class ReportTable:
 
     def rows(self, name, most, seed):
         """Return scores, labels and weights of a random sample of at most this many rows."""
+        return self.sample(name, most, seed)[:3]
+
+    def sample(self, name, most, seed):
+        """Return scores, labels, weights, segments, periods and clusters of a random sample of at most this many rows.
+
+        What the table does not have is None. Sums over cells have segments, or else periods, and no clusters.
+        """
+        random, given = np.random.default_rng(seed), [part.get(name) for part in (self.segments, self.periods)]
+        if self.is_condensed:  # each cell as often as it was drawn
+            of_segments, of_periods = given
+            task, names = of_segments or of_periods or (BinaryTask(*self.forecasts[name]), None)
+            weight = task.sample_weight
+            drawn = random.multinomial(min(most, int(weight.sum())), weight / weight.sum())
+            names = None if names is None else np.repeat(names, drawn)
+            parts = (names, None) if of_segments else (None, names)
+            return np.repeat(task.scores, drawn), np.repeat(task.labels, drawn), None, *parts, None
         scores, labels, weight = self.forecasts[name]
-        random = np.random.default_rng(seed)
-        if self.is_condensed:  # each as often as it was drawn
-            drawn = random.multinomial(min(most, int(self.total_weight)), weight / weight.sum())
-            return np.repeat(scores, drawn), np.repeat(labels, drawn), None
         rows = slice(None) if len(labels) <= most else np.sort(random.choice(len(labels), most, replace=False))
-        return scores[rows], labels[rows], None if weight is None else weight[rows]
+        others = [weight, *(part and part[1] for part in given), getattr(self, "clusters", None)]
+        return scores[rows], labels[rows], *(None if values is None else values[rows] for values in others)
 
 
 def binary_task(scores, labels, weight):
