@@ -9,7 +9,7 @@ from scipy.special import chdtrc
 from skcalib import recalibrators as catalogue
 from skcalib._inference.adjustment import holm
 from skcalib._report._forecasts import binary_task
-from skcalib._report._recalibration import TrialRows, mean_gain, most_rows
+from skcalib._report._recalibration import TrialRows, mean_gain
 from skcalib._report._sentences import SIGNIFICANCE_LEVEL
 from skcalib._report._statistics import mean
 from skcalib._rows.links import log_odds
@@ -27,7 +27,7 @@ def advised(table, name, seed, step=None):
 
     Without candidates where a class (of several: all but the most frequent one) has fewer rows than there are folds.
     """
-    rows = TrialRows(*table.sample(name, most_rows(table.classes), seed))
+    rows = TrialRows.of(table, name, seed)
     nothing = {**_NONE, "gain": None, "gain_low": None, "gain_high": None}
     if rows.folds is None:
         return nothing, [], []
@@ -48,13 +48,13 @@ def _since(rows, chosen, changes, order):
     since = changes[0]["since"]
     kept = np.isin(rows.periods, order[order.index(since) :])
     later = rows.at(kept)
-    if len(later.labels) < _FEWEST_SINCE or later.folds is None:
+    if len(later.codes) < _FEWEST_SINCE or later.folds is None:
         return None
     trials = later.maps()
     new, _ = _chosen(later, trials)
     if new is trials[0] is chosen:
         return None
-    _, pvalue = mean_gain(rows.by_row(chosen)[kept] - later.by_row(new), later.weight, later.clusters)
+    _, pvalue = mean_gain(rows.by_row(chosen)[kept] - later.by_row(new), later.rows.sample_weight, later.clusters)
     if pvalue >= SIGNIFICANCE_LEVEL:
         return None
     advice = _described(later, trials[0], new)
@@ -76,7 +76,7 @@ def _rows_needed(rows, chosen, gain):
     fitted = np.array([loss[fold.train].mean() for loss, fold in zip(chosen.losses["log"], rows.folds, strict=True)])
     # Half of how much lower the loss is on the rows of the fit than on others is the cost of its noise.
     cost = max(mean(rows.out_of_fold(chosen.losses["log"]), None) - fitted.mean(), 0.0) / 2
-    return max(int(np.ceil(len(rows.labels) * cost / (_LOST * gain))), 50) if gain > 0 else None
+    return max(int(np.ceil(len(rows.codes) * cost / (_LOST * gain))), 50) if gain > 0 else None
 
 
 def _simplest(rows, trials):
@@ -122,14 +122,14 @@ def _score(rows, trial):
 
     Of several classes it is about the predicted one. What clusters add to the variance is a factor, for all rows one.
     """
-    task = binary_task(trial.probabilities, rows.labels[rows.tested], rows.tested_weight)
+    task = rows.predicted(trial)
     odds = log_odds(task.scores)
     features = np.column_stack((np.ones(len(odds)), (odds - odds.mean()) / (odds.std() or 1.0)))
     weight = np.ones(len(odds)) if task.sample_weight is None else task.sample_weight
     score = features * (weight * (task.labels - task.scores))[:, None]
     effect = 1.0
     if rows.clusters is not None:
-        sums = _sums(score, np.unique(rows.clusters[rows.tested], return_inverse=True)[1])
+        sums = _sums(score, rows.clusters[rows.tested])
         effect = max(np.sum(sums[:, 0] ** 2) / max(np.sum(score[:, 0] ** 2), np.finfo(float).tiny), 1.0)
     variance = effect * weight * task.scores * (1 - task.scores)
     return score, features[:, :, None] * features[:, None, :] * variance[:, None, None]
@@ -159,7 +159,7 @@ def _changes(rows, chosen, order):
     if rows.segments is not None:
         groups += [(str(name), rows.segments[tested] == name) for name in np.unique(rows.segments)]
     score, information = _score(rows, chosen)
-    task = binary_task(rows.scores, rows.labels, rows.weight)
+    task = binary_task(rows.rows)
     bias, weight = (task.scores - task.labels)[tested], rows.tested_weight
     found = []
     for name, own in groups:

@@ -9,7 +9,7 @@ from scipy.special import stdtr, stdtrit
 from skcalib import recalibrators as catalogue
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._report._forecasts import binary_task
-from skcalib._report._statistics import CONFIDENCE_LEVEL, REPORT_BINNING, given, mean
+from skcalib._report._statistics import CONFIDENCE_LEVEL, REPORT_BINNING, Rows, mean
 from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.metrics import calibration_error
 from skcalib.recalibrators._folds import cross_validation_folds
@@ -60,42 +60,55 @@ class Trial:
 class TrialRows:
     """A sample of the rows of a report, on which recalibrators are tried."""
 
-    scores: np.ndarray
-    labels: np.ndarray
-    weight: np.ndarray | None = None
+    rows: Rows
     segments: np.ndarray | None = None
     periods: np.ndarray | None = None
-    clusters: np.ndarray | None = None
 
-    def at(self, rows):
+    @classmethod
+    def of(cls, table, name, seed):
+        """Return a sample of the rows of a model."""
+        kept = table.sample(most_rows(table.classes), seed)
+        parts = (None if part is None else part[kept] for part in (table.segments, table.periods))
+        return cls(table.forecasts(name).at(kept), *parts)
+
+    def at(self, kept):
         """Return some of the rows."""
-        parts = (self.scores, self.labels, self.weight, self.segments, self.periods, self.clusters)
-        return TrialRows(*(None if part is None else part[rows] for part in parts))
+        parts = (None if part is None else part[kept] for part in (self.segments, self.periods))
+        return TrialRows(self.rows.at(kept), *parts)
+
+    @cached_property
+    def clusters(self):
+        """Codes of the units that differ by chance: clusters, or rows with weights of importance; else None."""
+        if self.rows.clusters is not None:
+            return np.unique(self.rows.clusters, return_inverse=True)[1]
+        return np.arange(len(self.codes)) if self.rows.weight_type == "importance" else None
 
     @cached_property
     def folds(self):
         """Folds that keep clusters whole; None where a class (of several: all but one) has fewer rows than folds."""
-        counts = np.sort(np.bincount(self.codes, minlength=2))
-        if counts[-2] < N_FOLDS:
+        counts, cv = np.sort(np.bincount(self.codes, minlength=2)), N_FOLDS
+        if self.rows.clusters is not None:
+            n_clusters = self.clusters.max() + 1
+            dealt = np.random.default_rng(0).permutation(n_clusters)[self.clusters] % N_FOLDS
+            cv = [(np.flatnonzero(dealt != k), np.flatnonzero(dealt == k)) for k in range(min(N_FOLDS, n_clusters))]
+        if counts[-2] < N_FOLDS or cv != N_FOLDS and len(cv) < N_FOLDS:
             return None
-        cv = N_FOLDS
-        if self.clusters is not None:
-            _, cluster = np.unique(self.clusters, return_inverse=True)
-            if cluster.max() + 1 < N_FOLDS:
-                return None
-            dealt = np.random.default_rng(0).permutation(cluster.max() + 1)[cluster] % N_FOLDS
-            cv = [(np.flatnonzero(dealt != k), np.flatnonzero(dealt == k)) for k in range(N_FOLDS)]
-        return cross_validation_folds(cv, self.columns, self.codes, self.weight)
+        return cross_validation_folds(cv, self.columns, self.codes, self.rows.sample_weight)
 
     @cached_property
     def codes(self):
         """Labels as numbers."""
-        return self.labels.astype(np.intp)
+        return self.rows.labels.astype(np.intp)
 
     @cached_property
     def columns(self):
         """Scores (n, C) in double precision."""
-        return self.scores.astype(np.float64).reshape(len(self.labels), -1)
+        return self.scores.reshape(len(self.codes), -1)
+
+    @property
+    def scores(self):
+        """Scores (n,) or (n, K) in double precision."""
+        return self.rows.scores.astype(np.float64)
 
     @cached_property
     def tested(self):
@@ -105,11 +118,12 @@ class TrialRows:
     @cached_property
     def tested_weight(self):
         """Weights in the order of the folds."""
-        return None if self.weight is None else np.concatenate([fold.test_weight for fold in self.folds])
+        weighted = self.rows.sample_weight is not None
+        return np.concatenate([fold.test_weight for fold in self.folds]) if weighted else None
 
     def unchanged(self):
         """Return the trial of the scores as they are."""
-        return self._trial("as it is", [self.scores.astype(np.float64)] * len(self.folds))
+        return self._trial("as it is", [self.scores] * len(self.folds))
 
     def trial(self, recalibrator, name=None, own=None):
         """Return the trial of a recalibrator; with `own`, some segments, these have a map of their own."""
@@ -122,7 +136,7 @@ class TrialRows:
         return self._trial(name, after, () if own is None else tuple(own))
 
     def _trial(self, name, after, groups=()):
-        losses = {loss: np.array([LOSSES[loss](scores, self.labels) for scores in after]) for loss in LOSSES}
+        losses = {loss: np.array([LOSSES[loss](scores, self.rows.labels) for scores in after]) for loss in LOSSES}
         probabilities = np.concatenate([scores[fold.test] for scores, fold in zip(after, self.folds, strict=True)])
         return Trial(name, losses, probabilities, groups)
 
@@ -132,33 +146,36 @@ class TrialRows:
 
     def gain(self, before, after, loss="log"):
         """Return how much lower the loss of a trial is than that of another: see `mean_gain`."""
-        gains = before.losses[loss] - after.losses[loss]
-        cluster = None if self.clusters is None else self.clusters[self.tested]
+        gains, weight, cluster = before.losses[loss] - after.losses[loss], self.rows.sample_weight, self.clusters
         # The noise of the fits is the jackknife's, over the fits without one fold each: see `gain_interval`.
-        own = gains if self.weight is None else gains * self.weight
-        if cluster is not None:
-            codes = np.unique(self.clusters, return_inverse=True)[1]
-            of_fits = sum(np.array([np.bincount(codes, part) for part in own]).var(axis=0))
+        if cluster is None:
+            of_fits = np.average(gains.var(axis=0), weights=weight)
         else:
-            of_fits = np.average(gains.var(axis=0), weights=self.weight)
+            own = gains if weight is None else gains * weight
+            of_fits = np.array([np.bincount(cluster, part) for part in own]).var(axis=0).sum()
+            cluster = cluster[self.tested]
         return mean_gain(self.out_of_fold(gains), self.tested_weight, cluster, (N_FOLDS - 1) * of_fits)
 
     def by_row(self, trial):
         """Return the out-of-fold log-loss of each row."""
-        weight = np.ones(len(self.tested)) if self.weight is None else self.tested_weight
+        weight = np.ones(len(self.tested)) if self.tested_weight is None else self.tested_weight
         total = np.bincount(self.tested, weight * self.out_of_fold(trial.losses["log"]))
         return total / np.bincount(self.tested, weight)
 
     def row(self, trial, before):
         """Return the scores of a recalibrator as a row of the table of candidates."""
-        row, labels = {"name": trial.name}, self.labels[self.tested]
+        row = {"name": trial.name}
         for loss, (key, gain) in _SAVED.items():
             row[key] = mean(self.out_of_fold(trial.losses[loss]), self.tested_weight)
             found, _ = self.gain(before, trial, loss)
             row |= {name.replace("gain", gain): value for name, value in found.items()}
-        task = binary_task(trial.probabilities, labels, self.tested_weight)
-        error = calibration_error(task.labels, task.scores, binning=REPORT_BINNING, **given(task))
+        task = self.predicted(trial)
+        error = calibration_error(task.labels, task.scores, binning=REPORT_BINNING, **task.given)
         return {**row, "calibration_error": error}
+
+    def predicted(self, trial):
+        """Return the binary problem of what a trial predicts out of fold."""
+        return binary_task(Rows(trial.probabilities, self.rows.labels[self.tested], self.tested_weight))
 
     def maps(self, step=None):
         """Return the trials of the library's recalibrators, the simplest first."""
