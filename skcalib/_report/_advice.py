@@ -17,9 +17,9 @@ from skcalib._rows.links import log_odds
 _MOST_SEGMENTS = 50  # that get a map of their own
 _FEWEST_SINCE = 200  # rows, that a change of the advice takes
 _FEWEST_SIDE = 30  # rows of a segment on either side of its change
-_TINY = 1e-12
+_TINY, _RIDGE = 1e-12, 1e-9
 _LOST = 0.1  # share of the gain that the noise of a fit may cost
-_NONE = {"kind": "none", "recalibrator": None, "segments": [], "since": None, "rows_needed": None}
+_NONE = {"kind": "none", "recalibrator": None, "segments": [], "since": None, "rows_needed": None, "log_loss": None}
 
 
 def advised(table, name, seed, step=None):
@@ -68,6 +68,7 @@ def _described(rows, before, chosen):
     found, _ = rows.gain(before, chosen)
     kind = "map_by_segment" if chosen.groups else "shift" if chosen.name == "PriorShift" else "map"
     advice = {**_NONE, "kind": kind, "recalibrator": chosen.name, "segments": list(chosen.groups)}
+    advice["log_loss"] = mean(rows.by_row(before), rows.rows.sample_weight)
     return {**advice, **found, "rows_needed": _rows_needed(rows, chosen, found["gain"])}
 
 
@@ -143,7 +144,8 @@ def _sums(values, codes, n=0):
 
 def _pvalues(score, information):
     """Return p-values of scores (..., 2) with their information (..., 2, 2)."""
-    padded = information + 1e-9 * np.trace(information, axis1=-2, axis2=-1)[..., None, None] * np.eye(2) + _TINY * np.eye(2)
+    size = np.trace(information, axis1=-2, axis2=-1)[..., None, None]
+    padded = information + (_TINY + _RIDGE * size) * np.eye(2)
     return chdtrc(2, np.einsum("...i,...i", score, np.linalg.solve(padded, score[..., None])[..., 0]))
 
 
