@@ -5,7 +5,7 @@ import numpy as np
 from skcalib import recalibrators as catalogue
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._report._forecasts import binary_task
-from skcalib._report._statistics import CONFIDENCE_LEVEL, REPORT_BINNING, given, mean
+from skcalib._report._statistics import CONFIDENCE_LEVEL, REPORT_BINNING, Rows, mean
 from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.metrics import calibration_error
 from skcalib.recalibrators._folds import cross_validation_folds
@@ -79,8 +79,8 @@ def _measured(name, after, before, labels, weight, folds):
         estimate, low, high = gain_interval(LOSSES[loss](before, labels) - losses, folds, weight, CONFIDENCE_LEVEL)
         row[key] = mean(LOSSES[loss](out_of_fold, labels[rows]), test_weight)
         row |= {gain: estimate, f"{gain}_low": low, f"{gain}_high": high}
-    task = binary_task(out_of_fold, labels[rows], test_weight)
+    task = binary_task(Rows(out_of_fold, labels[rows], test_weight))
     return {
         **row,
-        "calibration_error": calibration_error(task.labels, task.scores, binning=REPORT_BINNING, **given(task)),
+        "calibration_error": calibration_error(task.labels, task.scores, binning=REPORT_BINNING, **task.given),
     }
