@@ -14,10 +14,16 @@ import skcalib
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 import api_reference
+
+from benchmarks import house
 
 _HERE = Path(__file__).parent
 api_reference.write(_HERE)
+_GENERATED = _HERE / "_generated"
+_GENERATED.mkdir(exist_ok=True)
+(_GENERATED / "house.txt").write_text(house.report(house.package(_HERE.parent)), "utf-8")
 
 project = "skcalib"
 author = "The skcalib developers"
@@ -45,7 +51,7 @@ default_role = "py:obj"
 html_math_renderer = "mathml"
 myst_heading_anchors = 3
 autosummary_generate = True
-autosummary_context = {"guide_pages": api_reference.guide_pages(_HERE)}
+autosummary_context = {"guide_pages": api_reference.guide_pages(_HERE), "provisional": api_reference.provisional()}
 autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
