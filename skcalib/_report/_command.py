@@ -6,6 +6,7 @@ import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from threading import Timer
 from time import monotonic
 
@@ -50,6 +51,21 @@ def add_report_command(commands):
     parser.add_argument(
         "--cluster", metavar="COLUMN", help="column of what dependent rows have in common: a patient, a match, a site"
     )
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        action="append",
+        default=[],
+        metavar="T",
+        help="score from which a row is treated, above 0 and below 1; may be given several times",
+    )
+    parser.add_argument("--title", help="title of the page")
+    parser.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        help="what the page calls a model, once for each --score",
+    )
     parser.add_argument("--positive", metavar="LABEL", help="the label that is the event (not needed for 0 and 1)")
     parser.add_argument("-o", "--output", metavar="FILE", help="where the page goes (default: report.html)")
     parser.add_argument("--json", action="store_true", help="print the numbers; write a page only with -o")
@@ -77,11 +93,14 @@ def _report(arguments):
 
     output = arguments.output or (None if arguments.json else "report.html")
     _check_output(output, arguments)
-    classes = given_classes(arguments.classes)
+    classes, thresholds = given_classes(arguments.classes), sorted(set(arguments.threshold))
+    if not all(0 < threshold < 1 for threshold in thresholds):
+        raise ReportError(f"--threshold {thresholds[0]:g} or {thresholds[-1]:g} is no score above 0 and below 1.")
     with _progress() as step:
         step(f"reading {arguments.file}")
         columns = {"label": arguments.label, "scores": list(dict.fromkeys(arguments.score)), "classes": classes}
         columns |= {"positive": arguments.positive, "cluster": arguments.cluster, "seed": arguments.seed}
+        columns["names"] = arguments.name
         others = {"segment": arguments.segment, "weight": arguments.weight, "time": arguments.time}
         others["weight_type"] = arguments.weight_type
         table = read_table(arguments.file, **columns, **others)
@@ -89,10 +108,13 @@ def _report(arguments):
         if arguments.baseline is not None:
             step(f"reading {arguments.baseline}")
             baseline = read_table(arguments.baseline, **columns)
+        if thresholds and table.classes is not None:
+            raise ReportError("--threshold is for one event, but each class has a score here: leave it out.")
         try:
-            numbers = report_numbers(table, baseline=baseline, seed=arguments.seed, step=step)
+            numbers = report_numbers(table, baseline=baseline, thresholds=thresholds, seed=arguments.seed, step=step)
         except ValueError as error:  # the columns are valid; a number of the report is not defined for them
             raise ReportError(" ".join(str(error).split())) from error
+        numbers |= {"title": arguments.title, "command": " ".join(["python -m skcalib", *map(quote, arguments.argv)])}
         if output is not None:
             _write_page(output, numbers, table, arguments.seed, step)
     if arguments.json:

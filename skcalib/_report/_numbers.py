@@ -7,15 +7,18 @@ from math import isfinite
 import numpy as np
 
 from skcalib._cells.reductions import binary_tasks
+from skcalib._inference.adjustment import holm
 from skcalib._inference.dependent_draws import FEW_EVENTS
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._report._advice import advised
 from skcalib._report._advice_sentences import advice_words
+from skcalib._report._decisions import decision_rows
 from skcalib._report._monitors import monitor_rows
 from skcalib._report._periods import period_rows
-from skcalib._report._sentences import SIGNIFICANCE_LEVEL, summary_sentence
+from skcalib._report._sentences import SIGNIFICANCE_LEVEL, pvalue_words, summary_sentence
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE, REPORT_BINNING, mean
 from skcalib.binning import EqualWidth, MinimumMass
+from skcalib.evaluation import calibration_summary
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
 from skcalib.metrics import (
     calibration_by_group,
@@ -36,7 +39,7 @@ _FEWEST_IN_BIN = 50  # rows of a bin that may have the largest gap
 _BIN_COUNTS = (2, 3, 5, 10, 15, 20, 30, 50, 100)
 
 
-def report_numbers(table, *, seed, step, baseline=None):
+def report_numbers(table, *, seed, step, baseline=None, thresholds=()):
     """Return all numbers of a report.
 
     Parameters
@@ -49,6 +52,8 @@ def report_numbers(table, *, seed, step, baseline=None):
         Told what is done next, for a progress bar.
     baseline : ReportTable, default=None
         Earlier rows that the periods, or all rows, are compared with.
+    thresholds : sequence of float, default=()
+        Scores from which a row is treated.
 
     Returns
     -------
@@ -59,13 +64,15 @@ def report_numbers(table, *, seed, step, baseline=None):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "clusters=", UserWarning)  # a note of the report says it
         for name in table.names:
-            models.append(_model_numbers(table, name, baseline, seed, step))
+            models.append(_model_numbers(table, name, baseline, thresholds, seed, step))
     return _plain(
         {
             "source": table.source,
             "label": table.label,
             "event": table.event,
             "classes": table.classes,
+            "modified": table.modified,
+            "thresholds": list(thresholds),
             "n_rows": table.n_rows,
             "total_weight": table.total_weight,
             "weighted": table.is_weighted,
@@ -84,7 +91,7 @@ def report_numbers(table, *, seed, step, baseline=None):
     )
 
 
-def _model_numbers(table, name, baseline, seed, step):
+def _model_numbers(table, name, baseline, thresholds, seed, step):
     step(f"errors of {name}")
     task = table.task(name)
     bias = _bias(task, is_confidence=table.classes is not None)
@@ -100,9 +107,14 @@ def _model_numbers(table, name, baseline, seed, step):
     if table.classes is not None:
         step(f"classes of {name}")
         model["columns"] = dict(zip(table.classes, table.columns[name], strict=True))
-        model["classes"] = _group_rows(*table.by_class(name, seed), seed, kind="class")
+        model["classes"] = class_rows(*table.by_class(name, seed), seed)
     step(f"recalibrators of {name}")
     model["advice"], model["recalibrators"], model["changes"] = advised(table, name, seed)
+    if thresholds:
+        step(f"decisions of {name}")
+        model["decisions"] = decision_rows(table, name, thresholds, seed)
+    step(f"numbers for a paper of {name}")
+    model["paper"] = _paper(table, task, model, seed)
     if name != table.names[0]:
         model["brier_difference"] = table.brier_difference(name)
     words = summary_sentence(model, table.total_weight), advice_words(model, table.segment_name)
@@ -153,7 +165,7 @@ def _errors(task, seed, classes):
     errors = []
     for name, kind in kinds.items():
         interval = calibration_error_interval(task.labels, task.scores, **kind, **options)
-        errors.append({"name": name, **interval._asdict(), "reason": _reason(interval)})
+        errors.append({"name": name, **interval._asdict(), "reason": _reason(*interval, interval.reason)})
     if classes is not None:  # a slope is one of the log-odds of an event
         return errors
     try:
@@ -167,11 +179,11 @@ def _errors(task, seed, classes):
     ]
 
 
-def _reason(interval):
+def _reason(estimate, low, high, known=""):
     """Return why an estimate lies outside of its interval, if it does."""
-    if interval.estimate < interval.low:
+    if estimate < low:
         return "the noise that is taken away from the estimate is uncertain itself"
-    return (interval.reason or "the estimate includes label noise") if interval.estimate > interval.high else None
+    return (known or "the estimate includes label noise") if estimate > high else None
 
 
 def _proper_scores(table, name):
@@ -226,12 +238,62 @@ def _group_rows(task, groups, seed, kind="segment"):
         row = {name: getattr(table, name)[i] for name in ("mean_score", "event_frequency", "pvalue", "adjusted_pvalue")}
         row |= {"bias": table.bias[i], "bias_low": table.bias_low[i], "bias_high": table.bias_high[i]}
         row |= {"estimate": table.error[i], "low": table.error_low[i], "high": table.error_high[i]}
+        row["reason"] = _reason(table.error[i], table.error_low[i], table.error_high[i])
         n_rows = float(table.n[i])
         n_events = n_rows * float(table.event_frequency[i])
         name = {kind: str(table.group[i]), "n_rows": n_rows, "n_events": n_events}
         is_small = n_rows < SMALL_SEGMENT if kind == "segment" else n_events < SMALL_CLASS
         rows.append({**name, **row, "is_small": is_small})
     return rows
+
+
+def class_rows(task, names, seed):
+    """Return a row for each class against the rest: those whose error is more than noise first, the largest ahead.
+
+    The test of the error sees deviations that cancel in the bias. With clusters, whose draws take long for each class,
+    it is that of the bias.
+    """
+    rows = _group_rows(task, names, seed, kind="class")
+    for row in rows:
+        own = task.at(names == row["class"])
+        given = {**own.given, "weight_type": own.weight_type}
+        clustered = own.clusters is not None
+        test = None if clustered else calibration_test(own.labels, own.scores, method="kuiper", **given)
+        row["error_pvalue"] = row["pvalue"] if clustered else test.pvalue
+    for row, adjusted in zip(rows, holm(np.array([row["error_pvalue"] for row in rows])), strict=True):
+        row["adjusted_error_pvalue"] = float(adjusted)
+
+    def place(row):
+        error = np.nan_to_num(row["estimate"])
+        return (0, -error) if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL else (1, row["error_pvalue"])
+
+    return sorted(rows, key=place)
+
+
+def _paper(table, task, model, seed):
+    """Return a paragraph that can be cited; None where it is not defined."""
+    if table.classes is None:
+        try:
+            return str(calibration_summary(task.labels, task.scores, random_state=seed, pos_label=True, **task.cited))
+        except ValueError:  # one class only
+            return None
+    error, (brier, nats), test = model["errors"][0], model["proper_scores"], model["test"]
+
+    def shown(found, digits):
+        return f"{found['estimate']:.{digits}f} ({found['low']:.{digits}f} to {found['high']:.{digits}f})"
+
+    return (
+        f"In {table.n_rows:,} rows of {len(table.classes)} classes the top-label calibration error (mean absolute, "
+        f"debiased, up to 15 bins of equal mass) was {shown(error, 4)}, {pvalue_words(**_pvalue(test))} for the "
+        f"hypothesis of calibration. The predicted class was right in {100 * model['event_frequency']:.1f} % of the "
+        f"rows, its mean probability was {100 * model['mean_score']:.1f} %. The Brier score, summed over the classes, "
+        f"was {shown(brier, 4)} and the log-loss {shown(nats, 4)} nats. Intervals are at "
+        f"{100 * CONFIDENCE_LEVEL:g} % confidence."
+    )
+
+
+def _pvalue(test):
+    return {"pvalue": test["pvalue"], "smallest": test["smallest_pvalue"]}
 
 
 def _certificates(n_rows):

@@ -4,13 +4,13 @@ from functools import partial
 from io import BytesIO
 from typing import NamedTuple
 
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING
+from skcalib._report._html import n_shown
+from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE
 from skcalib.displays import BinCountDisplay, ReliabilityDisplay
 from skcalib.displays._reliability_curves import CurveOptions, diagram_numbers
 from skcalib.displays._style import format_count, percent, require_matplotlib
 from skcalib.metrics import calibration_error
 
-_MOST_CLASSES = 12  # that have a picture
 # Fonts and sizes are the page's: a matplotlibrc is ignored.
 _STYLE = {"font.size": 10, "font.family": "sans-serif", "svg.fonttype": "path", "figure.facecolor": "white"}
 
@@ -53,10 +53,10 @@ def class_pictures(table, name, rows, seed):
     """Return a small diagram of each class of a model, in the order of the rows of its table."""
     task, groups = table.by_class(name, seed)
     pictures = []
-    for row in rows[:_MOST_CLASSES]:
+    for row in rows[: n_shown(rows)]:
         of_class = task.at(groups == row["class"])
         numbers = _curve_numbers(row["class"], of_class, seed)
-        _, svg = _drawn(lambda ax, numbers=numbers: ReliabilityDisplay(**numbers).plot(ax, legend=False), (2.5, 2.9))
+        _, svg = _drawn(lambda ax, numbers=numbers: ReliabilityDisplay(**numbers).plot(ax, legend=False), (3.0, 3.3))
         alt = (
             f"Reliability diagram of the class {row['class']}: mean score minus frequency "
             f"{percent(row['bias'])} points on average."
@@ -66,7 +66,7 @@ def class_pictures(table, name, rows, seed):
 
 
 def _curve_numbers(name, task, seed):
-    metric = partial(calibration_error, binning=REPORT_BINNING)  # the error of the summary
+    metric = partial(calibration_error, **MEAN_ABSOLUTE)  # the error of the summary
     options = CurveOptions.checked(None, "auto", CONFIDENCE_LEVEL, 1000, metric, seed)
     return diagram_numbers(
         task.labels, {name: task.scores}, options=options, labels=LABELS, sample_weight=task.sample_weight

@@ -34,6 +34,11 @@ class Rows(NamedTuple):
         """What an interval or a test of an event is told besides labels and scores."""
         return {**self.given, "weight_type": self.weight_type, "clusters": self.clusters}
 
+    @property
+    def cited(self):
+        """What a summary of an event is told besides labels and scores."""
+        return {name: value for name, value in self.dependence.items() if name != "labels"}
+
     def at(self, rows):
         """Return some of the rows."""
         *columns, weight_type = self
