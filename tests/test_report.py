@@ -27,7 +27,7 @@ from skcalib._report._numbers import report_numbers
 from skcalib._report._periods import named_periods
 from skcalib._report._reader import ReportError, read_columns
 from skcalib._report._sentences import comparison_sentence, pvalue_words, segment_sentence, summary_sentence
-from skcalib._report._statistics import REPORT_BINNING
+from skcalib._report._statistics import MEAN_ABSOLUTE
 from skcalib._report._table import read_table
 from skcalib.evaluation import recalibration_gain
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
@@ -212,10 +212,10 @@ def test_numbers_are_those_of_the_library(file):
     data = _data()
     for model in numbers["models"]:
         scores = data[model["name"]]
-        interval = calibration_error_interval(data["y"], scores, binning=REPORT_BINNING, random_state=0)
+        interval = calibration_error_interval(data["y"], scores, **MEAN_ABSOLUTE, random_state=0)
         assert [model["errors"][0][key] for key in ("estimate", "low", "high")] == pytest.approx(list(interval))
-        assert model["errors"][0]["estimate"] == pytest.approx(calibration_error(data["y"], scores))  # as n >= 150
-        assert model["errors"][1]["estimate"] == pytest.approx(expected_calibration_error(data["y"], scores))
+        assert model["errors"][1]["estimate"] == pytest.approx(calibration_error(data["y"], scores))  # as n >= 150
+        assert model["errors"][2]["estimate"] == pytest.approx(expected_calibration_error(data["y"], scores))
         for error in model["errors"]:
             assert ("reason" in error and error["reason"] is not None) == (error["estimate"] > error["high"])
         brier, nats = model["proper_scores"]
@@ -226,7 +226,7 @@ def test_numbers_are_those_of_the_library(file):
         half = 1.6448536 * np.std(gaps) / np.sqrt(600)
         assert model["over_confidence"]["estimate"] == pytest.approx(np.mean(gaps))
         assert model["over_confidence"]["low"] == pytest.approx(np.mean(gaps) - half)
-        metric = partial(calibration_error, binning=REPORT_BINNING)
+        metric = partial(calibration_error, **MEAN_ABSOLUTE)
         assert model["test"]["pvalue"] == calibration_test(data["y"], scores, metric=metric, random_state=0).pvalue
         assert model["test"]["rejects"] == (model["errors"][0]["low"] > 0)  # interval and test agree
         assert sum(row["weight"] for row in model["bins"]) == 600
@@ -243,12 +243,12 @@ def test_segments_are_sorted_by_p_value_and_small_ones_marked(file):
         assert row["n_rows"] == inside.sum()
         assert row["n_events"] == data["y"][inside].sum()
         assert row["mean_score"] == pytest.approx(data["p"][inside].mean())
-        estimate = calibration_error(data["y"][inside], data["p"][inside], binning=REPORT_BINNING)
+        estimate = calibration_error(data["y"][inside], data["p"][inside], **MEAN_ABSOLUTE)
         assert row["estimate"] == pytest.approx(estimate)
         assert row["is_small"] == (inside.sum() < 100)
         assert row["bias"] == pytest.approx(row["mean_score"] - row["event_frequency"])
     assert [row["pvalue"] for row in rows] == sorted(row["pvalue"] for row in rows)
-    table = calibration_by_group(data["y"], data["p"], data["s"], binning=REPORT_BINNING, random_state=0)
+    table = calibration_by_group(data["y"], data["p"], data["s"], **MEAN_ABSOLUTE, random_state=0)
     by_name = {row["segment"]: row for row in rows}
     for name, adjusted in zip(table.group.tolist(), table.adjusted_pvalue, strict=True):
         assert by_name[name]["adjusted_pvalue"] == adjusted
@@ -360,13 +360,13 @@ def test_summary_sentence():
     none = (0, -0.01, 0.01)
     model = _model((0.044, 0.02, 0.068), none, (0.045, 0.02, 0.061), 0.001)
     assert summary_sentence(model, 15747) == (
-        "Scores are too high by 4.4 percentage points on average (2.0 to 6.8). The calibration error is 4.5 % (2.0 to "
-        "6.1 %), more than noise at n = 15,747 (p ≤ .001)."
+        "Scores are too high by 4.4 percentage points on average (2.0 to 6.8). The mean absolute calibration error is "
+        "4.5 % (2.0 to 6.1 %), more than noise at n = 15,747 (p ≤ .001)."
     )
     model = _model((-0.013, -0.02, -0.006), none, (0, 0, 0.01), 0.5)
     assert summary_sentence(model, 100) == (
-        "Scores are too low by 1.3 percentage points on average (0.6 to 2.0). The calibration error is 0.0 % (0.0 to "
-        "1.0 %), no more than noise can be at n = 100 (p = .50): apart from the average the rows show no "
+        "Scores are too low by 1.3 percentage points on average (0.6 to 2.0). The mean absolute calibration error is "
+        "0.0 % (0.0 to 1.0 %), no more than noise can be at n = 100 (p = .50): apart from the average the rows show no "
         "miscalibration."
     )
     model = _model(none, (0.02, 0.01, 0.03), (0, 0, 0.01), 0.5)
@@ -601,7 +601,14 @@ def test_long_work_writes_a_line_a_step_to_standard_error(monkeypatch, file, cap
     printed = capsys.readouterr()
     lines = printed.err.splitlines()
     assert all(re.fullmatch(r"skcalib report: .+ \(\d+ s\)", line) for line in lines)
-    steps = ("reading", "errors of p", "test of p", "segments and periods of p", "recalibrators of p")
+    steps = (
+        "reading",
+        "errors of p",
+        "test of p",
+        "segments and periods of p",
+        "recalibrators of p",
+        "numbers for a paper of p",
+    )
     assert all(line.removeprefix("skcalib report: ").startswith(step) for line, step in zip(lines, steps, strict=True))
     assert json.loads(printed.out)["n_rows"] == 600
 
@@ -774,7 +781,7 @@ def test_periods_are_compared_with_the_first(tmp_path):
     first, third = (np.array([m == k for m in np.repeat([1, 2, 3], 300)]) for k in (1, 3))
     scores, y = table.forecasts("p")[:2]
     change = calibration_change(
-        y[first], scores[first], y[third], scores[third], binning=REPORT_BINNING, random_state=0
+        y[first], scores[first], y[third], scores[third], binning=MEAN_ABSOLUTE["binning"], random_state=0
     )
     assert rows[2]["change_pvalue"] == change.pvalue
     assert rows[2]["bias"] == pytest.approx(scores[third].mean() - y[third].mean())
@@ -827,11 +834,11 @@ def test_clusters_are_told_to_every_interval(tmp_path):
     ]
     y, scores, given = columns["y"], columns["p"], {"clusters": columns["patient"], "random_state": 0}
     (model,), (before,) = clustered["models"], plain["models"]
-    interval = calibration_error_interval(y, scores, binning=REPORT_BINNING, **given)
+    interval = calibration_error_interval(y, scores, **MEAN_ABSOLUTE, **given)
     assert [model["errors"][0][key] for key in ("estimate", "low", "high")] == pytest.approx(list(interval))
-    metric = partial(calibration_error, binning=REPORT_BINNING)
+    metric = partial(calibration_error, **MEAN_ABSOLUTE)
     assert model["test"]["pvalue"] == calibration_test(y, scores, metric=metric, **given).pvalue
-    by_group = calibration_by_group(y, scores, columns["s"], binning=REPORT_BINNING, **given)
+    by_group = calibration_by_group(y, scores, columns["s"], **MEAN_ABSOLUTE, **given)
     assert sorted(row["bias_high"] for row in model["segments"]) == pytest.approx(sorted(by_group.bias_high))
     # the mean of all rows is that of the clusters' means, as all have 30 rows: Student's interval, plainly
     for key, values in (("score_minus_frequency", scores - y), ("brier", (scores - y) ** 2)):
@@ -855,7 +862,7 @@ def test_clusters_of_weighted_rows_periods_and_classes(tmp_path):
     numbers = _numbers(table)
     assert (numbers["n_clusters"], numbers["weight_type"]) == (59, "importance")
     whole = calibration_by_group(
-        table.labels, table.scores["p"], table.periods, binning=REPORT_BINNING, sample_weight=table.weight,
+        table.labels, table.scores["p"], table.periods, **MEAN_ABSOLUTE, sample_weight=table.weight,
         weight_type="importance", clusters=table.clusters, random_state=0,
     )  # fmt: skip
     assert [row["bias_low"] for row in numbers["models"][0]["periods"]] == pytest.approx(whole.bias_low)

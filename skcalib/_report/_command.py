@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
-from threading import Timer
+from threading import Event, Thread
 from time import monotonic
 
 _QUIET_SECONDS = 5  # work that is done by then shows no progress
@@ -177,24 +177,28 @@ def _replace(path, text):
 
 @contextmanager
 def _progress():
-    """Yield a function that is told what is done next; of long work it writes a line per step to standard error."""
-    begun = monotonic()
-    steps = []
+    """Yield a function that is told what is done next; of long work standard error has a line at least every 5 s."""
+    begun = written = monotonic()
+    steps, done = [], Event()
 
     def write():
-        print(f"skcalib report: {steps[-1]} ({monotonic() - begun:.0f} s)", file=sys.stderr, flush=True)
+        nonlocal written
+        written = monotonic()
+        print(f"skcalib report: {steps[-1]} ({written - begun:.0f} s)", file=sys.stderr, flush=True)
 
     def step(what):
         steps.append(what)
         if monotonic() - begun >= _QUIET_SECONDS:
             write()
 
-    # The step that is under way when the work turns out to be long.
-    appears = Timer(_QUIET_SECONDS, write)
-    appears.daemon = True
+    def remind():
+        while not done.wait(_QUIET_SECONDS / 5):
+            if steps and monotonic() - written >= _QUIET_SECONDS:
+                write()
+
     if _QUIET_SECONDS > 0:
-        appears.start()
+        Thread(target=remind, daemon=True).start()
     try:
         yield step
     finally:
-        appears.cancel()
+        done.set()

@@ -151,7 +151,8 @@ def _errors(task, seed, classes):
     of_rows = {"confidence_level": CONFIDENCE_LEVEL, **task.dependence}
     options = {"random_state": seed, "n_resamples": 1000 if task.clusters is None else _N_CLUSTER_DRAWS, **of_rows}
     # One cell with a few rows would decide the largest gap: bins are merged until each holds enough of the weight.
-    enough = _FEWEST_IN_BIN * (1 if task.sample_weight is None else task.sample_weight.mean())
+    enough = _FEWEST_IN_BIN * (task.sample_weight.mean() if task.weight_type == "importance" else 1)
+    total = len(task.labels) if task.sample_weight is None else task.sample_weight.sum()
     kinds = {
         "mean absolute calibration error": MEAN_ABSOLUTE,
         "root mean square calibration error": {"norm": 2, "binning": REPORT_BINNING},
@@ -160,7 +161,7 @@ def _errors(task, seed, classes):
             "metric": partial(maximum_calibration_error, binning=MinimumMass(EqualWidth(15), min_weight=enough))
         },
     }
-    if len(task.labels) < 2 * _FEWEST_IN_BIN:
+    if total < 2 * enough:
         del kinds["maximum calibration error"]
     errors = []
     for name, kind in kinds.items():

@@ -47,11 +47,10 @@ def report_page(numbers, pictures):
     page : str
         HTML without any external file.
     """
+    names = [model["name"] for model in numbers["models"]]
     template = Template(files("skcalib._report").joinpath("template.html").read_text(encoding="utf-8"))
     return template.substitute(
-        title=escape(
-            numbers.get("title") or f"Calibration of {', '.join(model['name'] for model in numbers['models'])}"
-        ),
+        title=escape(numbers.get("title") or f"Calibration of {', '.join(names)}"),
         paper=_paper(numbers),
         command=escape(numbers.get("command") or ""),
         decisions=decision_section(numbers),

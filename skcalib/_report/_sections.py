@@ -263,14 +263,15 @@ def decision_section(numbers):
         return ""
     note = (
         "<p>Rows with a score of the threshold or more are treated. The net benefit weighs true positives against "
-        "false alarms as the threshold does: at 20 % one true positive is worth four false alarms. It is counted in true "
-        "positives in 100 rows. Miscalibration costs what recalibrated scores (a spline, fitted on other rows) would "
-        "gain at the same threshold.</p>"
+        "false alarms as the threshold does: at 20 % one true positive is worth four false alarms. It is counted in "
+        "true positives in 100 rows. Miscalibration costs what recalibrated scores (a spline, fitted on other rows) "
+        "would gain at the same threshold.</p>"
     )
 
     def section(model):
         words = " ".join(decision_sentence(row) for row in model["decisions"])
         head = ["threshold", "treated", "false alarms", "misses", "net benefit", "against treating all"]
+        head.append("miscalibration costs")
         shares = ("treated", "false_alarms", "misses")
         benefits = ("net_benefit", "against_treating_all", "cost_of_miscalibration")
         lines = [

@@ -92,7 +92,8 @@ def rest_sentence(rows):
     errors = [row["estimate"] for row in rows if row["estimate"] is not None]
     off = sum(row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL for row in rows)
     between = f" have errors from {100 * min(errors):.1f} to {100 * max(errors):.1f} %" if errors else ""
-    return f"The other {len(rows)} classes{between}; {off or 'none'} of these {'is' if off == 1 else 'are'} more than noise."
+    verb = "is" if off == 1 else "are"
+    return f"The other {len(rows)} classes{between}; {off or 'none'} of these {verb} more than noise."
 
 
 def decision_sentence(row):
