@@ -10,6 +10,7 @@ from skcalib._progress import Progress
 from skcalib.recalibrators import StackedRecalibrator
 from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._gain import gain_interval
+from skcalib.recalibrators._transformer import class_parameters, fitted_clone
 
 
 def recalibration_gain(
@@ -122,9 +123,8 @@ def recalibrated_by_fold(recalibrator, fold, columns, codes):
     """
     if len(np.unique(codes[fold.train])) < 2:
         return columns[:, 0] if columns.shape[1] == 1 else columns
-    fitted = clone(recalibrator)
-    names = [name for name in fitted.get_params() if name == "classes" or name.endswith("__classes")]
-    fitted.set_params(**dict.fromkeys(names, np.arange(max(columns.shape[1], 2))))
-    weight = {} if fold.train_weight is None else {"sample_weight": fold.train_weight}
-    recalibrated = fitted.fit(columns[fold.train], codes[fold.train], **weight).predict_proba(columns)
+    unfitted = clone(recalibrator)
+    unfitted.set_params(**class_parameters(unfitted, np.arange(max(columns.shape[1], 2))))
+    fitted = fitted_clone(unfitted, columns[fold.train], codes[fold.train], fold.train_weight)
+    recalibrated = fitted.predict_proba(columns)
     return recalibrated[:, 1] if columns.shape[1] == 1 else recalibrated
