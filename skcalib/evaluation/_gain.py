@@ -10,7 +10,7 @@ from skcalib._progress import Progress
 from skcalib.recalibrators import StackedRecalibrator
 from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._gain import gain_interval
-from skcalib.recalibrators._transformer import class_parameters, fitted_clone
+from skcalib.recalibrators._transformer import check_recalibrator, class_parameters, fitted_clone
 
 
 def recalibration_gain(
@@ -101,9 +101,7 @@ def recalibration_gain(
     check_option(loss, "loss", tuple(LOSSES))
     level = check_confidence_level(confidence_level)
     recalibrator = StackedRecalibrator(verbose=verbose) if recalibrator is None else recalibrator
-    for method in ("fit", "predict_proba"):
-        if not hasattr(recalibrator, method):
-            raise TypeError(f"recalibrator must have fit and predict_proba, but {recalibrator!r} has no {method}.")
+    check_recalibrator(recalibrator)
     data = check_scored_labels(y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
     codes = data.labels.astype(np.intp)
     columns = data.scores.reshape(len(codes), -1)

@@ -4,6 +4,7 @@ from numbers import Real
 
 import numpy as np
 
+from skcalib._errors.proper_scores import LOSSES
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._rows.links import log_probability
 from skcalib.recalibrators._attributes import check_same_classes, fitted
@@ -127,12 +128,12 @@ class CautiousRecalibrator(BaseRecalibrator):
 
     def _out_of_fold_gain(self, recalibrator, unchanged, scores, codes, sample_weight):
         folds = cross_validation_folds(self.cv, scores, codes, sample_weight, self.input)
-        before, gains = _losses(unchanged, scores, codes), np.zeros((len(folds), len(codes)))
+        before, gains = LOSSES["log"](unchanged.predict_proba(scores), codes), np.zeros((len(folds), len(codes)))
         for gain, fold in zip(gains, folds, strict=True):
             if len(np.unique(codes[fold.train])) > 1:  # else nothing is learned there
                 rows = scores[fold.train], self.classes_[codes[fold.train]], fold.train_weight
                 of_fold = fitted_clone(recalibrator, *rows)
-                gain[:] = before - _losses(of_fold, scores, codes)
+                gain[:] = before - LOSSES["log"](of_fold.predict_proba(scores), codes)
         return gain_interval(gains, folds, sample_weight, _LEVEL)
 
     def _predict_scores(self, scores):
@@ -143,7 +144,3 @@ class CautiousRecalibrator(BaseRecalibrator):
 
     def _check_attributes(self):
         check_same_classes(self, self.recalibrator_, self.chosen_)
-
-
-def _losses(recalibrator, scores, codes):
-    return -log_probability(recalibrator.predict_proba(scores)[np.arange(len(codes)), codes.astype(np.intp)])
