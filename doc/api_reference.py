@@ -1,6 +1,7 @@
 """The pages of the API reference as data: what stands in which section. The names come from ``__all__``."""
 
 import re
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
@@ -131,6 +132,37 @@ def guide_pages(folder):
             others = sorted((page for page in counts if counts[page]), key=lambda page: -counts[page])
             pages[f"{module}.{name}"] = [own, *others][:_MOST_PAGES]
     return pages
+
+
+def examples(folder):
+    """Return what each example of the gallery shows, by its file: pages of the guide, and public names, by count."""
+    public = {name for module, title, *_ in SECTIONS for name in names(module, title)}
+    found = {}
+    for path in sorted(Path(folder).glob("gallery/plot_*.py")):
+        source = path.read_text("utf-8")
+        used = Counter(word for word in re.findall(r"\w+", source) if word in public)
+        found[f"gallery/{path.name}"] = re.findall(r":doc:`/(\w+)`", source), used
+    return found
+
+
+def examples_of_pages(folder):
+    """Return the examples of each page of the guide: those that name it at their end."""
+    pages = {}
+    for example, (named, _) in examples(folder).items():
+        for page in named:
+            pages.setdefault(page, []).append(example)
+    return pages
+
+
+def examples_of_names(folder):
+    """Return the examples of each public name: those that use it most, else those of its first page of the guide."""
+    shown, of_page = examples(folder), examples_of_pages(folder)
+    found = {}
+    for path, pages in guide_pages(folder).items():
+        name = path.rpartition(".")[2]
+        using = sorted((one for one in shown if shown[one][1][name]), key=lambda one: -shown[one][1][name])
+        found[path] = (using or of_page.get(pages[0], []))[:_MOST_PAGES]
+    return found
 
 
 def text():

@@ -11,6 +11,7 @@ import matplotlib
 matplotlib.use("Agg")
 
 import skcalib
+from skcalib.displays._style import colors
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
@@ -34,6 +35,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "link_examples",
     "link_names",
     "mathml",
 ]
@@ -45,7 +47,10 @@ default_role = "py:obj"
 html_math_renderer = "mathml"
 myst_heading_anchors = 3
 autosummary_generate = True
-autosummary_context = {"guide_pages": api_reference.guide_pages(_HERE)}
+autosummary_context = {
+    "guide_pages": api_reference.guide_pages(_HERE),
+    "examples": api_reference.examples_of_names(_HERE),
+}
 autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
@@ -66,6 +71,12 @@ _PROJECTS = {
 online = os.environ.get("SKCALIB_INTERSPHINX") == "1"
 intersphinx_mapping = {name: (address, None) for name, address in _PROJECTS.items()} if online else {}
 
+
+def _library_colors(gallery_conf, path):
+    """Give pictures that an example draws itself the colours of the displays."""
+    matplotlib.rcParams["axes.prop_cycle"] = matplotlib.cycler(color=colors(7))
+
+
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_gallery",
@@ -77,6 +88,8 @@ sphinx_gallery_conf = {
     "capture_repr": ("_repr_html_",),
     "write_computation_times": False,
     "download_all_examples": False,
+    "image_srcset": ["2x"],
+    "reset_modules": ("matplotlib", _library_colors),
     "within_subsection_order": "FileNameSortKey",
 }
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
