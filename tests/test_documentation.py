@@ -2,6 +2,7 @@
 
 import re
 import runpy
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,15 @@ def test_pages_that_are_run_elsewhere():
     for page, test in RUN_ELSEWHERE.items():
         text = (ROOT / "tests" / test).read_text("utf-8")
         assert page in text or page.removesuffix(".md") in text
+
+
+def test_commands_of_the_pages_start():
+    """Each `python -m benchmarks.name` beside a figure is a module that can be imported and has a main function."""
+    named = {name for page in PAGES for name in re.findall(r"python -m (benchmarks[\w.]+)", page.read_text("utf-8"))}
+    assert len(named) > 8
+    for name in named:
+        found = import_module(name)
+        assert callable(getattr(found if hasattr(found, "main") else import_module(f"{name}.__main__"), "main", None))
 
 
 def test_the_first_example_stands_in_one_file():
