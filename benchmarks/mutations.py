@@ -1,8 +1,8 @@
 """Do the tests notice? 37 small faults, each put into a copy of the package, and the tests of that room run.
 
-``python -m benchmarks.mutations`` runs all of them, ``--only 3 17`` some, ``--list`` shows them. The checkout is copied to
-a temporary folder and stays as it is. A fault that no test notices is a survivor: its line is either tested too little, or
-equivalent to the original. Exit status 1 if any survives.
+``python -m benchmarks.mutations`` runs all of them, ``--only 3 17`` some, ``--list`` shows them. The checkout is copied
+to a temporary folder and stays as it is. A fault that no test notices is a survivor: its line is tested too little, or
+the fault changes nothing. Exit status 1 if any survives.
 """
 
 import argparse
