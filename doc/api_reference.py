@@ -106,8 +106,21 @@ SECTIONS = [
         ["BaseRecalibrator", "BinaryRecalibrator", "LogitRecalibrator"],
     ),
 ]
+# What a minor release may change without a deprecation, and why: modules and names. All others are stable.
+PROVISIONAL = {
+    "skcalib.MulticalibratedRecalibrator": "its stopping rule and its defaults are young",
+    "skcalib.decisions": "the promises and their names are young",
+    "skcalib.displays.DecisionCurveDisplay": "it shows what `skcalib.decisions` computes",
+    "skcalib.displays.MonitorDisplay": "it shows what a monitor computes",
+    "skcalib.displays.MulticalibrationDisplay": "it shows what `MulticalibratedRecalibrator` learned",
+    "skcalib.displays.RiskCoverageDisplay": "it shows what `skcalib.decisions` computes",
+    "skcalib.metrics.decision_calibration_error": "its name and its units are young",
+    "skcalib.monitoring.CalibrationMonitor": "the bets behind its alarms may become stronger",
+    "skcalib.monitoring.GroupMonitors": "the bets behind its alarms may become stronger",
+}
 MODULES = ["skcalib", *(f"skcalib.{name}" for name in skcalib._SUBMODULES)]
 _MOST_PAGES = 3
+EVIDENCE = {"arena", "levels", "reproductions", "scale", "speed"}  # pages that tell no one how to use a name
 
 
 def names(module, title):
@@ -120,11 +133,18 @@ def names(module, title):
     return [name for name in public if not name.startswith("__") and name not in elsewhere]
 
 
+def provisional():
+    """Return the reason for each public name that is provisional."""
+    paths = (f"{module}.{name}" for module, title, *_ in SECTIONS for name in names(module, title))
+    reasons = ((path, PROVISIONAL.get(path, PROVISIONAL.get(path.rpartition(".")[0]))) for path in paths)
+    return {path: reason for path, reason in reasons if reason}
+
+
 def guide_pages(folder):
     """Return the guide pages of each public name: that of its section, then those that name it most."""
     folder = Path(folder)
     guide = re.findall(r"\]\((\w+)\.md\)", (folder / "user_guide.md").read_text("utf-8"))
-    texts = {page: (folder / f"{page}.md").read_text("utf-8") for page in guide}
+    texts = {page: (folder / f"{page}.md").read_text("utf-8") for page in guide if page not in EVIDENCE}
     pages = {}
     for module, title, _, own, _ in SECTIONS:
         for name in names(module, title):
@@ -167,7 +187,10 @@ def examples_of_names(folder):
 
 def text():
     """Return the source of the reference page."""
-    parts = ["API reference\n=============\n"]
+    parts = [
+        "API reference\n=============\n\nNames are stable, but for those whose page says *provisional*: see "
+        ":ref:`stable-and-provisional`.\n"
+    ]
     for module, title, words, page, _ in SECTIONS:
         if module in MODULES or module == "skcalib.recalibrators":
             listed = "\n".join(f"   {name}" for name in names(module, title))

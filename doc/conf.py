@@ -15,10 +15,16 @@ from skcalib.displays._style import colors
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 import api_reference
+
+from benchmarks import house
 
 _HERE = Path(__file__).parent
 api_reference.write(_HERE)
+_GENERATED = _HERE / "_generated"
+_GENERATED.mkdir(exist_ok=True)
+(_GENERATED / "house.txt").write_text(house.report(house.package(_HERE.parent)), "utf-8")
 
 project = "skcalib"
 author = "The skcalib developers"
@@ -49,6 +55,7 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autosummary_context = {
     "guide_pages": api_reference.guide_pages(_HERE),
+    "provisional": api_reference.provisional(),
     "examples": api_reference.examples_of_names(_HERE),
 }
 autodoc_typehints = "none"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import house
 from skcalib.decisions import CertifiedThreshold
 from skcalib.guarantees import CalibrationCertificate
 from skcalib.metrics import BinStatistics
@@ -49,7 +50,7 @@ def test_each_name_has_its_pages_of_the_guide():
 
 
 # Pages of the guide that need no example: a table of other libraries, and the pages of evidence.
-NO_EXAMPLE = {"coming_from", "levels", "reproductions", "speed"}
+NO_EXAMPLE = {"coming_from", *REFERENCE.EVIDENCE}
 
 
 def test_reference_guide_and_gallery_lead_to_each_other():
@@ -72,6 +73,37 @@ def test_an_example_ends_with_its_pages_and_names(path):
     public = {one.rpartition(".")[2] for one in REFERENCE.guide_pages(_PATH.parent)}
     assert names
     assert set(names) <= public
+
+
+def test_provisional_names_exist_and_are_marked():
+    assert all(path in REFERENCE.MODULES or path in PUBLIC for path in REFERENCE.PROVISIONAL)
+    marked = set(REFERENCE.provisional())
+    assert marked <= set(PUBLIC)
+    wanted = {"skcalib.MulticalibratedRecalibrator", "skcalib.monitoring.CalibrationMonitor"}
+    assert wanted | {path for path in PUBLIC if path.startswith("skcalib.decisions.")} <= marked
+    assert "skcalib.PlattScaling" not in marked
+    for template in ("base", "class"):
+        page = (_PATH.parent / "_templates" / "autosummary" / f"{template}.rst").read_text("utf-8")
+        assert "provisional[fullname]" in page
+        assert "stable" in page
+
+
+_JOBS = [*(_PATH.parent / "examples").glob("*.py"), *(_PATH.parent / "gallery").glob("*.py")]
+_GUIDE = [page for page in _PATH.parent.glob("*.md") if page.stem not in ("changelog", "contributing", "releases")]
+
+
+def test_each_name_is_needed_by_a_job():
+    """What no script, no gallery example and no page of the guide needs has no place in the front."""
+    text = "\n".join(path.read_text("utf-8") for path in [*_JOBS, *_GUIDE])
+    results = {thing.__name__ for thing in PUBLIC.values() if inspect.isclass(thing) and issubclass(thing, RESULTS)}
+    listed = {name for module, title, *_ in REFERENCE.SECTIONS for name in REFERENCE.names(module, title)}
+    assert not [name for name in sorted(listed - results) if not re.search(rf"\b{name}\b", text)]
+
+
+def test_the_counter_counts_the_pages():
+    assert sorted(house.public_names(house.package(_PATH.parents[1]))) == sorted(
+        f"{module}.{name}" for module, title, *_ in REFERENCE.SECTIONS for name in REFERENCE.names(module, title)
+    )
 
 
 def _public():
