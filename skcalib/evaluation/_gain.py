@@ -114,15 +114,15 @@ def recalibration_gain(
     return gain_interval(gains, folds, data.sample_weight, level)
 
 
-def recalibrated_by_fold(recalibrator, fold, columns, codes):
+def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):
     """Return all rows' probabilities, of the form of a metric's scores, by a recalibrator fitted to a fold's others.
 
-    Unchanged where these are all of one class.
+    Unchanged where these are all of one class. A recalibrator of groups is given the group of each row.
     """
     if len(np.unique(codes[fold.train])) < 2:
         return columns[:, 0] if columns.shape[1] == 1 else columns
-    unfitted = clone(recalibrator)
+    unfitted, own = clone(recalibrator), {} if groups is None else {"groups": groups[fold.train]}
     unfitted.set_params(**class_parameters(unfitted, np.arange(max(columns.shape[1], 2))))
-    fitted = fitted_clone(unfitted, columns[fold.train], codes[fold.train], fold.train_weight)
-    recalibrated = fitted.predict_proba(columns)
+    fitted = fitted_clone(unfitted, columns[fold.train], codes[fold.train], fold.train_weight, **own)
+    recalibrated = fitted.predict_proba(columns, **({} if groups is None else {"groups": groups}))
     return recalibrated[:, 1] if columns.shape[1] == 1 else recalibrated

@@ -127,10 +127,10 @@ class RecalibratorOfColumns(ProbabilityTransformer):
         return scores, select_columns(X, positions)
 
 
-def fitted_clone(recalibrator, scores, y, sample_weight=None):
+def fitted_clone(recalibrator, scores, y, sample_weight=None, **given):
     """Return a clone fitted to rows; weights are handed over where there are some."""
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    return clone(recalibrator).fit(scores, y, **weights)
+    return clone(recalibrator).fit(scores, y, **weights, **given)
 
 
 def class_parameters(recalibrator, classes):
