@@ -834,10 +834,10 @@ def test_clusters_are_told_to_every_interval(tmp_path):
     ]
     y, scores, given = columns["y"], columns["p"], {"clusters": columns["patient"], "random_state": 0}
     (model,), (before,) = clustered["models"], plain["models"]
-    interval = calibration_error_interval(y, scores, **MEAN_ABSOLUTE, **given)
+    interval = calibration_error_interval(y, scores, **MEAN_ABSOLUTE, n_resamples=199, **given)
     assert [model["errors"][0][key] for key in ("estimate", "low", "high")] == pytest.approx(list(interval))
     metric = partial(calibration_error, **MEAN_ABSOLUTE)
-    assert model["test"]["pvalue"] == calibration_test(y, scores, metric=metric, **given).pvalue
+    assert model["test"]["pvalue"] == calibration_test(y, scores, metric=metric, n_resamples=199, **given).pvalue
     by_group = calibration_by_group(y, scores, columns["s"], **MEAN_ABSOLUTE, **given)
     assert sorted(row["bias_high"] for row in model["segments"]) == pytest.approx(sorted(by_group.bias_high))
     # the mean of all rows is that of the clusters' means, as all have 30 rows: Student's interval, plainly
