@@ -10,13 +10,22 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.cells import Cells
 from skcalib._cells.groups import group_codes, is_predicted_class, split_by_group
-from skcalib._cells.reductions import BinaryTask, BinnedTask, binary_tasks, counted_rows, resolve_multiclass
+from skcalib._cells.reductions import (
+    BinaryTask,
+    BinnedTask,
+    binary_tasks,
+    check_rows_or_bins,
+    counted_rows,
+    resolve_multiclass,
+)
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm, has_thin_bins, resolved_method
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
 from skcalib._inference.bias import bias_test
 from skcalib._inference.cluster_bias import cluster_bias_test
 from skcalib._inference.dependent_draws import FEW_EVENTS
+from skcalib._inference.hypotheses import Resampling, error_hypotheses
+from skcalib._inference.inversion import limits_of_each
 from skcalib._inference.results import ResultTable
 from skcalib._input.hints import hint_at_keywords
 from skcalib._input.labels import check_groups
@@ -25,7 +34,8 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._progress import Progress
 from skcalib.binning import BaseBinning, EqualMass, check_binning
-from skcalib.metrics._interval import calibration_error_interval
+from skcalib.metrics._errors import calibration_error
+from skcalib.metrics._table import metric_of
 
 _ORDERS = ("sorted", "given", "error")
 
@@ -224,18 +234,13 @@ def calibration_by_group(
         cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
         strategy = check_binning(binning, EqualMass("cube_root"))
         names, parts = _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type)
-    error_options = {
-        "norm": norm,
-        "method": method,
-        "weight_type": weight_type,
-        "confidence_level": confidence_level,
-        "n_resamples": n_resamples,
-        "random_state": check_random_state(random_state),
-    }
+    resampling = Resampling(n_resamples, check_random_state(random_state), importance=weight_type == "importance")
     progress = Progress("calibration_by_group", verbose)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "clusters=|sample_weight holds", UserWarning)  # one for all groups is enough
-        columns = _columns(names, parts, confidence_level, error_options, adjustment, progress)
+        columns = _columns(names, parts, confidence_level, adjustment)
+        errors = _errors(parts, {"norm": norm, "method": method}, resampling, confidence_level, progress)
+        columns |= dict(zip(("error", "error_low", "error_high"), errors, strict=True))
     if clusters is not None:
         _warn_of_few_events(columns)
     keys = {"sorted": None, "given": [part.first for part in parts], "error": -columns["error"]}  # NaN comes last
@@ -272,17 +277,20 @@ class _Group(NamedTuple):
             return Cells.of_bins(self.statistics).two_points()
         return self.task.scores, self.task.sample_weight
 
-    def error(self, options):
-        if resolved_method(options["method"], options["norm"]) in ("debiased", "unbiased") and has_thin_bins(
-            self.statistics
-        ):
-            return np.nan, np.nan, np.nan
+    def error(self, params, resampling):
+        """Return the calibration error and the hypotheses of its interval; None where there are too few rows."""
+        if resolved_method(**params) in ("debiased", "unbiased") and has_thin_bins(self.statistics):
+            return None
+        params = {"binning": self.binning, **params}
         has_plain_rows = self.cluster is None and self.task is not None and self.task.sample_weight is None
-        if self.task is None or (has_plain_rows and options["method"] != "label_binned"):  # bins hold all it needs
-            return calibration_error_interval(self.statistics, **options)
-        scores, labels, weight = self.task
-        by_row = {"sample_weight": weight, "clusters": self.cluster, "binning": self.binning}
-        return calibration_error_interval(labels, scores, **by_row, **options)
+        if self.task is None or (has_plain_rows and params["method"] != "label_binned"):  # bins hold all it needs
+            data, params["binning"] = BinnedTask(self.statistics), None
+        else:
+            scores, labels, weight = self.task
+            data = check_rows_or_bins(labels, scores, sample_weight=weight, multiclass="auto", drop=False)
+        error = metric_of(calibration_error).error(params)
+        hypotheses = error_hypotheses(error, data, resampling._replace(cluster=self.cluster))
+        return error.value(error.observed(data)), hypotheses
 
 
 def _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type):
@@ -335,7 +343,24 @@ def _as_array(names):
     return array
 
 
-def _columns(names, parts, confidence_level, error_options, adjustment, progress):
+def _errors(parts, params, resampling, confidence_level, progress):
+    """Return the errors of the groups and their limits, three arrays: NaN where a group has too few rows."""
+    errors, places = np.full((3, len(parts)), np.nan), []
+
+    def searched():
+        for place, part in enumerate(parts):
+            progress(f"errors of {place:,} of {len(parts):,} groups", place / len(parts))
+            if (found := part.error(params, resampling)) is not None:
+                places.append(place)
+                errors[0, place], hypotheses = found
+                yield hypotheses
+
+    limits = list(limits_of_each(searched(), (1 - confidence_level) / 2))
+    errors[1:, places] = np.array(limits).reshape(-1, 2).T
+    return errors
+
+
+def _columns(names, parts, confidence_level, adjustment):
     """Return the columns of the table, in the order of the names."""
     statistics = [part.statistics for part in parts]
     total = np.array([one.total_weight for one in statistics])
@@ -343,11 +368,6 @@ def _columns(names, parts, confidence_level, error_options, adjustment, progress
     mean_score = np.array([one.weighted_score.sum() for one in statistics]) / total
     event_frequency = np.array([one.weighted_label.sum() for one in statistics]) / total
     pvalue, bias_low, bias_high, bias_pvalue = np.array([part.bias(confidence_level) for part in parts]).T
-    errors = []
-    for part in parts:
-        progress(f"errors of {len(errors):,} of {len(parts):,} groups", len(errors) / len(parts))
-        errors.append(part.error(error_options))
-    error, error_low, error_high = np.array(errors).T
     if adjustment == "holm":
         adjusted = holm(pvalue)
     else:
@@ -360,9 +380,6 @@ def _columns(names, parts, confidence_level, error_options, adjustment, progress
         "bias": mean_score - event_frequency,
         "bias_low": bias_low,
         "bias_high": bias_high,
-        "error": error,
-        "error_low": error_low,
-        "error_high": error_high,
         "pvalue": pvalue,
         "adjusted_pvalue": adjusted,
         "bias_pvalue": bias_pvalue,

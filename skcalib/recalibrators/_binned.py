@@ -3,7 +3,9 @@
 from numbers import Real
 
 import numpy as np
+from scipy.special import expit
 
+import skcalib.recalibrators._maps as nodes
 from skcalib._defaults import ParameterHints
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._rows.blocks import row_blocks
@@ -13,6 +15,8 @@ from skcalib.recalibrators._attributes import check_bins
 from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._map_forms import steps
 from skcalib.recalibrators._splitting import split_rows
+
+_SURE, _HALVINGS = 750.0, 80  # log-odds whose probability is 0 or 1; steps from there to neighbours in float64
 
 
 class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
@@ -54,4 +58,17 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         check_bins(self)
 
     def _map(self, score):
-        return steps(score, self.bin_edges_[1:-1], self.bin_values_)
+        cuts = self.bin_edges_[1:-1]
+        if isinstance(score, nodes.Expit):  # cuts of the log-odds themselves: engines round EXP in other ways
+            score, cuts = score.of, _log_odds_up_to(cuts)
+        return steps(score, cuts, self.bin_values_)
+
+
+def _log_odds_up_to(probabilities):
+    """Return the greatest log-odds whose probability, as `expit` rounds it, is at most each given one."""
+    low, high = np.full((2, len(probabilities)), [[-_SURE], [_SURE]])
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        is_up_to = expit(middle) <= probabilities
+        low, high = np.where(is_up_to, middle, low), np.where(is_up_to, high, middle)
+    return low
