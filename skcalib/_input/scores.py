@@ -155,8 +155,8 @@ def _from_objects(array, name):
 def _row_summary(scores, add, predict):
     """Return the sums of the rows, and the columns of their largest scores and these, each if asked for: in one pass.
 
-    None if a score is not in [0, 1]. Sums are in single precision for contiguous rows of it, which `einsum` adds in many
-    partial sums, two to five times as fast as `sum`.
+    None if a score is not in [0, 1]. Sums are in single precision for contiguous rows of it: `einsum` makes them of
+    many partial sums, two to five times as fast as `sum`.
     """
     n, dtype = len(scores), scores.dtype if scores.flags.c_contiguous else np.float64
     total = np.empty(n, dtype) if add else None
