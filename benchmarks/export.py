@@ -14,20 +14,22 @@ from scipy.special import softmax
 import skcalib
 from skcalib.export import to_dict, to_onnx, to_sql, to_sql_table
 
+_SIZES = ("pickle", "JSON", "SQL", "ONNX")
+_TIMES = ("predict_proba", "SQL in DuckDB", "table in DuckDB", "ONNX float64")
+
 
 def main():
-    """Print one table: a row for each recalibrator, then its sizes and times."""
+    """Print two tables with a row for each recalibrator: its sizes, and its times."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     n_rows = parser.parse_args().rows
-    print(
-        "| recalibrator | pickle | JSON | SQL | ONNX | predict_proba | SQL in DuckDB | table in DuckDB | ONNX float64 |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
+    sized, timed = [], []
     for recalibrator, scores, new in cases(n_rows):
-        forms = sizes(recalibrator, scores.shape[1])
-        seconds = times(recalibrator, new)
-        print(f"| {name(recalibrator)} | " + " | ".join([*map(kilobytes, forms), *map(milliseconds, seconds)]) + " |")
+        sized.append([name(recalibrator), *map(kilobytes, sizes(recalibrator, scores.shape[1]))])
+        timed.append([name(recalibrator), *map(milliseconds, times(recalibrator, new))])
+    for head, lines in ((_SIZES, sized), (_TIMES, timed)):
+        print(f"| recalibrator | {' | '.join(head)} |\n" + "|---" * (len(head) + 1) + "|")
+        print(*(f"| {' | '.join(cells)} |" for cells in lines), sep="\n", end="\n\n")
 
 
 def cases(n_rows):

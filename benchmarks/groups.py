@@ -12,7 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers._report import claim, print_json, print_table, ratio_interval
+from benchmarks.papers._intervals import ratio
+from benchmarks.papers._output import json_text, table_text
+from benchmarks.papers._rules import below, judge
 from skcalib import (
     BetaCalibration,
     GroupwiseRecalibrator,
@@ -44,7 +46,7 @@ def main(argv=None):
     parser.add_argument("--json", action="store_true", help="print JSON in place of the table")
     options = parser.parse_args(argv)
     rows = run(load(options.data), options.repeats)
-    (print_json if options.json else print_table)(rows, sys.stdout)
+    print((json_text if options.json else table_text)(rows))
     return 0
 
 
@@ -71,18 +73,15 @@ def _joined(folder, keys, kind):
 
 def run(models, repeats):
     """Return a row for each method and norm."""
-    rows = []
+    measured = {}
     for method in _METHODS:
         errors = np.array(
             [np.mean([_one_half(*model, method, seed) for seed in range(repeats)], 0) for model in models]
         )
         for j, norm in enumerate((1, 2)):
-            by_group, pooled = errors[:, 1, j], errors[:, 0, j]
             quantity = f"{type(method).__name__}: mean debiased l{norm} error by set, by set / pooled fit"
-            rows.append(
-                claim(quantity, f"at most {_LIMIT}", *ratio_interval(by_group, pooled, paired=True), at_most=_LIMIT)
-            )
-    return rows
+            measured[quantity] = ratio(errors[:, 1, j], errors[:, 0, j], paired=True)
+    return judge(dict.fromkeys(measured, below(_LIMIT)), measured.items())
 
 
 def _one_half(confidence, correct, groups, method, seed):

@@ -1,6 +1,7 @@
 """The pages of the API reference as data: what stands in which section. The names come from ``__all__``."""
 
 import re
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
@@ -105,8 +106,21 @@ SECTIONS = [
         ["BaseRecalibrator", "BinaryRecalibrator", "LogitRecalibrator"],
     ),
 ]
+# What a minor release may change without a deprecation, and why: modules and names. All others are stable.
+PROVISIONAL = {
+    "skcalib.MulticalibratedRecalibrator": "its stopping rule and its defaults are young",
+    "skcalib.decisions": "the promises and their names are young",
+    "skcalib.displays.DecisionCurveDisplay": "it shows what `skcalib.decisions` computes",
+    "skcalib.displays.MonitorDisplay": "it shows what a monitor computes",
+    "skcalib.displays.MulticalibrationDisplay": "it shows what `MulticalibratedRecalibrator` learned",
+    "skcalib.displays.RiskCoverageDisplay": "it shows what `skcalib.decisions` computes",
+    "skcalib.metrics.decision_calibration_error": "its name and its units are young",
+    "skcalib.monitoring.CalibrationMonitor": "the bets behind its alarms may become stronger",
+    "skcalib.monitoring.GroupMonitors": "the bets behind its alarms may become stronger",
+}
 MODULES = ["skcalib", *(f"skcalib.{name}" for name in skcalib._SUBMODULES)]
 _MOST_PAGES = 3
+EVIDENCE = {"arena", "levels", "reproductions", "scale", "speed"}  # pages that tell no one how to use a name
 
 
 def names(module, title):
@@ -119,11 +133,18 @@ def names(module, title):
     return [name for name in public if not name.startswith("__") and name not in elsewhere]
 
 
+def provisional():
+    """Return the reason for each public name that is provisional."""
+    paths = (f"{module}.{name}" for module, title, *_ in SECTIONS for name in names(module, title))
+    reasons = ((path, PROVISIONAL.get(path, PROVISIONAL.get(path.rpartition(".")[0]))) for path in paths)
+    return {path: reason for path, reason in reasons if reason}
+
+
 def guide_pages(folder):
     """Return the guide pages of each public name: that of its section, then those that name it most."""
     folder = Path(folder)
     guide = re.findall(r"\]\((\w+)\.md\)", (folder / "user_guide.md").read_text("utf-8"))
-    texts = {page: (folder / f"{page}.md").read_text("utf-8") for page in guide}
+    texts = {page: (folder / f"{page}.md").read_text("utf-8") for page in guide if page not in EVIDENCE}
     pages = {}
     for module, title, _, own, _ in SECTIONS:
         for name in names(module, title):
@@ -133,9 +154,43 @@ def guide_pages(folder):
     return pages
 
 
+def examples(folder):
+    """Return what each example of the gallery shows, by its file: pages of the guide, and public names, by count."""
+    public = {name for module, title, *_ in SECTIONS for name in names(module, title)}
+    found = {}
+    for path in sorted(Path(folder).glob("gallery/plot_*.py")):
+        source = path.read_text("utf-8")
+        used = Counter(word for word in re.findall(r"\w+", source) if word in public)
+        found[f"gallery/{path.name}"] = re.findall(r":doc:`/(\w+)`", source), used
+    return found
+
+
+def examples_of_pages(folder):
+    """Return the examples of each page of the guide: those that name it at their end."""
+    pages = {}
+    for example, (named, _) in examples(folder).items():
+        for page in named:
+            pages.setdefault(page, []).append(example)
+    return pages
+
+
+def examples_of_names(folder):
+    """Return the examples of each public name: those that use it most, else those of its first page of the guide."""
+    shown, of_page = examples(folder), examples_of_pages(folder)
+    found = {}
+    for path, pages in guide_pages(folder).items():
+        name = path.rpartition(".")[2]
+        using = sorted((one for one in shown if shown[one][1][name]), key=lambda one: -shown[one][1][name])
+        found[path] = (using or of_page.get(pages[0], []))[:_MOST_PAGES]
+    return found
+
+
 def text():
     """Return the source of the reference page."""
-    parts = ["API reference\n=============\n"]
+    parts = [
+        "API reference\n=============\n\nNames are stable, but for those whose page says *provisional*: see "
+        ":ref:`stable-and-provisional`.\n"
+    ]
     for module, title, words, page, _ in SECTIONS:
         if module in MODULES or module == "skcalib.recalibrators":
             listed = "\n".join(f"   {name}" for name in names(module, title))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import house
 from skcalib.decisions import CertifiedThreshold
 from skcalib.guarantees import CalibrationCertificate
 from skcalib.metrics import BinStatistics
@@ -46,6 +47,63 @@ def test_each_name_has_its_pages_of_the_guide():
     assert all((_PATH.parent / f"{page}.md").exists() for some in pages.values() for page in some)
     assert pages["skcalib.PlattScaling"][0] == "which_recalibrator"
     assert "which_error" in pages["skcalib.metrics.calibration_test"]
+
+
+# Pages of the guide that need no example: a table of other libraries, and the pages of evidence.
+NO_EXAMPLE = {"coming_from", *REFERENCE.EVIDENCE}
+
+
+def test_reference_guide_and_gallery_lead_to_each_other():
+    doc = _PATH.parent
+    of_names, of_pages = REFERENCE.examples_of_names(doc), REFERENCE.examples_of_pages(doc)
+    assert of_names.keys() == REFERENCE.guide_pages(doc).keys()
+    assert all(of_names.values())
+    assert "gallery/plot_10_has_it_drifted.py" in of_names["skcalib.monitoring.CalibrationMonitor"]
+    guide = set(re.findall(r"\]\((\w+)\.md\)", (doc / "user_guide.md").read_text("utf-8")))
+    assert guide - NO_EXAMPLE <= of_pages.keys()
+    assert not guide & NO_EXAMPLE & of_pages.keys()
+    assert all((doc / f"{page}.md").exists() for page in of_pages)
+
+
+@pytest.mark.parametrize("path", sorted((_PATH.parent / "gallery").glob("plot_*.py")), ids=lambda path: path.stem)
+def test_an_example_ends_with_its_pages_and_names(path):
+    last = path.read_text("utf-8").rpartition("# %%\n")[2]
+    assert last.startswith("# **See also:** :doc:`/")
+    names = re.findall(r"(?<!:doc:)`(\w+)`", last)
+    public = {one.rpartition(".")[2] for one in REFERENCE.guide_pages(_PATH.parent)}
+    assert names
+    assert set(names) <= public
+
+
+def test_provisional_names_exist_and_are_marked():
+    assert all(path in REFERENCE.MODULES or path in PUBLIC for path in REFERENCE.PROVISIONAL)
+    marked = set(REFERENCE.provisional())
+    assert marked <= set(PUBLIC)
+    wanted = {"skcalib.MulticalibratedRecalibrator", "skcalib.monitoring.CalibrationMonitor"}
+    assert wanted | {path for path in PUBLIC if path.startswith("skcalib.decisions.")} <= marked
+    assert "skcalib.PlattScaling" not in marked
+    for template in ("base", "class"):
+        page = (_PATH.parent / "_templates" / "autosummary" / f"{template}.rst").read_text("utf-8")
+        assert "provisional[fullname]" in page
+        assert "stable" in page
+
+
+_JOBS = [*(_PATH.parent / "examples").glob("*.py"), *(_PATH.parent / "gallery").glob("*.py")]
+_GUIDE = [page for page in _PATH.parent.glob("*.md") if page.stem not in ("changelog", "contributing", "releases")]
+
+
+def test_each_name_is_needed_by_a_job():
+    """What no script, no gallery example and no page of the guide needs has no place in the front."""
+    text = "\n".join(path.read_text("utf-8") for path in [*_JOBS, *_GUIDE])
+    results = {thing.__name__ for thing in PUBLIC.values() if inspect.isclass(thing) and issubclass(thing, RESULTS)}
+    listed = {name for module, title, *_ in REFERENCE.SECTIONS for name in REFERENCE.names(module, title)}
+    assert not [name for name in sorted(listed - results) if not re.search(rf"\b{name}\b", text)]
+
+
+def test_the_counter_counts_the_pages():
+    assert sorted(house.public_names(house.package(_PATH.parents[1]))) == sorted(
+        f"{module}.{name}" for module, title, *_ in REFERENCE.SECTIONS for name in REFERENCE.names(module, title)
+    )
 
 
 def _public():

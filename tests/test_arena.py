@@ -1,6 +1,7 @@
 """The arena: its figures by plain loops, experiments from files, contenders that fail."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -56,6 +57,13 @@ def test_harm_counts_what_is_worse_by_a_percent_and_a_thousandth():
     assert found["worst_harm"] == found["worst_harm_below_250_rows"] == pytest.approx(0.02)
     assert found["worst_harm_from_250_rows"] == pytest.approx(0.005)
     assert harm(losses[3:], uncalibrated[3:], np.array([300]))["worst_harm"] == 0
+
+
+def test_contenders_are_named_or_given_as_expressions():
+    found = methods("binary", ["SplineCalibration", "PlattScaling(clip=None)"])
+    assert list(found) == ["SplineCalibration", "PlattScaling(clip=None)"]
+    with pytest.raises(NameError):
+        methods("binary", ["PlatScaling"])
 
 
 def test_run_scores_the_test_rows(folder):
@@ -125,11 +133,15 @@ def test_peers_take_part(folder, capsys):
 @pytest.mark.slow
 def test_command_prints_tables_and_json(folder, capsys):
     assert main(["--data", str(folder), "--kind", "binary", "--markdown"]) == 0
-    title, _, header, rule, *rows = capsys.readouterr().out.strip().splitlines()
-    assert title == "### Two classes, 4 experiments on 2 data sets"
-    assert header.startswith("| method | log-loss | ratio | Brier | top-label | marginal |")
-    assert {line.count("|") for line in (header, rule, *rows)} == {header.count("|")}
-    assert len(rows) == 1 + len(methods("binary"))
+    printed = capsys.readouterr().out.strip()
+    assert printed.startswith("## Two classes, 4 experiments on 2 data sets\n\n| method | log-loss | ratio | Brier |")
+    assert printed.count("<details>") == printed.count("</details>") == 2
+    tables = re.findall(r"(?:^\|.*\|$\n?)+", printed, flags=re.M)
+    assert len(tables) == 3
+    for table in tables:
+        header, rule, *rows = table.strip().splitlines()
+        assert {line.count("|") for line in (header, rule, *rows)} == {header.count("|")}
+        assert len(rows) == 1 + len(methods("binary"))
     assert main(["--data", str(folder), "--kind", "multiclass", "--methods", "StackedRecalibrator", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)["multiclass"]
     assert set(report) == {"uncalibrated", "StackedRecalibrator"}

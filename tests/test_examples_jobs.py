@@ -112,3 +112,17 @@ def test_evidently_beside_a_monitor():
     drifted, table = job("evidently_beside_monitor")["main"]()
     assert drifted == []
     assert table.change_time.tolist() == ["2025-08"]
+
+
+def test_labels_are_planned_and_the_promise_holds():
+    n_rows, share, fixed, equal = job("plan_labels")["main"](n_repeats=10)
+    assert n_rows == 2660
+    assert share >= 0.9
+    assert max(fixed.epsilon, equal.epsilon) < 0.1
+
+
+def test_a_metric_is_trusted_by_its_bias_and_power():
+    fitted, network, bias, power = job("trust_in_a_metric")["main"](n_simulations=30)
+    assert fitted.true_calibration_error() == pytest.approx(network.true_calibration_error(), abs=0.02)
+    assert bias["expected_calibration_error"].mean > 0.03 > 0.01 > bias["calibration_error"].mean
+    assert power[500] < 0.5 < power[50_000]

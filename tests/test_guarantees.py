@@ -17,10 +17,8 @@ from skcalib._intervals import binomial_interval
 from skcalib.guarantees import (
     CalibrationCertificate,
     binning_mse_bound,
-    classwise_scaling_bound,
     classwise_temperature_bound,
     conditional_epsilon,
-    debiased_square_bound,
     event_frequency_interval,
     expected_error_bound,
     independent_bins_certificate,
@@ -28,7 +26,6 @@ from skcalib.guarantees import (
     max_n_bins,
     min_n_samples,
     per_class_temperature_bound,
-    plugin_square_bound,
     sample_split_epsilon,
     uniform_mass_certificate,
     well_balanced_alpha,
@@ -284,81 +281,40 @@ def test_sample_split_against_the_route_through_well_balanced_bins():
     assert min_n_samples(10, 0.1) == 2660
 
 
-def test_plugin_square_bound_is_the_sum_of_its_three_parts():
-    n, n_bins, error, level = 700, 12, 0.07, 0.95
-    t = log(5 / 0.05)
-    squares = error * sqrt(2 * t / n) + t / (3 * n)
-    cross = (error + sqrt(t / (2 * n))) * sqrt(2 * t / n)
-    noise = (n_bins + 2 * sqrt(n_bins * t) + 2 * t) / (4 * n)
-    bound = plugin_square_bound(n, n_bins, error, confidence_level=level)
-    assert bound == pytest.approx(squares + cross + noise, rel=1e-12)
-
-
-def test_debiased_square_bound_by_hand():
-    # Chebyshev: variance .01 (2 - .01) / 500 + 20 / (4 * 500^2) = 5.98e-5, over .1, root
-    assert debiased_square_bound(500, 20, 0.1) == pytest.approx(sqrt(5.98e-5 / 0.1), rel=1e-12)
-    assert debiased_square_bound(500, 20, 0.1, n_singletons=3) == pytest.approx(sqrt(5.98e-4) + 3 / 500, rel=1e-12)
-    extreme = {"confidence_level": 1 - 1e-9}
-    assert debiased_square_bound(500, 20, 0.1, **extreme) == pytest.approx(
-        plugin_square_bound(500, 20, 0.1, **extreme) + 20 / 2000, rel=1e-12
-    )
-    assert debiased_square_bound(np.int32(100_000), np.int32(10), np.float32(0)) == pytest.approx(
-        sqrt(10 / (4e10 * 0.1)), rel=1e-6
-    )
-
-
-def test_debiased_needs_about_the_root_of_the_rows():
-    # the theorems' point: at fixed error, B = 100 -> 10,000 asks the plugin for 100 times the rows, the debiased for 10
-    for bound, growth in ((plugin_square_bound, 100), (debiased_square_bound, 10)):
-        rows = [
-            next(n for n in np.geomspace(10, 1e10, 3000).astype(int) if bound(n, b, 0.1) <= 0.005)
-            for b in (10_000, 1_000_000)
-        ]
-        assert rows[1] / rows[0] == pytest.approx(growth, rel=0.35)
-
-
 def test_binning_mse_bound():
     assert binning_mse_bound(100) == 0.04
     assert binning_mse_bound(10, balance=1.5) == pytest.approx(0.3)
     assert binning_mse_bound(1) == 1.0
 
 
-def test_classwise_scaling_bound_equals_a_loop():
-    n, n_classes, deviation, (low, high), slope, loss_range = 4000, 7, 0.3, (0.4, 3.0), 1.7, 2.5
-    best = inf
+def test_classwise_temperature_bound_equals_a_loop():
+    n, n_classes, deviation, (low, high), logit_range = 4000, 7, 0.3, (0.4, 3.0), 1.7
+    # log-loss of the wrong one of seven labels, logits 0 and 1.7, inverse temperature 3: log(1 + 6 e^5.1)
+    best = loss_range = log(1 + 6 * exp(5.1))
     for i in range(40):
         for j in range(40):
             radius = (high - low) / (2 * 2**i) + deviation / 2**j
             size = i * log(2) + n_classes * j * log(2)
-            best = min(best, 2 * slope * radius + loss_range * sqrt((log(20) + size) / (2 * n)))
+            best = min(best, 2 * logit_range * radius + loss_range * sqrt((log(20) + size) / (2 * n)))
         size = n_classes * i * log(2)
         radius = (high - low) / (2 * 2**i)
-        best = min(best, 2 * slope * radius + loss_range * sqrt((log(20) + size) / (2 * n)))
-    options = {"loss_lipschitz": 3.4, "map_lipschitz": 0.5, "loss_range": loss_range}
-    assert classwise_scaling_bound(n, n_classes, deviation, (low, high), **options) == pytest.approx(best, rel=1e-12)
+        best = min(best, 2 * logit_range * radius + loss_range * sqrt((log(20) + size) / (2 * n)))
+    bound = classwise_temperature_bound(n, n_classes, deviation, (low, high), logit_range=logit_range)
+    assert bound == pytest.approx(best, rel=1e-12)
 
 
-def test_classwise_scaling_bound_follows_its_arguments():
-    def bound(n=4000, n_classes=7, deviation=0.3, bounds=(0.5, 2.0), slope=1.0):
-        return classwise_scaling_bound(n, n_classes, deviation, bounds, loss_lipschitz=slope)
+def test_classwise_temperature_bound_follows_its_arguments():
+    def bound(n=4000, n_classes=7, deviation=0.3, bounds=(0.5, 2.0), logit_range=1.0):
+        return classwise_temperature_bound(n, n_classes, deviation, bounds, logit_range=logit_range)
 
     assert bound(n=16_000) < bound() < bound(n=1000)
     assert bound(n_classes=3) < bound() < bound(n_classes=70)
     assert bound(deviation=0.01) < bound(deviation=0.05) < bound() <= bound(deviation=inf)
-    assert bound(bounds=(0.9, 1.1)) < bound() < bound(slope=5.0)
-    # without freedom the number of classes is irrelevant; a fixed parameter leaves Hoeffding's inequality
-    assert bound(deviation=0.0) == bound(deviation=0.0, n_classes=1000)
-    assert bound(bounds=(1.0, 1.0), deviation=0.0) == pytest.approx(sqrt(log(20) / 8000), rel=1e-9)
-    assert bound(n=1, n_classes=1000, deviation=inf) == 1.0  # never above the range of the loss
-
-
-def test_temperature_constants():
-    # log-loss of the wrong one of two labels, logits 0 and 5, inverse temperature 2: log(1 + e^10)
-    expected = classwise_scaling_bound(
-        900, 2, 0.1, (0.5, 2.0), loss_lipschitz=5.0, loss_range=log(1 + exp(10)), confidence_level=0.8
-    )
-    bound = classwise_temperature_bound(900, 2, 0.1, (0.5, 2.0), logit_range=5.0, confidence_level=0.8)
-    assert bound == pytest.approx(expected, rel=1e-12)
+    assert bound(bounds=(0.9, 1.1)) < bound() < bound(logit_range=5.0)
+    # a fixed temperature leaves Hoeffding's inequality, times the range log(1 + 6 e) of the loss
+    fixed = log(1 + 6 * exp(1)) * sqrt(log(20) / 8000)
+    assert bound(bounds=(1.0, 1.0), deviation=0.0) == pytest.approx(fixed, rel=1e-9)
+    assert bound(n=1, deviation=inf) == pytest.approx(log(1 + 6 * exp(2)), rel=1e-12)  # never above that range
 
 
 def test_per_class_temperature_bound_equals_its_parts():
@@ -430,52 +386,6 @@ def test_sample_split_epsilon_holds(name):
     assert_at_most((error > epsilon).any(axis=1), 0.2)
     if name == "coin":
         assert (error > epsilon / 2).any(axis=1).mean() > 0.2
-
-
-def squared_estimates(shares, scores, frequency, n, n_repeats, rng):
-    """Plugin and debiased square of `n_repeats` samples, and the number of bins with a single row."""
-    counts = rng.multinomial(n, shares, size=n_repeats)
-    mean = rng.binomial(counts, frequency) / np.maximum(counts, 1)
-    squares = (scores - mean) ** 2
-    plugin = (counts / n * squares).sum(axis=1)
-    noise = mean * (1 - mean) / np.maximum(counts - 1, 1)
-    debiased = (np.where(counts > 1, counts, 0) / n * (squares - noise)).sum(axis=1)
-    return plugin, debiased, (counts == 1).sum(axis=1)
-
-
-@pytest.mark.parametrize("n", [30, 400])
-@pytest.mark.parametrize("n_bins", [3, 40])
-@pytest.mark.parametrize("miscalibration", [0.0, 0.05, 0.4])
-def test_square_bounds_hold(n, n_bins, miscalibration):
-    rng = np.random.default_rng([n, n_bins, int(100 * miscalibration)])
-    for shares in (np.full(n_bins, 1 / n_bins), rng.dirichlet(np.full(n_bins, 0.5))):  # balanced and anything but
-        frequency = np.linspace(0.1, 0.9, n_bins)
-        scores = np.clip(frequency + miscalibration * rng.choice([-1, 1], n_bins), 0, 1)
-        true_square = float(shares @ (scores - frequency) ** 2)
-        plugin, debiased, n_singletons = squared_estimates(shares, scores, frequency, n, 4000, rng)
-        plugin_bound = plugin_square_bound(n, n_bins, sqrt(true_square))
-        assert_at_most(np.abs(plugin - true_square) > plugin_bound, 0.1)
-        bounds = np.array(
-            [debiased_square_bound(n, n_bins, sqrt(true_square), n_singletons=k) for k in range(n_bins + 1)]
-        )
-        assert_at_most(np.abs(debiased - true_square) > bounds[n_singletons], 0.1)
-        # with enough rows in every bin both are within about ten times the deviation that the level allows
-        if n == 400 and shares[0] == shares[-1]:
-            assert plugin_bound < 12 * np.quantile(np.abs(plugin - true_square), 0.9)
-            assert bounds[0] < 10 * np.quantile(np.abs(debiased - true_square), 0.9)
-
-
-def test_variance_behind_the_debiased_bound():
-    # n_b >= 2 almost surely: unbiased, and the variance at most E^2 (2 - E^2) / n + B / (4 n^2)
-    rng = np.random.default_rng(0)
-    n, n_bins = 300, 10
-    shares, frequency = np.full(n_bins, 0.1), np.full(n_bins, 0.5)
-    for scores in (frequency, frequency + 0.2, np.linspace(0, 1, n_bins)):
-        square = float(shares @ (scores - frequency) ** 2)
-        _, debiased, _ = squared_estimates(shares, scores, frequency, n, 40_000, rng)
-        limit = square * (2 - square) / n + n_bins / (4 * n**2)
-        assert debiased.mean() == pytest.approx(square, abs=5 * sqrt(limit / 40_000))
-        assert limit / 4 < debiased.var() <= 1.03 * limit
 
 
 def brier_change(mass, outputs, frequency, bins):
@@ -820,15 +730,9 @@ def test_choice_among_candidates_needs_to_be_declared():
         (lambda: well_balanced_alpha([3, -1]), ValueError, r"counts=-1.0 at index \(1,\)"),
         (lambda: sample_split_epsilon(19, 500, 10), ValueError, "n_binning=19 is too few"),
         (lambda: sample_split_epsilon(100, 0, 10), ValueError, "n_estimation must be an int of at least 1"),
-        (lambda: plugin_square_bound(100, 10, 1.2), ValueError, r"calibration_error must be .* at most 1, found 1.2"),
-        (
-            lambda: debiased_square_bound(100, 10, 0.1, n_singletons=-1),
-            ValueError,
-            "n_singletons must be an int",
-        ),
         (lambda: binning_mse_bound(10, balance=0.5), ValueError, "balance must be"),
-        (lambda: classwise_scaling_bound(9, 2, 1, (2, 1), loss_lipschitz=1), ValueError, r"\(lowest, highest\)"),
-        (lambda: classwise_scaling_bound(9, 2, -1, (1, 2), loss_lipschitz=1), ValueError, "max_deviation must be"),
+        (lambda: classwise_temperature_bound(9, 2, 1, (2, 1), logit_range=1), ValueError, r"\(lowest, highest\)"),
+        (lambda: classwise_temperature_bound(9, 2, -1, (1, 2), logit_range=1), ValueError, "max_deviation must be"),
         (
             lambda: classwise_temperature_bound(9, 1, 1, logit_range=1),
             ValueError,

@@ -297,7 +297,7 @@ def test_index_is_complete_and_names_existing_rows(paper):
     assert {f"Figure {i + 1}" for i in range(n_figures)} | {f"Table {i + 1}" for i in range(n_tables)} <= set(lines)
     assert len(lines) == len(LISTS[paper])
     section = PAGE.read_text(encoding="utf-8").partition("<!-- begin index -->")[2].partition("<!-- end index -->")[0]
-    section = section.partition(f"### {PAPERS[paper]}")[2].partition("### ")[0]
+    section = section.partition(f"<summary>{PAPERS[paper]}<")[2].partition("</details>")[0]
     for label, rows in lines.items():
         (line,) = [line for line in section.splitlines() if line.startswith(f"| {label} |")]
         if isinstance(rows, str):

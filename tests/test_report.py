@@ -14,18 +14,21 @@ from time import sleep
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 from sklearn.metrics import brier_score_loss, log_loss
 
 from skcalib import PlattScaling
 from skcalib.__main__ import main
 from skcalib._report import _command, _reader, _recalibration
+from skcalib._report._checks import identifiers, repeats_note
+from skcalib._report._forecasts import ReportTable
 from skcalib._report._html import percent, with_interval
 from skcalib._report._numbers import report_numbers
 from skcalib._report._periods import named_periods
 from skcalib._report._reader import ReportError, read_columns
 from skcalib._report._sentences import comparison_sentence, pvalue_words, segment_sentence, summary_sentence
 from skcalib._report._statistics import REPORT_BINNING
-from skcalib._report._table import read_table, table_of_rows
+from skcalib._report._table import read_table
 from skcalib.evaluation import recalibration_gain
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
 from skcalib.metrics import (
@@ -75,8 +78,8 @@ def _numbers(table):
 
 def _table(y, scores, weight=None, segments=None):
     name = None if segments is None else "s"
-    rows = (np.asarray(y, bool), {"p": np.asarray(scores)}, weight)
-    return table_of_rows("data.csv", "y", "1", *rows, segments=(name, segments))
+    rows = {"labels": np.asarray(y, bool), "scores": {"p": np.asarray(scores)}, "weight": weight}
+    return ReportTable("data.csv", "y", "1", **rows, segment_name=name, segments=segments)
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -190,7 +193,7 @@ def test_unreadable_files(tmp_path, monkeypatch, content, message, plain):
 def test_events(tmp_path, labels, positive, events, event):
     path = _write(tmp_path / "data.csv", {"y": labels * 4, "p": [0.5] * 12})
     table = read_table(path, label="y", scores=["p"], positive=positive)
-    assert table.forecasts["p"][1].tolist() == events * 4
+    assert table.forecasts("p")[1].tolist() == events * 4
     assert table.event == event
 
 
@@ -273,7 +276,7 @@ def test_recalibrators_are_cross_validated():
     assert rows["as it is"]["log_loss"] == pytest.approx(log_loss(y, np.clip(scores, 2**-52, 1 - 2**-52)))
     assert 0 < platt["gain_low"] < platt["gain"] < platt["gain_high"]
     assert rows["as it is"]["gain"] == 0
-    assert {"TemperatureScaling", "IsotonicCalibration", "HistogramBinning", "ScalingBinning"} <= set(rows)
+    assert {"PriorShift", "TemperatureScaling", "IsotonicCalibration", "SplineCalibration"} <= set(rows)
     losses = [row["log_loss"] for row in _numbers(_table(y, scores))["models"][0]["recalibrators"]]
     assert losses == sorted(losses)
 
@@ -344,48 +347,33 @@ def test_extreme_data_have_a_report(y, scores):
 _KEYS = ("estimate", "low", "high")
 
 
-def _model(bias, confidence, error, pvalue, rows=()):
+def _model(bias, confidence, error, pvalue):
     return {
         "over_confidence": dict(zip(_KEYS, confidence, strict=True)),
         "errors": [dict(zip(_KEYS, error, strict=True))],
         "test": {"pvalue": pvalue, "smallest_pvalue": 0.001, "rejects": pvalue < 0.05},
         "score_minus_frequency": dict(zip(_KEYS, bias, strict=True)),
-        "recalibrators": list(rows),
     }
-
-
-def _recalibrator(name, brier, gain, brier_gain):
-    row = {"name": name, "brier": brier, "log_loss": 0.5}
-    for key, values in (("gain", gain), ("brier_gain", brier_gain)):
-        row |= dict(zip((key, f"{key}_low", f"{key}_high"), values, strict=True))
-    return row
 
 
 def test_summary_sentence():
     none = (0, -0.01, 0.01)
-    before = _recalibrator("as it is", 0.2, (0, 0, 0), (0, 0, 0))
-    better = _recalibrator("PlattScaling", 0.188, (0.02, 0.01, 0.03), (0.012, 0.008, 0.016))
-    model = _model((0.044, 0.02, 0.068), none, (0.045, 0.02, 0.061), 0.001, [better, before])
+    model = _model((0.044, 0.02, 0.068), none, (0.045, 0.02, 0.061), 0.001)
     assert summary_sentence(model, 15747) == (
         "Scores are too high by 4.4 percentage points on average (2.0 to 6.8). The calibration error is 4.5 % (2.0 to "
-        "6.1 %), more than noise at n = 15,747 (p ≤ .001). Recalibrate with PlattScaling: it would lower the Brier "
-        "score by 6 % (4 to 8 %)."
+        "6.1 %), more than noise at n = 15,747 (p ≤ .001)."
     )
-    model = _model((-0.013, -0.02, -0.006), none, (0, 0, 0.01), 0.5, [before])
+    model = _model((-0.013, -0.02, -0.006), none, (0, 0, 0.01), 0.5)
     assert summary_sentence(model, 100) == (
         "Scores are too low by 1.3 percentage points on average (0.6 to 2.0). The calibration error is 0.0 % (0.0 to "
         "1.0 %), no more than noise can be at n = 100 (p = .50): apart from the average the rows show no "
-        "miscalibration. No recalibrator gains more than noise: leave the scores as they are."
+        "miscalibration."
     )
     model = _model(none, (0.02, 0.01, 0.03), (0, 0, 0.01), 0.5)
     assert summary_sentence(model, 100).startswith(
         "Scores are too extreme: the likelier outcome happens less often than predicted, by 2.0 percentage points"
     )
-    assert summary_sentence(model, 100).endswith("There are too few rows of one class to recalibrate.")
     assert summary_sentence(_model(none, none, (0, 0, 0.01), 0.5), 10).startswith("Scores are right on average. ")
-    only_sharper = _recalibrator("BetaCalibration", 0.2, (0.02, 0.01, 0.03), (0.001, -0.01, 0.01))
-    model = _model(none, none, (0, 0, 0.01), 0.5, [only_sharper, before])
-    assert summary_sentence(model, 10).endswith("it would lower the log-loss by 4 % (2 to 6 %).")
 
 
 def test_models_are_compared_with_an_interval():
@@ -497,7 +485,8 @@ def test_page_of_few_rows_or_one_class_says_what_is_not_possible(tmp_path, n):
     assert main(["report", str(path), "--label", "y", "--score", "p", "-o", str(output)]) == 0
     text = output.read_text(encoding="utf-8")
     assert "Not possible: it takes 5 rows with the event and 5 without." in text
-    assert "No segment column was given" in text
+    assert 'id="segments"' not in text  # nor what was not given
+    assert 'id="time"' not in text
     assert len(_Page(text).pictures) == 2
 
 
@@ -783,7 +772,7 @@ def test_periods_are_compared_with_the_first(tmp_path):
         assert rows[0]["change_pvalue"] is None
         assert rows[1]["change_adjusted_pvalue"] > 0.05 > rows[2]["change_adjusted_pvalue"]
     first, third = (np.array([m == k for m in np.repeat([1, 2, 3], 300)]) for k in (1, 3))
-    scores, y, _ = table.forecasts["p"]
+    scores, y = table.forecasts("p")[:2]
     change = calibration_change(
         y[first], scores[first], y[third], scores[third], binning=REPORT_BINNING, random_state=0
     )
@@ -813,3 +802,85 @@ def test_times_that_cannot_be_shown_are_refused(tmp_path):
     path = _csv(tmp_path / "x.csv", ["y", "p", "t"], [(0, 0.5, "a"), (1, 0.5, "")] * 10)
     with pytest.raises(ReportError, match="column 't': row 1 has no time"):
         read_table(path, label="y", scores=["p"], time="t")
+
+
+def _clustered(n_clusters=60, size=30, seed=0):
+    """Return a table of calibrated scores whose clusters go up and down together, each cluster many rows."""
+    rng = np.random.default_rng(seed)
+    patient = np.repeat(np.arange(n_clusters), size)
+    logit = rng.normal(0, 1, n_clusters * size)
+    y = rng.random(len(patient)) < 1 / (1 + np.exp(-logit - rng.normal(0, 1.2, n_clusters)[patient]))
+    return {"y": y.astype(int), "p": (1 / (1 + np.exp(-logit))).round(6), "patient": patient, "w": 1 + patient % 2}
+
+
+def test_clusters_are_told_to_every_interval(tmp_path):
+    columns = _clustered()
+    columns["s"] = np.where(columns["p"] > 0.4, "a", "b")
+    options = {"label": "y", "scores": ["p"], "segment": "s"}
+    file = _write(tmp_path / "data.csv", columns)
+    plain, clustered = (_numbers(read_table(file, **options, cluster=name)) for name in (None, "patient"))
+    assert (clustered["cluster"], clustered["n_clusters"]) == ("patient", 60)
+    assert "allow for rows of one patient that depend on each other (60 clusters)" in clustered["notes"][0]
+    assert plain["notes"] == [
+        "The column patient repeats (60 values in 1,800 rows). If rows of one value depend on each other, the "
+        "intervals are too short and the p-values too small: say --cluster patient."
+    ]
+    y, scores, given = columns["y"], columns["p"], {"clusters": columns["patient"], "random_state": 0}
+    (model,), (before,) = clustered["models"], plain["models"]
+    interval = calibration_error_interval(y, scores, binning=REPORT_BINNING, **given)
+    assert [model["errors"][0][key] for key in ("estimate", "low", "high")] == pytest.approx(list(interval))
+    metric = partial(calibration_error, binning=REPORT_BINNING)
+    assert model["test"]["pvalue"] == calibration_test(y, scores, metric=metric, **given).pvalue
+    by_group = calibration_by_group(y, scores, columns["s"], binning=REPORT_BINNING, **given)
+    assert sorted(row["bias_high"] for row in model["segments"]) == pytest.approx(sorted(by_group.bias_high))
+    # the mean of all rows is that of the clusters' means, as all have 30 rows: Student's interval, plainly
+    for key, values in (("score_minus_frequency", scores - y), ("brier", (scores - y) ** 2)):
+        means = values.reshape(60, 30).mean(axis=1)
+        half = student.ppf(0.95, 59) * means.std(ddof=1) / np.sqrt(60)
+        found = model[key] if key in model else model["proper_scores"][0]
+        assert (found["low"], found["high"]) == pytest.approx((means.mean() - half, means.mean() + half))
+    for wide, narrow in (
+        (model["errors"][0], before["errors"][0]),
+        (model["score_minus_frequency"], before["score_minus_frequency"]),
+    ):
+        assert wide["high"] - wide["low"] > 1.2 * (narrow["high"] - narrow["low"])
+
+
+def test_clusters_of_weighted_rows_periods_and_classes(tmp_path):
+    columns = _clustered()
+    columns |= {"t": np.arange(1800) % 3, "w": np.where(columns["patient"] == 7, 0, columns["w"])}
+    options = {"label": "y", "scores": ["p"], "cluster": "patient", "time": "t"}
+    table = read_table(_write(tmp_path / "data.csv", columns), **options, weight="w", weight_type="importance")
+    assert (len(table.clusters), table.weight_type, 7 in table.clusters) == (1770, "importance", False)
+    numbers = _numbers(table)
+    assert (numbers["n_clusters"], numbers["weight_type"]) == (59, "importance")
+    whole = calibration_by_group(
+        table.labels, table.scores["p"], table.periods, binning=REPORT_BINNING, sample_weight=table.weight,
+        weight_type="importance", clusters=table.clusters, random_state=0,
+    )  # fmt: skip
+    assert [row["bias_low"] for row in numbers["models"][0]["periods"]] == pytest.approx(whole.bias_low)
+
+
+def test_columns_that_are_no_clusters(tmp_path):
+    columns = _clustered(20, 5)
+    columns |= {"one": np.full(100, "x"), "row": np.arange(100), "gap": [""] + ["a", "b", "c"] * 33, "few": [1, 2] * 50}
+    file = _write(tmp_path / "data.csv", columns)
+    for name, message in (("one", "column 'one' has one value, x"), ("gap", "column 'gap': row 0 has no cluster")):
+        with pytest.raises(ReportError, match=message):
+            read_table(file, label="y", scores=["p"], cluster=name)
+    table = read_table(file, label="y", scores=["p"], cluster="row")
+    assert table.clusters is None
+    assert "Each row has its own value of row" in table.notes[0]
+    assert "So few clusters" in read_table(file, label="y", scores=["p"], cluster="few").notes[1]
+    with pytest.raises(ReportError, match="--weight-type says what weights are"):
+        read_table(file, label="y", scores=["p"], weight_type="importance")
+
+
+@pytest.mark.parametrize("name", ["id", "patient_id", "customerId", "Candidate", "match no", "user.id", "doc"])
+def test_identifiers_are_known_by_their_names(name):
+    assert identifiers([name, "p"], ["p"]) == [name]
+    assert identifiers([name], [name]) == []
+    assert identifiers(["valid", "period", "width", "paid", "teamwork", "p_id_x", "mid"], []) == []
+    assert repeats_note(np.repeat(np.arange(30), 2), name) is not None
+    assert repeats_note(np.arange(60), name) is None
+    assert repeats_note(np.repeat(np.arange(3), 20), name) is None

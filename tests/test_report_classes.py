@@ -60,8 +60,8 @@ def test_numbers_of_classes_are_those_of_the_library(file):
     scores = scores / scores.sum(axis=1, keepdims=True)
     table = read_table(file, label="y", scores=["p_*"])
     assert table.classes == tuple(NAMES)
-    np.testing.assert_allclose(table.forecasts["p_*"][0], scores)
-    scores = table.forecasts["p_*"][0]
+    np.testing.assert_allclose(table.scores["p_*"], scores)
+    scores = table.scores["p_*"]
     numbers = _numbers(table)
     json.dumps(numbers, allow_nan=False)
     (model,) = numbers["models"]
@@ -98,16 +98,16 @@ def test_classes_are_matched_by_name_and_by_order(tmp_path):
     # the columns in another order, with names of their own
     path = _write(tmp_path / "b.csv", codes, scores[:, [2, 0, 1]], columns=["third", "first", "second"])
     by_order = read_table(path, label="y", scores=["third", "first", "second"], classes=("dog", "bird", "cat"))
-    (by_order, y, _), (by_name, codes_by_name, _) = by_order.forecasts["scores"], by_name.forecasts["p_*"]
+    (by_order, y), (by_name, codes_by_name) = by_order.forecasts("scores")[:2], by_name.forecasts("p_*")[:2]
     np.testing.assert_array_equal(y, (codes_by_name + 1) % 3)
     np.testing.assert_allclose(by_order, by_name[:, [2, 0, 1]])
     # a pattern finds the columns of numbers as classes 0, 1, 2, and --classes renames them in the file's order
     columns = ["p_0", "p_1", "p_2"]
     numbered = _write(tmp_path / "c.csv", codes, scores, labels=[0, 1, 2], columns=columns)
-    assert read_table(numbered, label="y", scores=["p_*"]).forecasts["p_*"][1].tolist() == codes.tolist()
+    assert read_table(numbered, label="y", scores=["p_*"]).forecasts("p_*")[1].tolist() == codes.tolist()
     named = _write(tmp_path / "d.csv", codes, scores, columns=columns)
     table = read_table(named, label="y", scores=["p_*"], classes=tuple(NAMES))
-    assert table.forecasts["p_*"][1].tolist() == codes.tolist()
+    assert table.forecasts("p_*")[1].tolist() == codes.tolist()
     assert table.columns["p_*"] == ("p_0", "p_1", "p_2")
 
 
@@ -118,7 +118,7 @@ def test_a_pattern_leaves_the_other_columns_alone(tmp_path):
     table = read_table(path, label="y", scores=["p_*"], segment="p_segment", weight="weight")
     assert table.classes == tuple(NAMES)
     assert table.is_weighted
-    assert set(table.segments["p_*"][1]) == {"a", "b"}
+    assert set(table.segments) == {"a", "b"}
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,9 @@ def test_models_with_classes_are_compared(tmp_path):
     columns = [f"p_{name}" for name in NAMES] + ["q_dog", "q_bird", "q_cat"]
     path = _write(tmp_path / "a.csv", codes, np.hstack((scores, flat[:, [2, 0, 1]])), columns=columns)
     table = read_table(path, label="y", scores=["p_*", "q_*"])
-    np.testing.assert_allclose(table.forecasts["q_*"][0], flat / flat.sum(axis=1, keepdims=True))
-    difference = table.differences["q_*"]
-    losses = [np.sum((table.forecasts[name][0] - np.eye(3)[codes]) ** 2, axis=1).mean() for name in ("p_*", "q_*")]
+    np.testing.assert_allclose(table.scores["q_*"], flat / flat.sum(axis=1, keepdims=True))
+    difference = table.brier_difference("q_*")
+    losses = [np.sum((table.scores[name] - np.eye(3)[codes]) ** 2, axis=1).mean() for name in ("p_*", "q_*")]
     assert difference["estimate"] == pytest.approx(losses[1] - losses[0])
     other = _write(tmp_path / "b.csv", codes, np.hstack((scores, flat)), columns=columns[:3] + ["q_a", "q_b", "q_c"])
     with pytest.raises(ReportError, match="are of other classes: bird, cat, dog and a, b, c"):
@@ -228,7 +228,7 @@ def test_a_large_table_of_classes_is_a_sample(tmp_path, monkeypatch):
     tables = [read_table(tmp_path / "data.parquet", label="y", scores=["p_*"], seed=seed) for seed in (0, 0, 1)]
     assert 400 < tables[0].n_rows < 600
     assert "random sample of them: about 500" in tables[0].notes[0]
-    first, same, other = (table.forecasts["p_*"] for table in tables)
+    first, same, other = (table.forecasts("p_*") for table in tables)
     np.testing.assert_array_equal(first[1], same[1])
     assert len(first[1]) != len(other[1]) or not np.array_equal(first[1], other[1])
     matches = {tuple(row) for row in (scores / scores.sum(axis=1, keepdims=True)).round(12)}

@@ -7,9 +7,7 @@ import pytest
 
 from skcalib.__main__ import main
 from skcalib._report import _command
-from skcalib._report._periods import period_rows
 from skcalib._report._table import read_table
-from skcalib.metrics import calibration_by_group, calibration_error
 
 pytest.importorskip("duckdb")
 pytest.importorskip("narwhals")
@@ -64,60 +62,24 @@ def large(tmp_path):
     return tmp_path / "large.parquet"
 
 
-def test_many_rows_become_weighted_ones(large, monkeypatch):
+def test_many_rows_are_a_random_sample_of_whole_rows(large, monkeypatch):
     options = {"label": "y", "scores": ["p", "q"], "segment": "country", "time": "day", "positive": "yes"}
+    options |= {"weight": "w", "cluster": "day"}
     exact = read_table(large, **options)
-    monkeypatch.setattr("skcalib._report._scanned._MOST_ROWS", 100)
+    monkeypatch.setattr("skcalib._report._scanned._MOST_ROWS", 600)
     table = read_table(large, **options)
-    assert "Scores that differ by less than 0.4 % count as one" in table.notes[0]
-    assert table.names == exact.names
-    assert (table.event, table.is_weighted) == (exact.event, False)
-    assert table.n_rows == table.total_weight == exact.n_rows == 3000
-    for name in table.names:
-        task, whole = table.task(name), exact.task(name)
-        ours = calibration_error(task.labels, task.scores, sample_weight=task.sample_weight)
-        assert ours == pytest.approx(calibration_error(whole.labels, whole.scores), abs=1e-3)
-        assert np.average(task.scores, weights=task.sample_weight) == pytest.approx(whole.scores.mean())
-        for loss in ("log", "brier"):
-            assert table.losses(name)[loss] == pytest.approx(exact.losses(name)[loss], abs=1e-4)
-        for part in ("segments", "periods"):
-            (task, names), (whole, groups) = getattr(table, part)[name], getattr(exact, part)[name]
-            ours = calibration_by_group(
-                task.labels, task.scores, names, sample_weight=task.sample_weight, n_resamples=1
-            )
-            theirs = calibration_by_group(whole.labels, whole.scores, groups, n_resamples=1)
-            assert ours.group.tolist() == theirs.group.tolist()
-            np.testing.assert_array_equal(ours.n, theirs.n)
-            np.testing.assert_allclose(ours.bias, theirs.bias, atol=1e-12)
-            np.testing.assert_allclose(ours.error, theirs.error, atol=0.01)
-    assert table.differences["q"] == pytest.approx(exact.differences["q"])
-    rows = period_rows(table, "p", None, seed=0)
-    assert [row["period"] for row in rows] == ["2026-01", "2026-02", "2026-03"]
-    assert rows[0]["change_pvalue"] is None
-    assert rows[1]["change_adjusted_pvalue"] > 0.05 > rows[2]["change_adjusted_pvalue"]
-    (same,) = period_rows(read_table(large, label="y", scores=["p"], positive="yes"), "p", table, seed=0)
-    assert same["change_pvalue"] == 1.0  # the same rows
-
-
-@pytest.mark.slow
-def test_a_report_of_many_weighted_rows(large, capsys, monkeypatch):
-    monkeypatch.setattr("skcalib._report._scanned._MOST_ROWS", 100)
-    status, numbers = report(capsys, large, "--positive", "yes", "--weight", "w")
-    assert status == 0
-    assert numbers["weighted"]
-    assert numbers["total_weight"] > numbers["n_rows"] == 3000
-    assert numbers["certificates"] == []
-
-
-def test_the_recalibrators_of_many_rows_are_tried_on_a_sample_of_rows(large, capsys, monkeypatch):
-    monkeypatch.setattr("skcalib._report._scanned._MOST_ROWS", 100)
-    table = read_table(large, label="y", scores=["p"], positive="yes")
-    scores, labels, weight = table.rows("p", 2000, seed=0)
-    assert len(scores) == len(labels) == 2000
-    assert weight is None
-    task = table.task("p")
-    assert abs(labels.mean() - np.average(task.labels, weights=task.sample_weight)) < 0.04
-    assert abs(scores.mean() - np.average(task.scores, weights=task.sample_weight)) < 0.03
+    assert "a random sample of them: about 600" in table.notes[0]
+    assert 500 < table.n_rows < 700
+    assert (table.event, table.names, table.weight_type) == (exact.event, exact.names, "frequency")
+    rows = list(
+        zip(exact.scores["p"], exact.labels, exact.weight, exact.segments, exact.periods, exact.clusters, strict=True)
+    )
+    drawn = list(
+        zip(table.scores["p"], table.labels, table.weight, table.segments, table.periods, table.clusters, strict=True)
+    )
+    assert set(drawn) <= set(rows)
+    assert abs(table.labels.mean() - exact.labels.mean()) < 0.06
+    assert not np.array_equal(table.scores["p"], read_table(large, **options, seed=1).scores["p"])
 
 
 def test_a_large_csv_file_is_scanned(tmp_path, monkeypatch):
@@ -130,7 +92,7 @@ def test_a_large_csv_file_is_scanned(tmp_path, monkeypatch):
     scanned = read_table(tmp_path / "x.csv", label="y", scores=["p"], segment="s")
     np.testing.assert_array_equal(scanned.task("p").labels, exact.task("p").labels)
     np.testing.assert_array_equal(scanned.task("p").scores, exact.task("p").scores)
-    assert set(scanned.segments["p"][1]) == {"NA"}
+    assert set(scanned.segments) == {"NA"}
 
 
 def test_dates_and_times_are_days(tmp_path, monkeypatch):
@@ -141,10 +103,9 @@ def test_dates_and_times_are_days(tmp_path, monkeypatch):
     orders = []
     for most in (2_000_000, 100):
         monkeypatch.setattr("skcalib._report._scanned._MOST_ROWS", most)
-        monkeypatch.setattr("skcalib._report._compressed._MOST_DAYS", 300)
         table = read_table(tmp_path / "x.parquet", label="y", scores=["p"], time="t")
         orders.append(table.period_order)
-        assert set(table.periods["p"][1]) == set(table.period_order)
+        assert set(table.periods) == set(table.period_order)
     assert orders[0] == orders[1] == ["2026-01", "2026-02"]
 
 
@@ -155,12 +116,10 @@ def test_what_cannot_be_read_is_one_line(log, capsys, monkeypatch):
     status, error = report(capsys, log / "*.parquet", "--segment", "city")
     assert status == 2
     assert "no column 'city'" in error
-    pq.write_table(pa.table({"p": [0.5, 2.0, 0.1], "y": [0, 1, 1]}), log / "bad.parquet")
-    monkeypatch.setattr("skcalib._report._scanned._MOST_ROWS", 2)
+    pq.write_table(pa.table({"p": [2.0] * 40, "y": [0, 1] * 20}), log / "bad.parquet")
+    monkeypatch.setattr("skcalib._report._scanned._MOST_ROWS", 20)
     status, error = report(capsys, log / "bad.parquet")
     assert (status, error.count("\n")) == (2, 1)
-    assert "column 'p': row 1 is 2.0. The table has invalid rows: 1 (score)" in error
-    pq.write_table(pa.table({"p": [0.5, 0.2, 0.1], "y": [0, 1, None]}), log / "bad.parquet")
-    assert "column 'y': row 2 is empty" in report(capsys, log / "bad.parquet")[1]
-    pq.write_table(pa.table({"p": ["a", "b", "c"], "y": [0, 1, 1]}), log / "bad.parquet")
-    assert "score must be a column of numbers, but 'p' is String" in report(capsys, log / "bad.parquet")[1]
+    assert "column 'p': scores" in error
+    assert "Rows are those of a random sample of the file." in error
+    assert "from 0" not in error

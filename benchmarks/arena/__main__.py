@@ -17,7 +17,11 @@ def main(argv=None):
     )
     parser.add_argument("--data", type=Path, required=True, help="folder of the real data (with arena/)")
     parser.add_argument("--kind", choices=("binary", "multiclass"), help="only these experiments")
-    parser.add_argument("--methods", nargs="+", help="only these recalibrators")
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        help="only these, by name or as 'PlattScaling(clip=None)'",
+    )
     parser.add_argument("--peers", action="store_true", help="other libraries' methods, too, those that are installed")
     parser.add_argument("--every", type=int, default=1, help="only every n-th data set, for a quick look")
     parser.add_argument("--rows", type=int, help="fit to so many random calibration rows of each experiment")

@@ -43,15 +43,22 @@ _OPTIONS = {
 
 
 def methods(kind, wanted=None):
-    """Return this library's contenders by name: functions (probs_cal, labels_cal, probs_test) -> probabilities."""
+    """Return this library's contenders by name: functions (probs_cal, labels_cal, probs_test) -> probabilities.
+
+    `wanted` may name others, as expressions: "PlattScaling(clip=None)".
+    """
     contenders = {name: (name, {}) for name in (_BINARY if kind == "binary" else _MULTICLASS)}
     if kind == "multiclass":
         contenders |= _OPTIONS
-    return {
-        title: _fit_predict(getattr(skcalib, name)(**options))
-        for title, (name, options) in contenders.items()
-        if wanted is None or title in wanted
-    }
+    objects = {title: getattr(skcalib, name)(**options) for title, (name, options) in contenders.items()}
+    if wanted is not None:
+        objects = {title: objects[title] if title in objects else _of_expression(title) for title in wanted}
+    return {title: _fit_predict(recalibrator) for title, recalibrator in objects.items()}
+
+
+def _of_expression(title):
+    found = eval(title, {name: getattr(skcalib, name) for name in skcalib.__all__})
+    return found() if isinstance(found, type) else found
 
 
 def load(data, kind):

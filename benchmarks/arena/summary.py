@@ -68,42 +68,53 @@ def harm(losses, uncalibrated, n_cal):
     }
 
 
+_COLUMNS = {
+    "log-loss": ("log_loss", "{:.4f}"),
+    "ratio": ("log_loss_ratio", "{:.3f}"),
+    "Brier": ("brier", "{:.4f}"),
+    "top-label": ("top_label_error", "{:.4f}"),
+    "marginal": ("marginal_error", "{:.4f}"),
+    "win rate": ("win_rate_log_loss", "{:.3f}"),
+    "win rate (Brier)": ("win_rate_brier", "{:.3f}"),
+    "harmed": ("harmed", "{:.1%}"),
+    "worst below 250": ("worst_harm_below_250_rows", "{:.3f}"),
+    "worst from 250": ("worst_harm_from_250_rows", "{:.3f}"),
+    "seconds": ("seconds", "{:.1f}"),
+    "failed": ("failed", "{:.0f}"),
+}
+_SHOWN = ("log-loss", "ratio", "Brier", "win rate", "harmed")
+_FOLDED = (("top-label", "marginal", "win rate (Brier)", "worst below 250", "worst from 250"), ("wins", "wins (Brier)"))
+
+
 def print_summary(kind, results, summary, out, *, markdown=False):
-    """Print the table of one kind, the best win rate first; as Markdown the one of the guide, without the seconds."""
+    """Print the table of one kind, the best win rate first; as Markdown three narrow tables, two of them folded."""
     names = sorted(summary, key=lambda name: -summary[name]["win_rate_log_loss"])
-    columns = {
-        "log-loss": ("log_loss", "{:.4f}"),
-        "ratio": ("log_loss_ratio", "{:.3f}"),
-        "Brier": ("brier", "{:.4f}"),
-        "top-label": ("top_label_error", "{:.4f}"),
-        "marginal": ("marginal_error", "{:.4f}"),
-        "win rate": ("win_rate_log_loss", "{:.3f}"),
-        "win rate (Brier)": ("win_rate_brier", "{:.3f}"),
-        "harmed": ("harmed", "{:.1%}"),
-        "worst below 250": ("worst_harm_below_250_rows", "{:.3f}"),
-        "worst from 250": ("worst_harm_from_250_rows", "{:.3f}"),
-    }
-    if not markdown:
-        columns |= {"seconds": ("seconds", "{:.1f}"), "failed": ("failed", "{:.0f}")}
-    wins = [f"{names[0]} wins", f"{names[0]} wins (Brier)"]
-    table = [["method", *columns, *wins]]
-    for name in names:
-        row = summary[name]
-        duels = ["", ""]
-        if name != names[0]:
-            duels = ["{:.2f} ({:.2f} to {:.2f})".format(*row[f"head_to_head_{score}"]) for score in _PROPER]
-        table.append([name, *(text.format(row[key]).replace("%", " %") for key, text in columns.values()), *duels])
+    table = {name: _cells(summary[name], name == names[0]) for name in names}
     n_sets = len({result["name"].split("/")[0] for result in results})
-    print(
-        f"\n{'### ' if markdown else ''}{_TITLES[kind]}, {len(results)} experiments on {n_sets} data sets\n", file=out
-    )
+    print(f"\n{'## ' if markdown else ''}{_TITLES[kind]}, {len(results)} experiments on {n_sets} data sets\n", file=out)
     if markdown:
-        table.insert(1, ["---"] * len(table[0]))
-        print(*(f"| {' | '.join(cells)} |" for cells in table), sep="\n", file=out)
+        print(_markdown(table, _SHOWN), file=out)
+        for title, columns in zip(("errors and harm", f"how often {names[0]} wins"), _FOLDED, strict=True):
+            folded = _markdown(table, columns)
+            print(f"\n<details><summary>{_TITLES[kind]}: {title}</summary>\n\n{folded}\n\n</details>", file=out)
         return
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for first, *others in table:
+    lines = [["method", *table[names[0]]], *([name, *row.values()] for name, row in table.items())]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for first, *others in lines:
         print(first.ljust(widths[0]), *(text.rjust(w) for text, w in zip(others, widths[1:], strict=True)), file=out)
+
+
+def _cells(row, is_first):
+    cells = {name: text.format(row[key]).replace("%", " %") for name, (key, text) in _COLUMNS.items()}
+    for score, column in zip(_PROPER, _FOLDED[1], strict=True):
+        cells[column] = "" if is_first else "{:.2f} ({:.2f} to {:.2f})".format(*row[f"head_to_head_{score}"])
+    return cells
+
+
+def _markdown(table, columns):
+    lines = [f"| method | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    lines += [f"| {name} | {' | '.join(row[column] for column in columns)} |" for name, row in table.items()]
+    return "\n".join(lines)
 
 
 def _plain(value):

@@ -72,15 +72,14 @@ _TITLES = {
         "Tests",
         "test",
         "Share of samples in which a true hypothesis is rejected. The asymptotic tests of Kuiper and of Kolmogorov and "
-        "Smirnov\nare conservative for few rows and ties. Where the data have clusters or weights, the test is told "
-        "them.",
+        "Smirnov\nare conservative for few rows and ties. If the data have clusters or weights, the test is told so.",
     ),
     "broken": (
         "Certified thresholds",
         "promise",
-        "Share of samples whose threshold breaks its promise on new rows, and after it the mean share of new rows that "
-        "is accepted\n(answered, or predicted to be an event). A promise is a limit of .1 or a floor of .9, with 90 % "
-        "confidence: .100 is allowed.",
+        "Share of samples whose threshold breaks its promise on new rows. A promise is a limit of .1 or a floor of .9, "
+        "with 90 %\nconfidence, so .100 is allowed. In the folded tables the mean share of new rows that is accepted "
+        "(answered, or predicted\nto be an event) stands behind it.",
     ),
 }
 
@@ -104,7 +103,7 @@ def reason_of(row):
 def with_tables(page, rows):
     """Return the text of the page with tables of these rows between its marks."""
     before, rest = page.split(_BEGIN)
-    parts = [_misses(rows), _summary(rows), *(_of_kind(rows, kind) for kind in _TITLES)]
+    parts = [_summary(rows), _misses(rows), *(_of_kind(rows, kind) for kind in _TITLES)]
     return f"{before}{_BEGIN}\n" + "\n".join(parts) + f"\n{_END}" + rest.split(_END)[1]
 
 
@@ -123,12 +122,12 @@ def _misses(rows):
     for row in missed:
         folded.setdefault((row.promise, row.promised, reason_of(row) or "**not named**"), []).append(row)
     lines = [
-        f"| {promise} | {'; '.join(row.shape for row in some)} | {promised:.3g} | {_spread(some)} | {reason} |"
+        f"| {promise} | {_few([row.shape for row in some])} | {promised:.3g} | {_spread(some)} | {reason} |"
         for (promise, promised, reason), some in folded.items()
     ]
     text = (
-        f"## What does not hold\n\nOf {len(rows)} rows {len(missed)} miss their promise by more than two standard "
-        "errors. Where a promise holds exactly,\none row in 44 does so by chance.\n\n"
+        f"## What does not hold\n\n{len(missed)} of {len(rows)} rows miss their promise by more than two standard "
+        "errors. A promise that holds exactly\nis missed so in one row of 44, by chance.\n\n"
     )
     return text + _table(("promise", "data", "promised", "measured", "why"), lines)
 
@@ -143,7 +142,13 @@ def _summary(rows):
             held = sum(row.verdict == "holds" for row in some)
             lines.append(f"| {name} | {promised} | {len(some)} | {held} | {_spread(some)} |")
     order = lines[2:] + lines[:2]  # what is ours stands first
-    return "## In ten lines\n\n" + _table(("what", "promised", "rows", "hold", "measured"), order)
+    text = "An interval is measured by its coverage, a test and a threshold by how often they are wrong.\n\n"
+    return f"## In ten lines\n\n{text}" + _table(("what", "promised", "rows", "hold", "measured"), order)
+
+
+def _few(shapes, most=3):
+    left = len(shapes) - most
+    return "; ".join(shapes[: most if left > 1 else None]) + (f"; {left} others" if left > 1 else "")
 
 
 def _spread(rows):
@@ -154,10 +159,23 @@ def _spread(rows):
 def _of_kind(rows, kind):
     title, name, text = _TITLES[kind]
     some = [row for row in rows if row.kind == kind]
-    text = f"## {title}\n\n{text}\n\n"
+    text = f"## {title}\n\n{text}\n\n{_by_promise(some, name)}\n"
     crossed = [row for row in some if kind == "broken" or re.search("^summary: |net benefit", row.promise)]
     parts = [_long([row for row in some if row not in crossed], name)] * (kind != "broken") + [_crossed(crossed)]
-    return text + "\n".join(part for part in parts if part)
+    tables = "\n".join(part.strip() + "\n" for part in parts if part)
+    return f"{text}<details><summary>All {len(some)} rows</summary>\n\n{tables}\n</details>\n"
+
+
+def _by_promise(rows, name):
+    """Return a table with one line for each promise: its shapes, how many hold, and the range of what was measured."""
+    folded = {}
+    for row in rows:
+        folded.setdefault((row.promise, row.promised), []).append(row)
+    lines = []
+    for (promise, promised), some in folded.items():
+        held = sum(row.verdict == "holds" for row in some)
+        lines.append(f"| {promise} | {promised:.3g} | {len(some)} | {held} | {_spread(some)} |")
+    return _table((name, "promised", "rows", "hold", "measured"), lines)
 
 
 def _long(rows, name):

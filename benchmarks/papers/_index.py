@@ -119,7 +119,7 @@ def index_text(verdicts):
     """Return the index as markdown; `verdicts` are those of the tables in the document."""
     parts = []
     for paper, title in PAPERS.items():
-        parts += [f"### {title}", "", "| | rows | verdicts |", "|---|---|---|"]
+        parts += [f"<details><summary>{title}</summary>", "", "| | rows | verdicts |", "|---|---|---|"]
         for label, rows in index_lines(paper):
             if isinstance(rows, str):
                 parts.append(f"| {label} | {rows} | |")
@@ -128,7 +128,7 @@ def index_text(verdicts):
             counts = Counter(verdicts.get(quantity, "not run") for values in rows.values() for quantity in values)
             summary = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
             parts.append(f"| {label} | {named} | {summary} |")
-        parts.append("")
+        parts += ["", "</details>", ""]
     return "\n".join(parts).rstrip()
 
 

@@ -33,9 +33,18 @@ def summary(rows):
 
 
 def markdown_rows(rows, how):
-    """Return the section of a reproduction: how it was run, its counts, and its table."""
-    lines = [how, "", f"**{summary(rows)}**", "", "| quantity | paper | measured | interval | verdict |"]
-    lines.append("|---|---|---|---|---|")
+    """Return the section of a reproduction: how it was run, its counts and its rows, those that agree folded."""
+    parts = [how, f"**{summary(rows)}**"]
+    agree = [row for row in rows if row.verdict == "agrees"]
+    if len(agree) < len(rows):
+        parts.append(_table([row for row in rows if row.verdict != "agrees"]))
+    if agree:
+        parts += [f"<details><summary>{len(agree)} rows that agree</summary>", _table(agree), "</details>"]
+    return "\n\n".join(parts)
+
+
+def _table(rows):
+    lines = ["| quantity | paper | measured | interval | verdict |", "|---|---|---|---|---|"]
     for row in rows:
         interval = f"{_number(row.low)} to {_number(row.high)}"
         cells = row.quantity, row.paper, _number(row.measured), interval, _verdict(row)

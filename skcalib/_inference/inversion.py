@@ -52,7 +52,7 @@ class Hypotheses:
     error: Callable
     observed: float
     directions: list
-    progress: Progress = Progress("", False)
+    progress: Progress
 
     def drawn(self, blocks, c, sides):
         """Return the statistics of drawn blocks and, where asked for, how far they are on the side of the deviation."""

@@ -1,15 +1,15 @@
 """The worst segment: whether any segment of the rows is miscalibrated, adjusted for having looked at all of them."""
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, count, groupby
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import binary_tasks, counted_rows, resolve_multiclass
+from skcalib._cells.reductions import counted_rows, one_task
+from skcalib._errors.cumulative import range_of
 from skcalib._inference.dependent_draws import cluster_correlation
 from skcalib._inference.results import ResultTable
 from skcalib._inference.segment_columns import split_column
@@ -194,9 +194,7 @@ def segment_calibration_test(
     n_resamples = check_int(n_resamples, "n_resamples")
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **rows)
-    if resolve_multiclass(multiclass, data) == "marginal":
-        raise ValueError('multiclass="marginal" is one test a class: use "top_label", or one class at a time.')
-    [task] = binary_tasks(data, multiclass)
+    task = one_task(data, multiclass)
     check_option(weight_type, "weight_type", ("frequency", "importance"))
     is_counted = sample_weight is None or weight_type == "frequency"
     repeated = _repeated_rows(data.sample_weight, len(task.scores)) if is_counted else data.kept
@@ -274,10 +272,7 @@ def _step_down(observed, drawn):
 
 
 class _Segments:
-    """All segments of the rows, from the tables of crossed columns.
-
-    A table counts events by (part of the crossed columns, score cell); a segment is a sum of rows of one table.
-    """
+    """All segments of the rows: the parts of columns and of their crossings that hold enough rows."""
 
     def __init__(self, columns, scores, weight, max_depth, min_size):
         self.columns, self.scores, self.weight = columns, scores, weight
@@ -287,7 +282,7 @@ class _Segments:
         self.keys = list(sizes)
         self.n = np.array(list(sizes.values()))
         self.words = [" and ".join(columns[j].words[part] for j, part in key) or "all rows" for key in self.keys]
-        self.blocks = list(self._blocks(depth))
+        self.blocks = list(self._blocks())
         unit = 1 if weight is None else weight
         variance = self._sums(unit**2 * scores * (1 - scores)).sum(axis=1)
         self.expected, self.scale = self._sums(unit * scores), np.sqrt(variance + 1)
@@ -295,8 +290,7 @@ class _Segments:
 
     def statistics(self, rows):
         """Return the statistic of each segment for the rows that have an event."""
-        residuals = np.cumsum(self._counts(rows) - self.expected, axis=1)
-        return (np.maximum(residuals.max(axis=1), 0) - np.minimum(residuals.min(axis=1), 0)) / self.scale
+        return range_of(np.cumsum(self._counts(rows) - self.expected, axis=1)) / self.scale
 
     def means(self, events):
         """Return the mean score and the event frequency of each segment."""
@@ -308,19 +302,12 @@ class _Segments:
 
     def _sums(self, values, rows=slice(None)):
         """Return the sum of values over some rows in each (segment, score cell); None counts them."""
-
-        def by_cell(codes, size):
-            codes = codes[rows]
-            by_row = None if values is None else np.repeat(values, codes.shape[1])
-            return np.bincount(codes.ravel(), by_row, minlength=size)
-
-        return self._collect(by_cell)
-
-    def _collect(self, by_cell):
         sums = np.empty((len(self.keys), self.n_score_cells))
-        for codes, members, of_parts in self.blocks:
-            cells = by_cell(codes, of_parts.shape[1] * self.n_score_cells)
-            sums[members] = of_parts @ cells.reshape(-1, self.n_score_cells)
+        for segments, codes in self.blocks:
+            by_row = None if values is None else np.repeat(values, codes.shape[1])
+            size = segments.stop - segments.start
+            cells = np.bincount(codes[rows].ravel(), by_row, minlength=(size + 1) * self.n_score_cells)
+            sums[segments] = cells.reshape(size + 1, -1)[:-1]
         return sums
 
     def _sizes(self, depth, min_size):
@@ -344,39 +331,22 @@ class _Segments:
             codes = codes * self.columns[j].n_parts + self.columns[j].codes
         return codes
 
-    def _blocks(self, depth):
-        """Yield blocks of tables: the cell of each row in each, the segments found there, and the parts they sum."""
-        homes = {}
-        for position, key in enumerate(self.keys):
-            homes.setdefault(self._home(key, depth), []).append(position)
-        tables = list(homes)
-        per_block = max(1, _BLOCK_CODES // len(self.scores))
-        for start in range(0, len(tables), per_block):
-            codes, members, parts, offset = [], [], [], 0
-            for crossed in tables[start : start + per_block]:
+    def _blocks(self):
+        """Yield slices of the segments, and for each crossing of columns there the (segment, score cell) of each row.
+
+        The keys stand in the order of their crossings. Rows of no segment are in one that is left out, the last.
+        """
+        crossings = [(crossed, list(keys)) for crossed, keys in groupby(self.keys, lambda key: [j for j, _ in key])]
+        per_block, first = max(1, _BLOCK_CODES // len(self.scores)), 0
+        for start in range(0, len(crossings), per_block):
+            block = crossings[start : start + per_block]
+            size, codes, numbers = sum(len(keys) for _, keys in block), [], count()
+            for crossed, keys in block:
                 shape = [self.columns[j].n_parts for j in crossed]
-                numbers = offset + np.arange(np.prod(shape)).reshape(shape)
-                codes.append((self._crossed_codes(crossed) + offset) * self.n_score_cells + self.score_cell)
-                members += homes[crossed]
-                parts += [self._parts(self.keys[position], crossed, numbers) for position in homes[crossed]]
-                offset += numbers.size
-            stacked = np.stack(codes, axis=1).astype(np.min_scalar_type(offset * self.n_score_cells))
-            yield stacked, members, _indicators(parts, offset)
-
-    def _home(self, key, depth):
-        """Return the columns of the table in which a segment is found: its own, and the first others."""
-        own = [j for j, _ in key]
-        others = [j for j in range(len(self.columns)) if j not in own]
-        return tuple(sorted(own + others[: depth - len(own)]))
-
-    @staticmethod
-    def _parts(key, crossed, numbers):
-        fixed = dict(key)
-        return numbers[tuple(fixed.get(j, slice(None)) for j in crossed)].ravel()
-
-
-def _indicators(parts, n_parts):
-    """Return the matrix (segments, parts) that sums the parts of each segment."""
-    starts = np.append(0, np.cumsum([len(one) for one in parts]))
-    columns = np.concatenate(parts)
-    return csr_array((np.ones(len(columns)), columns, starts), shape=(len(parts), n_parts))
+                segment = np.full(shape, size)
+                for key in keys:
+                    segment[tuple(part for _, part in key)] = next(numbers)
+                codes.append(segment.ravel()[self._crossed_codes(crossed)] * self.n_score_cells + self.score_cell)
+            dtype = np.min_scalar_type((size + 1) * self.n_score_cells)
+            yield slice(first, first + size), np.stack(codes, axis=1).astype(dtype)
+            first += size

@@ -1,5 +1,7 @@
 """Checks of a file's columns, whose errors name the column and the row."""
 
+import re
+
 import numpy as np
 
 from skcalib._report._models import is_same
@@ -7,7 +9,14 @@ from skcalib._report._reader import ReportError
 
 _FEWEST_ROWS = 10
 _MOST_SEGMENTS = 500
-_COUNTING = "Rows are counted from 0, the header not included."
+_FEW_CLUSTERS = 20
+_ID_WORDS = (
+    "id|ids|uuid|guid|key|patient|subject|person|participant|user|customer|client|candidate|applicant|borrower|debtor|"
+    "account|household|student|player|team|match|game|device|machine|site|hospital|centre|center|session|visit|"
+    "question|document|doc|url"
+)
+_ID = re.compile(rf"(?i:(?:.*[\W_])?(?:{_ID_WORDS})(?:[\W_]*(?:id|no|nr|number|name|code))?)|.*[a-z]I[dD]")
+COUNTING = "Rows are counted from 0, the header not included."
 
 
 def refuse_few_rows(n_rows, source):
@@ -22,14 +31,14 @@ def checked_column(column_name, check, *args, **kwargs):
         return check(*args, **kwargs)
     except (TypeError, ValueError) as error:
         message = " ".join(str(error).split())
-        raise ReportError(f"column {column_name!r}: {message} {_COUNTING}") from error
+        raise ReportError(f"column {column_name!r}: {message} {COUNTING}") from error
 
 
 def refuse_missing(column, name, what):
     """Refuse a column in which a value is missing."""
     missing = np.fromiter((value is None or value != value for value in column.tolist()), bool, len(column))
     if missing.any():
-        raise ReportError(f"column {name!r}: row {int(missing.argmax())} has no {what}. {_COUNTING}")
+        raise ReportError(f"column {name!r}: row {int(missing.argmax())} has no {what}. {COUNTING}")
 
 
 def events(column, name, positive):
@@ -64,3 +73,44 @@ def refuse_many_segments(n_segments, name):
         raise ReportError(
             f"column {name!r} has {n_segments} different values; a report takes at most {_MOST_SEGMENTS} segments."
         )
+
+
+def identifiers(header, used):
+    """Return the columns that are not used and look by their names as if they told to whom a row belongs."""
+    return [name for name in header if name not in used and _ID.fullmatch(name)]
+
+
+def repeats_note(column, name):
+    """Return a sentence on a column that tells whose a row is where rows share its values; else None."""
+    n_rows, n_values = len(column), _n_values(column)
+    if not _FEW_CLUSTERS <= n_values <= 0.9 * n_rows:
+        return None
+    return (
+        f"The column {name} repeats ({n_values:,} values in {n_rows:,} rows). If rows of one value depend on each "
+        f"other, the intervals are too short and the p-values too small: say --cluster {name}."
+    )
+
+
+def cluster_column(column, name, notes):
+    """Return the cluster of each row, text where it is no number; None, and a note, where no two rows share one."""
+    refuse_missing(column, name, "cluster")
+    if column.dtype.kind == "O":
+        column = np.array([str(value) for value in column.tolist()])
+    n_clusters = _n_values(column)
+    if n_clusters == 1:
+        raise ReportError(
+            f"column {name!r} has one value, {column[0]!s}: how clusters differ cannot be seen. Leave --cluster out."
+        )
+    if n_clusters == len(column):
+        notes.append(f"Each row has its own value of {name}, so that all rows are independent.")
+        return None
+    notes.append(
+        f"Intervals and tests allow for rows of one {name} that depend on each other ({n_clusters:,} clusters)."
+    )
+    if n_clusters < _FEW_CLUSTERS:
+        notes.append("So few clusters say little about how much they differ: the intervals are rough.")
+    return column
+
+
+def _n_values(column):
+    return len(set(column.tolist())) if column.dtype.kind == "O" else len(np.unique(column))

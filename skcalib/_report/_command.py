@@ -41,7 +41,15 @@ def add_report_command(commands):
         "--time", metavar="COLUMN", help="column of dates, quarters, months, weeks or numbered periods, to compare"
     )
     parser.add_argument("--baseline", metavar="FILE", help="earlier rows, of the same columns, to compare with")
-    parser.add_argument("--weight", metavar="COLUMN", help="column of weights, which count as repeated rows")
+    parser.add_argument("--weight", metavar="COLUMN", help="column of weights")
+    parser.add_argument(
+        "--weight-type",
+        choices=("frequency", "importance"),
+        help="what weights are: repeated rows, or corrections of one row each (default: frequency for integers)",
+    )
+    parser.add_argument(
+        "--cluster", metavar="COLUMN", help="column of what dependent rows have in common: a patient, a match, a site"
+    )
     parser.add_argument("--positive", metavar="LABEL", help="the label that is the event (not needed for 0 and 1)")
     parser.add_argument("-o", "--output", metavar="FILE", help="where the page goes (default: report.html)")
     parser.add_argument("--json", action="store_true", help="print the numbers; write a page only with -o")
@@ -73,8 +81,9 @@ def _report(arguments):
     with _progress() as step:
         step(f"reading {arguments.file}")
         columns = {"label": arguments.label, "scores": list(dict.fromkeys(arguments.score)), "classes": classes}
-        columns |= {"positive": arguments.positive, "seed": arguments.seed}
+        columns |= {"positive": arguments.positive, "cluster": arguments.cluster, "seed": arguments.seed}
         others = {"segment": arguments.segment, "weight": arguments.weight, "time": arguments.time}
+        others["weight_type"] = arguments.weight_type
         table = read_table(arguments.file, **columns, **others)
         baseline = None
         if arguments.baseline is not None:

@@ -1,19 +1,19 @@
-"""What a report is about: the forecasts of each model with their labels, segments and times."""
+"""What a report is about: the forecasts of each model with their labels, weights, clusters, segments and times."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from skcalib._cells.reductions import BinaryTask, top_label
+from skcalib._cells.reductions import top_label
 from skcalib._errors.proper_scores import LOSSES
-from skcalib._report._statistics import mean_interval
+from skcalib._report._statistics import Rows
 
 _MOST_CLASS_SCORES = 20_000_000  # that all classes together are judged from
 
 
 @dataclass(frozen=True, eq=False)
 class ReportTable:
-    """Checked forecasts, as the rows of a file or as fewer weighted ones.
+    """Checked columns, one entry a row.
 
     Parameters
     ----------
@@ -23,91 +23,112 @@ class ReportTable:
         Name of the label column.
     event : str or None
         The label that is the event; None for classes.
-    n_rows : int
-        Number of rows of the file.
-    is_weighted : bool
-        Whether there is a column of weights, which the theory of certificates and of change does not take.
-    forecasts : dict of tuple
-        By model: scores (n,) or (n, K), labels (booleans, or positions among the classes), weights or None.
-    segment_name, time_name : str or None
-        Names of the columns of segments and times.
-    segments, periods : dict of tuple
-        By model: a binary problem, and the segment or period of each of its rows.
+    labels : ndarray of shape (n,)
+        Booleans, or positions among the classes.
+    scores : dict of ndarray of shape (n,) or (n, K)
+        By model.
+    weight : ndarray of shape (n,) or None
+        Positive weights.
+    weight_type : {"frequency", "importance"}
+        What they mean.
+    cluster_name, segment_name, time_name : str or None
+        Names of the columns.
+    clusters, segments, periods : ndarray of shape (n,) or None
+        The cluster, segment and period of each row.
     period_order : list of str or None
         The periods in the order of time.
-    differences : dict of dict
-        For each model but the first: how much larger its Brier score is, with an interval.
     classes : tuple of str or None
         The classes, in the order of the scores' columns.
     columns : dict of tuple of str
         The columns of each model's classes.
     notes : tuple of str
         Notes about how the rows were read.
-    is_condensed : bool
-        Whether rows of nearly equal scores have become one.
     """
 
     source: str
     label: str
     event: str | None
-    n_rows: int
-    is_weighted: bool
-    forecasts: dict
+    labels: np.ndarray
+    scores: dict
+    weight: np.ndarray | None = None
+    weight_type: str = "frequency"
+    cluster_name: str | None = None
+    clusters: np.ndarray | None = None
     segment_name: str | None = None
-    segments: dict = field(default_factory=dict)
+    segments: np.ndarray | None = None
     time_name: str | None = None
-    periods: dict = field(default_factory=dict)
+    periods: np.ndarray | None = None
     period_order: list | None = None
-    differences: dict = field(default_factory=dict)
     classes: tuple | None = None
     columns: dict = field(default_factory=dict)
     notes: tuple = ()
-    is_condensed: bool = False
+
+    @property
+    def n_rows(self):
+        """Number of rows."""
+        return len(self.labels)
+
+    @property
+    def is_weighted(self):
+        """Whether there are weights, which the theory of certificates does not take."""
+        return self.weight is not None
 
     @property
     def total_weight(self):
         """Number of rows, the total weight where there are weights."""
-        weight = next(iter(self.forecasts.values()))[2]
-        return float(self.n_rows if weight is None else weight.sum())
+        return float(self.n_rows if self.weight is None else self.weight.sum())
 
     @property
     def names(self):
         """Names of the models."""
-        return list(self.forecasts)
+        return list(self.scores)
+
+    def forecasts(self, name):
+        """Return all rows of a model."""
+        return Rows(self.scores[name], self.labels, self.weight, self.clusters, self.weight_type)
 
     def task(self, name):
         """Return the binary problem of a model: the event, or whether the predicted class is right."""
-        return binary_task(*self.forecasts[name])
+        return binary_task(self.forecasts(name))
 
     def by_class(self, name, seed):
         """Return the problems of each class against the rest in one, and the class of each of its rows, or None."""
         if self.classes is None:
             return None
-        scores, codes, weight = self.rows(name, _MOST_CLASS_SCORES // len(self.classes), seed)
-        labels = codes == np.arange(len(self.classes))[:, None]
-        weight = None if weight is None else np.tile(weight, len(self.classes))
-        task = BinaryTask(np.ascontiguousarray(scores.T).ravel(), labels.ravel(), weight)
-        return task, np.repeat(np.array(self.classes), len(codes))
+        n_classes = len(self.classes)
+        rows = self.forecasts(name).at(self.sample(_MOST_CLASS_SCORES // n_classes, seed))
+        each = rows._replace(
+            scores=np.ascontiguousarray(rows.scores.T).ravel(),
+            labels=(rows.labels == np.arange(n_classes)[:, None]).ravel(),
+            sample_weight=None if rows.sample_weight is None else np.tile(rows.sample_weight, n_classes),
+            clusters=None if rows.clusters is None else np.tile(rows.clusters, n_classes),
+        )
+        return each, np.repeat(np.array(self.classes), len(rows.labels))
 
     def losses(self, name):
         """Return the Brier score and the log-loss with their intervals, by the names in `LOSSES`."""
-        scores, labels, weight = self.forecasts[name]
-        return {key: mean_interval(loss(scores, labels), weight) for key, loss in LOSSES.items()}
+        rows = self.forecasts(name)
+        return {key: rows.interval(loss(rows.scores, rows.labels)) for key, loss in LOSSES.items()}
+
+    def brier_difference(self, name):
+        """Return how much larger the Brier score of a model is than that of the first, with its interval."""
+        one, other = (LOSSES["brier"](self.scores[key], self.labels) for key in (name, self.names[0]))
+        return self.forecasts(name).interval(one - other)
+
+    def sample(self, most, seed):
+        """Return the places of a random sample of at most this many rows: a slice where these are all."""
+        if self.n_rows <= most:
+            return slice(None)
+        return np.sort(np.random.default_rng(seed).choice(self.n_rows, most, replace=False))
 
     def rows(self, name, most, seed):
         """Return scores, labels and weights of a random sample of at most this many rows."""
-        scores, labels, weight = self.forecasts[name]
-        random = np.random.default_rng(seed)
-        if self.is_condensed:  # each as often as it was drawn
-            drawn = random.multinomial(min(most, int(self.total_weight)), weight / weight.sum())
-            return np.repeat(scores, drawn), np.repeat(labels, drawn), None
-        rows = slice(None) if len(labels) <= most else np.sort(random.choice(len(labels), most, replace=False))
-        return scores[rows], labels[rows], None if weight is None else weight[rows]
+        return self.forecasts(name).at(self.sample(most, seed))[:3]
 
 
-def binary_task(scores, labels, weight):
+def binary_task(rows):
     """Return the problem of one event, or of many classes whether the predicted one is right."""
-    if scores.ndim == 1:
-        return BinaryTask(scores, labels, weight)
-    predicted, confidence = top_label(scores)
-    return BinaryTask(confidence, predicted == labels, weight)
+    if rows.scores.ndim == 1:
+        return rows
+    predicted, confidence = top_label(rows.scores)
+    return rows._replace(scores=confidence, labels=predicted == rows.labels)

@@ -1,16 +1,20 @@
 """The numbers of a report, as plain lists and dicts that JSON can hold: nothing here draws or writes."""
 
+import warnings
 from functools import partial
 from math import isfinite
 
 import numpy as np
 
 from skcalib._cells.reductions import binary_tasks
+from skcalib._inference.dependent_draws import FEW_EVENTS
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._report._advice import advised
+from skcalib._report._advice_sentences import advice_words
+from skcalib._report._monitors import monitor_rows
 from skcalib._report._periods import period_rows
-from skcalib._report._recalibration import recalibration_gains
 from skcalib._report._sentences import SIGNIFICANCE_LEVEL, summary_sentence
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, given, mean, mean_interval
+from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, mean
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
 from skcalib.metrics import (
     calibration_by_group,
@@ -51,28 +55,10 @@ def report_numbers(table, *, seed, step, baseline=None):
         Plain values; None where a number is not defined.
     """
     models = []
-    for name in table.names:
-        step(f"errors of {name}")
-        task = table.task(name)
-        bias = _bias(task, is_confidence=table.classes is not None)
-        errors = _errors(task, seed, table.classes)
-        model = {"name": name, **bias, "errors": errors, "proper_scores": _proper_scores(table, name)}
-        step(f"test of {name}")
-        model["test"] = _test(task, seed)
-        model["bins"] = _bins(task)
-        step(f"segments and periods of {name}")
-        model["segments"] = _group_rows(table.segments.get(name), seed)
-        model["periods"] = period_rows(table, name, baseline, seed)
-        if table.classes is not None:
-            step(f"classes of {name}")
-            model["columns"] = dict(zip(table.classes, table.columns[name], strict=True))
-            model["classes"] = _group_rows(table.by_class(name, seed), seed, kind="class")
-        step(f"recalibrators of {name}")
-        model["recalibrators"] = recalibration_gains(table, name, seed)
-        if models:
-            model["brier_difference"] = table.differences[name]
-        model["summary"] = summary_sentence(model, table.total_weight)
-        models.append(model)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "clusters=", UserWarning)  # a note of the report says it
+        for name in table.names:
+            models.append(_model_numbers(table, name, baseline, seed, step))
     return _plain(
         {
             "source": table.source,
@@ -83,15 +69,52 @@ def report_numbers(table, *, seed, step, baseline=None):
             "total_weight": table.total_weight,
             "weighted": table.is_weighted,
             "event_frequency": None if table.classes is not None else _frequency(table.task(table.names[0])),
+            "weight_type": table.weight_type if table.is_weighted else None,
+            "cluster": table.cluster_name,
+            "n_clusters": None if table.clusters is None else len(np.unique(table.clusters)),
             "segment": table.segment_name,
             "time": table.time_name,
             "baseline": None if baseline is None else baseline.source,
             "confidence_level": CONFIDENCE_LEVEL,
-            "notes": table.notes,
+            "notes": [*table.notes, *_few_events(table)],
             "models": models,
             "certificates": [] if table.is_weighted else _certificates(table.n_rows),
         }
     )
+
+
+def _model_numbers(table, name, baseline, seed, step):
+    step(f"errors of {name}")
+    task = table.task(name)
+    bias = _bias(task, is_confidence=table.classes is not None)
+    errors = _errors(task, seed, table.classes)
+    model = {"name": name, **bias, "errors": errors, "proper_scores": _proper_scores(table, name)}
+    step(f"test of {name}")
+    model["test"] = _test(task, seed)
+    model["bins"] = _bins(task)
+    step(f"segments and periods of {name}")
+    model["segments"] = _group_rows(task, table.segments, seed)
+    model["periods"] = period_rows(table, name, baseline, seed)
+    model["monitors"] = monitor_rows(table, name)
+    if table.classes is not None:
+        step(f"classes of {name}")
+        model["columns"] = dict(zip(table.classes, table.columns[name], strict=True))
+        model["classes"] = _group_rows(*table.by_class(name, seed), seed, kind="class")
+    step(f"recalibrators of {name}")
+    model["advice"], model["recalibrators"], model["changes"] = advised(table, name, seed)
+    if name != table.names[0]:
+        model["brier_difference"] = table.brier_difference(name)
+    words = summary_sentence(model, table.total_weight), advice_words(model, table.segment_name)
+    model["summary"] = " ".join(words)
+    return model
+
+
+def _few_events(table):
+    """Return the note that takes the place of the library's warning of clusters with few events."""
+    expected = min(min(rows.scores.sum(), (1 - rows.scores).sum()) for rows in map(table.task, table.names))
+    if table.clusters is None or expected >= FEW_EVENTS:
+        return []
+    return [f"With fewer than {FEW_EVENTS} expected events or non-events, intervals of clusters may be too short."]
 
 
 def _frequency(task):
@@ -101,18 +124,18 @@ def _frequency(task):
 def _bias(task, *, is_confidence):
     """Return how far the scores are off on average: of the event, and of the decision they stand for."""
     scores = {"mean_score": mean(task.scores, task.sample_weight), "event_frequency": _frequency(task)}
-    bias = mean_interval(task.scores - task.labels, task.sample_weight)
+    bias = task.interval(task.scores - task.labels)
     if is_confidence:  # of the predicted class
         return {**scores, "score_minus_frequency": bias, "over_confidence": bias}
     data = check_scored_labels(task.labels, task.scores, sample_weight=task.sample_weight, labels=LABELS)
     decided = next(binary_tasks(data, "top_label"))
-    sure = mean_interval(decided.scores - decided.labels, task.sample_weight)
+    sure = task.interval(decided.scores - decided.labels)
     return {**scores, "score_minus_frequency": bias, "over_confidence": sure}
 
 
 def _errors(task, seed, classes):
     """Return calibration errors with their intervals; the first is the one of the summary."""
-    of_rows = {"confidence_level": CONFIDENCE_LEVEL, "weight_type": task.weight_type, **given(task)}
+    of_rows = {"confidence_level": CONFIDENCE_LEVEL, **task.dependence}
     options = {"random_state": seed, **of_rows}
     n_rows = len(task.scores) if task.sample_weight is None else task.sample_weight.sum()
     sweeps = 1000 if n_rows <= _MANY_ROWS else 199  # of very many bins; the interval is narrow then
@@ -153,8 +176,7 @@ def _test(task, seed):
         metric=metric,
         n_resamples=_N_RESAMPLES,
         random_state=seed,
-        weight_type=task.weight_type,
-        **given(task),
+        **task.dependence,
     )
     return {
         "name": "resampling test of the calibration error",
@@ -165,7 +187,7 @@ def _test(task, seed):
 
 
 def _bins(task):
-    bins = reliability_curve(task.labels, task.scores, binning=REPORT_BINNING, **given(task))
+    bins = reliability_curve(task.labels, task.scores, binning=REPORT_BINNING, **task.given)
     low, high = bins.interval(CONFIDENCE_LEVEL)
     columns = zip(
         bins.edges, bins.edges[1:], bins.mean_score, bins.event_frequency, low, high, bins.weight, strict=False
@@ -174,11 +196,10 @@ def _bins(task):
     return [dict(zip(names, map(float, row), strict=True)) for row in columns]
 
 
-def _group_rows(grouped, seed, kind="segment"):
+def _group_rows(task, groups, seed, kind="segment"):
     """Return a row for each segment or class, those whose bias is least likely to be noise first."""
-    if grouped is None:
+    if groups is None:
         return []
-    task, groups = grouped
     table = calibration_by_group(
         task.labels,
         task.scores,
@@ -186,8 +207,7 @@ def _group_rows(grouped, seed, kind="segment"):
         binning=REPORT_BINNING,
         confidence_level=CONFIDENCE_LEVEL,
         random_state=seed,
-        weight_type=task.weight_type,
-        **given(task),
+        **task.dependence,
     )
     rows = []
     for i in np.lexsort((-np.abs(table.bias), table.pvalue)):

@@ -4,10 +4,9 @@ import re
 
 import numpy as np
 
-from skcalib._cells.reductions import BinaryTask
 from skcalib._inference.adjustment import holm
 from skcalib._report._reader import ReportError
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, given
+from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING
 from skcalib.metrics import calibration_by_group
 from skcalib.monitoring import calibration_change
 
@@ -136,16 +135,13 @@ def period_rows(table, name, baseline, seed):
         Numbers by name, none without times and baseline; the p-values are None for weighted rows and for the first
         period without a baseline.
     """
-    timed = table.periods.get(name)
-    if timed is None and baseline is None:
+    if table.periods is None and baseline is None:
         return []
-    if timed is None:
-        task, order = table.task(name), ["all rows"]
+    task, periods, order = table.task(name), table.periods, table.period_order
+    if periods is None:
+        order = ["all rows"]
         periods = np.full(len(task.scores), order[0])
-    else:
-        (task, periods), order = timed, table.period_order
-    options = {"binning": REPORT_BINNING, "confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **given(task)}
-    options["weight_type"] = task.weight_type
+    options = {"binning": REPORT_BINNING, "confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **task.dependence}
     by_period = calibration_by_group(task.labels, task.scores, periods, **options)
     rows = []
     for period in order:
@@ -154,30 +150,26 @@ def period_rows(table, name, baseline, seed):
         for key in ("mean_score", "event_frequency", "bias", "bias_low", "bias_high"):
             row[key] = float(getattr(by_period, key)[i])
         row |= {"estimate": by_period.error[i], "low": by_period.error_low[i], "high": by_period.error_high[i]}
+        row |= {key: float(getattr(by_period, key)[i]) for key in ("pvalue", "adjusted_pvalue")}  # of "calibrated"
         rows.append({**row, "change_pvalue": None, "change_adjusted_pvalue": None})
     if table.is_weighted:
         return rows
-    before = _at(task, periods == order[0]) if baseline is None else baseline.task(name)
+    before = task.at(periods == order[0]) if baseline is None else baseline.task(name)
     tested = rows if baseline is not None else rows[1:]
     for row in tested:
-        row["change_pvalue"] = _change_pvalue(before, _at(task, periods == row["period"]), seed)
+        row["change_pvalue"] = _change_pvalue(before, task.at(periods == row["period"]), seed)
     known = [row for row in tested if row["change_pvalue"] is not None]
     for row, adjusted in zip(known, holm(np.array([row["change_pvalue"] for row in known])), strict=True):
         row["change_adjusted_pvalue"] = float(adjusted)
     return rows
 
 
-def _at(task, rows):
-    return BinaryTask(*(None if column is None else column[rows] for column in task))
-
-
 def _change_pvalue(before, after, seed):
-    both, options = (before, after), {"n_resamples": _N_RESAMPLES, "random_state": seed}
+    options = {"n_resamples": _N_RESAMPLES, "random_state": seed}
+    if after.clusters is not None:
+        options["clusters"] = (before.clusters, after.clusters)
+    rows = (before.labels, before.scores, after.labels, after.scores)
     try:
-        weights = [np.ones(len(one.scores)) if one.sample_weight is None else one.sample_weight for one in both]
-        kind = max(one.weight_type for one in both)  # "importance", if any
-        options |= {"sample_weight": weights, "weight_type": kind}
-        rows = (before.labels, before.scores, after.labels, after.scores)
         return calibration_change(*rows, labels=LABELS, binning=REPORT_BINNING, **options).pvalue
     except ValueError:  # too few rows for an error
         return None

@@ -4,7 +4,6 @@ from functools import partial
 from io import BytesIO
 from typing import NamedTuple
 
-from skcalib._cells.reductions import BinaryTask
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING
 from skcalib.displays import BinCountDisplay, ReliabilityDisplay
 from skcalib.displays._reliability_curves import CurveOptions, diagram_numbers
@@ -55,7 +54,7 @@ def class_pictures(table, name, rows, seed):
     task, groups = table.by_class(name, seed)
     pictures = []
     for row in rows[:_MOST_CLASSES]:
-        of_class = BinaryTask(*(None if column is None else column[groups == row["class"]] for column in task))
+        of_class = task.at(groups == row["class"])
         numbers = _curve_numbers(row["class"], of_class, seed)
         _, svg = _drawn(lambda ax, numbers=numbers: ReliabilityDisplay(**numbers).plot(ax, legend=False), (2.5, 2.9))
         alt = (

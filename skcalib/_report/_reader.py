@@ -55,11 +55,14 @@ def column_names(path):
 
 
 @contextmanager
-def on_disk(path):
+def on_disk(path, exists=False):
     """Yield a file that can be read more than once, a copy of what comes through a pipe; errors become a ReportError.
 
-    Messages name the path that was given.
+    Messages name the path that was given. What `exists` already, such as many files, is left alone.
     """
+    if exists:
+        yield path
+        return
     path = Path(path)
     if not path.exists():
         raise ReportError(f"there is no file {path}.")

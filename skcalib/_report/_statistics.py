@@ -1,9 +1,9 @@
 """Statistics that several parts of a report need."""
 
-from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from skcalib.binning import EqualMass, MinimumMass
 
@@ -13,9 +13,33 @@ LABELS = [False, True]
 REPORT_BINNING = MinimumMass(EqualMass(15), min_weight=10)
 
 
-def given(task):
-    """Return what a metric is told about a binary problem besides labels and scores."""
-    return {"labels": LABELS} if task.sample_weight is None else {"labels": LABELS, "sample_weight": task.sample_weight}
+class Rows(NamedTuple):
+    """Rows of one problem: scores (n,) or (n, K), labels, and what says how much they tell together."""
+
+    scores: np.ndarray
+    labels: np.ndarray
+    sample_weight: np.ndarray | None = None
+    clusters: np.ndarray | None = None
+    weight_type: str = "frequency"
+
+    @property
+    def given(self):
+        """What a metric of an event is told besides labels and scores."""
+        return {"labels": LABELS, "sample_weight": self.sample_weight}
+
+    @property
+    def dependence(self):
+        """What an interval or a test of an event is told besides labels and scores."""
+        return {**self.given, "weight_type": self.weight_type, "clusters": self.clusters}
+
+    def at(self, rows):
+        """Return some of the rows."""
+        *columns, weight_type = self
+        return Rows(*(None if column is None else column[rows] for column in columns), weight_type)
+
+    def interval(self, values):
+        """Return the mean of a value a row, with its interval."""
+        return mean_interval(values, self.sample_weight, self.weight_type, self.clusters)
 
 
 def mean(values, weight):
@@ -23,15 +47,20 @@ def mean(values, weight):
     return float(np.average(values, weights=weight))
 
 
-def mean_interval(values, weight):
-    """Return a mean with its normal interval; weights count as repeated rows."""
+def mean_interval(values, weight=None, weight_type="frequency", clusters=None):
+    """Return a mean with its interval, from the sums of clusters, where there are any, by Student's distribution.
+
+    Weights of importance make each row a cluster: a large weight is one row nevertheless.
+    """
     centre = mean(values, weight)
-    return interval_of_mean(
-        centre, mean((values - centre) ** 2, weight), len(values) if weight is None else weight.sum()
-    )
-
-
-def interval_of_mean(centre, variance, n_rows):
-    """Return a mean with its normal interval, from the variance of its values."""
-    half = ndtri((1 + CONFIDENCE_LEVEL) / 2) * sqrt(variance / n_rows)
+    weight = np.ones(len(values)) if weight is None else weight
+    residual, total, degrees = values - centre, weight.sum(), np.inf
+    if clusters is None and weight_type == "frequency":
+        variance = weight @ residual**2 / total**2
+    else:
+        unit = np.arange(len(values)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+        sums = np.bincount(unit, weight * residual)
+        degrees = max(len(sums) - 1, 1)
+        variance = sums @ sums / total**2 * len(sums) / degrees
+    half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * np.sqrt(variance))
     return {"estimate": centre, "low": centre - half, "high": centre + half}

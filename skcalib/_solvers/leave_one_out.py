@@ -40,7 +40,7 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
     """
     weight = np.ones(len(codes)) if sample_weight is None else sample_weight
     n_classes = len(affine_map.unpacked(parameters)[1])
-    blocks = list(row_blocks(len(codes), n_classes * (n_classes + 1)))
+    blocks = row_blocks(len(codes), n_classes * (n_classes + 1))
     hessian = log_loss_hessian(affine_map, features, len(codes), sample_weight, parameters)
     inverse = damped_solution(hessian + 2 * np.diag(penalty), np.eye(len(hessian)))
     loss = 0.0

@@ -6,6 +6,5 @@ metrics are those of `skcalib.metrics`. Needs the extra ``engine``: ``pip instal
 
 from skcalib.engines._scan import scan
 from skcalib.engines._table import PredictionTable
-from skcalib.engines._weighted import WeightedScores
 
-__all__ = ["PredictionTable", "WeightedScores", "scan"]
+__all__ = ["PredictionTable", "scan"]

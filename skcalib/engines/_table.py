@@ -210,7 +210,9 @@ class PredictionTable:
         Returns
         -------
         rows : WeightedScores or dict of WeightedScores
-            Named tuples (y_true, y_proba, sample_weight): at most two rows per cell.
+            Named tuples of arrays (n,), at most two rows per cell: `y_true`, 1 for events and else 0, the scores
+            `y_proba` in [0, 1], and `sample_weight`, numbers of rows or sums of weights. In this order metrics and fits
+            take them.
 
         Raises
         ------

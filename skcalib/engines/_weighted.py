@@ -14,31 +14,7 @@ _FEW_ROWS = 2**19  # of heavy cells: to fetch them takes about as long as to spl
 
 
 class WeightedScores(NamedTuple):
-    """Labels, scores and weights, in the order in which metrics and fits take them.
-
-    Parameters
-    ----------
-    y_true : ndarray of int, shape (n,)
-        1 for events, else 0.
-    y_proba : ndarray of shape (n,)
-        Scores, in [0, 1].
-    sample_weight : ndarray of shape (n,)
-        Weights: numbers of rows, or sums of weights.
-
-    See Also
-    --------
-    skcalib.engines.PredictionTable : Errors and fits where the rows are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcalib.engines import WeightedScores
-    >>> from skcalib.metrics import kolmogorov_smirnov_calibration_error
-    >>> rows = WeightedScores(np.array([0, 1]), np.array([0.25, 0.25]), np.array([2.0, 1.0]))
-    >>> y_true, y_proba, weight = rows
-    >>> round(kolmogorov_smirnov_calibration_error(y_true, y_proba, sample_weight=weight), 6)
-    0.083333
-    """
+    """Labels (1 for events), scores in [0, 1] and weights, in the order in which metrics and fits take them."""
 
     y_true: np.ndarray
     y_proba: np.ndarray

@@ -5,10 +5,9 @@ from skcalib.export._json import from_dict, to_dict
 from skcalib.export._onnx import to_onnx
 from skcalib.export._skl2onnx import register_skl2onnx_converters
 from skcalib.export._sql import to_sql
-from skcalib.export._sql_table import SqlTable, to_sql_table
+from skcalib.export._sql_table import to_sql_table
 
 __all__ = [
-    "SqlTable",
     "from_dict",
     "register_skl2onnx_converters",
     "to_dict",

@@ -192,8 +192,6 @@ class _Encoder:
 
     def _fitted(self, estimator, attributes, where):
         check_fitted(estimator)
-        if hasattr(estimator, "_fitted_params_") and not _same_parameters(estimator):
-            raise ValueError(f"{where} cannot be written: its parameters changed since the fit. Fit again.")
         if getattr(estimator, "n_rounds_", 0) > 0:
             raise ValueError(f"{where} cannot be written as JSON: it made {estimator.n_rounds_} rounds of corrections.")
         of_part, parts = estimator._part_attributes, attributes.pop(_PARTS, None)
@@ -364,12 +362,6 @@ def _checks(estimator):
     """Return the check of each attribute that a fitted recalibrator has, but for those that are derived."""
     inside = _INSIDE if getattr(estimator, "_works_on_log_odds", False) else {}
     return {**_COMMON, **inside, **estimator._attributes, **estimator._part_attributes}
-
-
-def _same_parameters(fitted):
-    """Return whether the parameters that the certificate depends on have not changed since the fit."""
-    now, then = fitted._promised_params(), fitted._fitted_params_
-    return now.keys() == then.keys() and all(np.array_equal(now[name], then[name]) for name in now)
 
 
 def _check_same_labels(estimator):

@@ -13,21 +13,7 @@ _CELLS_PER_PIECE = 2
 
 
 class SqlTable(NamedTuple):
-    """Three texts: what makes the table, what joins it to a table of scores, and what then is the probability.
-
-    Parameters
-    ----------
-    create : str
-        The statement that makes the table of pieces.
-    join : str
-        The JOIN clause, to be written after a table of scores.
-    expression : str
-        The calibrated probability, for the SELECT list.
-
-    See Also
-    --------
-    skcalib.export.to_sql_table : Writes a map with many pieces as a table.
-    """
+    """Three texts: what makes the table, what joins it to a table of scores, and what then is the probability."""
 
     create: str
     join: str

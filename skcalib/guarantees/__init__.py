@@ -7,14 +7,11 @@ from skcalib.guarantees._certificate import (
 )
 from skcalib.guarantees._finite_sample import (
     binning_mse_bound,
-    classwise_scaling_bound,
     classwise_temperature_bound,
-    debiased_square_bound,
-    plugin_square_bound,
+    per_class_temperature_bound,
     sample_split_epsilon,
 )
 from skcalib.guarantees._frequencies import event_frequency_interval, well_balanced_alpha
-from skcalib.guarantees._per_class import per_class_temperature_bound
 from skcalib.guarantees._uniform_mass import (
     conditional_epsilon,
     expected_error_bound,
@@ -26,10 +23,8 @@ from skcalib.guarantees._uniform_mass import (
 __all__ = [
     "CalibrationCertificate",
     "binning_mse_bound",
-    "classwise_scaling_bound",
     "classwise_temperature_bound",
     "conditional_epsilon",
-    "debiased_square_bound",
     "event_frequency_interval",
     "expected_error_bound",
     "independent_bins_certificate",
@@ -37,7 +32,6 @@ __all__ = [
     "max_n_bins",
     "min_n_samples",
     "per_class_temperature_bound",
-    "plugin_square_bound",
     "sample_split_epsilon",
     "uniform_mass_certificate",
     "well_balanced_alpha",

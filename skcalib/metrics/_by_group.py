@@ -3,28 +3,17 @@
 import reprlib
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcalib._cells.cells import Cells
 from skcalib._cells.groups import group_codes, is_predicted_class, split_by_group
-from skcalib._cells.reductions import (
-    BinaryTask,
-    BinnedTask,
-    binary_tasks,
-    check_rows_or_bins,
-    counted_rows,
-    resolve_multiclass,
-)
+from skcalib._cells.reductions import BinnedTask, counted_rows, one_task, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm, has_thin_bins, resolved_method
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
-from skcalib._inference.bias import bias_test
-from skcalib._inference.cluster_bias import cluster_bias_test
 from skcalib._inference.dependent_draws import FEW_EVENTS
-from skcalib._inference.hypotheses import Resampling, error_hypotheses
+from skcalib._inference.hypotheses import Resampling
 from skcalib._inference.inversion import limits_of_each
 from skcalib._inference.results import ResultTable
 from skcalib._input.hints import hint_at_keywords
@@ -33,9 +22,8 @@ from skcalib._input.scalars import check_confidence_level, check_int, check_opti
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._progress import Progress
-from skcalib.binning import BaseBinning, EqualMass, check_binning
-from skcalib.metrics._errors import calibration_error
-from skcalib.metrics._table import metric_of
+from skcalib.binning import EqualMass, check_binning
+from skcalib.metrics._sample import Sample
 
 _ORDERS = ("sorted", "given", "error")
 
@@ -218,95 +206,49 @@ def calibration_by_group(
     check_int(n_resamples, "n_resamples")
     check_option(order, "order", _ORDERS)
     check_option(adjustment, "adjustment", ("holm", "exact"))
-    if multiclass == "marginal":
-        raise ValueError(
-            'multiclass="marginal" is one binary problem a class, but a group has one row in the table: use '
-            '"top_label", or one class at a time.'
-        )
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if isinstance(y_true, dict):
+        rows["multiclass"] = None if multiclass == "auto" else multiclass
         _check_nothing_else(y_proba=y_proba, binning=binning, clusters=clusters, **rows)
-        names, parts = _statistics_by_group(y_true, groups, weight_type)
+        names, samples, first = _statistics_by_group(y_true, groups, weight_type)
     else:
         data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **rows)
         resolve_multiclass(multiclass, data)
         counted_rows(data, weight_type)  # for its warning: each group is scaled by itself
         cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
         strategy = check_binning(binning, EqualMass("cube_root"))
-        names, parts = _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type)
+        names, samples, first = _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type)
     resampling = Resampling(n_resamples, check_random_state(random_state), importance=weight_type == "importance")
     progress = Progress("calibration_by_group", verbose)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "clusters=|sample_weight holds", UserWarning)  # one for all groups is enough
-        columns = _columns(names, parts, confidence_level, adjustment)
-        errors = _errors(parts, {"norm": norm, "method": method}, resampling, confidence_level, progress)
+        columns = _columns(names, samples, confidence_level, adjustment)
+        errors = _errors(samples, {"norm": norm, "method": method}, resampling, confidence_level, progress)
         columns |= dict(zip(("error", "error_low", "error_high"), errors, strict=True))
     if clusters is not None:
         _warn_of_few_events(columns)
-    keys = {"sorted": None, "given": [part.first for part in parts], "error": -columns["error"]}  # NaN comes last
+    keys = {"sorted": None, "given": first, "error": -columns["error"]}  # NaN comes last
     if keys[order] is not None:
         rows = np.argsort(keys[order], kind="stable")
         columns = {name: column[rows] for name, column in columns.items()}
     return GroupCalibration(**columns)
 
 
-class _Group(NamedTuple):
-    """One group: where it is met first, its bins, and its rows, their binning and clusters, or None."""
-
-    first: int
-    statistics: BinStatistics
-    task: BinaryTask | None = None
-    binning: BaseBinning | None = None
-    cluster: np.ndarray | None = None
-
-    def bias(self, confidence_level):
-        if self.cluster is not None:
-            scores, labels, weight = self.task
-            return cluster_bias_test(scores, labels, self.cluster, confidence_level, weight)
-        scores, weight = self._scores()
-        statistics = self.statistics
-        events, variance = statistics.weighted_label.sum(), statistics.total_residual_variance
-        return bias_test(scores, events, confidence_level, weight, variance)
-
-    def pvalue_distribution(self):
-        return None if self.cluster is not None else pvalue_distribution(*self._scores())
-
-    def _scores(self):
-        """Return scores and weights, of two points a bin where the rows are not known."""
-        if self.task is None:
-            return Cells.of_bins(self.statistics).two_points()
-        return self.task.scores, self.task.sample_weight
-
-    def error(self, params, resampling):
-        """Return the calibration error and the hypotheses of its interval; None where there are too few rows."""
-        if resolved_method(**params) in ("debiased", "unbiased") and has_thin_bins(self.statistics):
-            return None
-        params = {"binning": self.binning, **params}
-        has_plain_rows = self.cluster is None and self.task is not None and self.task.sample_weight is None
-        if self.task is None or (has_plain_rows and params["method"] != "label_binned"):  # bins hold all it needs
-            data, params["binning"] = BinnedTask(self.statistics), None
-        else:
-            scores, labels, weight = self.task
-            data = check_rows_or_bins(labels, scores, sample_weight=weight, multiclass="auto", drop=False)
-        error = metric_of(calibration_error).error(params)
-        hypotheses = error_hypotheses(error, data, resampling._replace(cluster=self.cluster))
-        return error.value(error.observed(data)), hypotheses
-
-
 def _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type):
-    """Return the distinct groups, sorted, and the parts of the rows."""
+    """Return the distinct groups, sorted, their samples, and the first row of each."""
     names, codes = group_codes(groups, data)
-    present, parts = [], []
+    present, samples, first = [], [], []
     for code, rows in split_by_group(data, codes):
-        [task] = binary_tasks(counted_rows(data.at(rows), weight_type, warns=False), multiclass)
-        present.append(code)
+        task = one_task(counted_rows(data.at(rows), weight_type, warns=False), multiclass)
         own = None if cluster is None else cluster[rows]
-        parts.append(_Group(rows[0], task.statistics(strategy), task, strategy, own))
-    return names[present], parts
+        samples.append(Sample(task.statistics(strategy), task, strategy, own))
+        present.append(code)
+        first.append(rows[0])
+    return names[present], samples, first
 
 
 def _statistics_by_group(mapping, groups, weight_type):
-    """Return the keys of the mapping, sorted, and its parts in that order."""
+    """Return the keys of the mapping, sorted, their samples, and the place of each key in the mapping."""
     if not is_predicted_class(groups):
         raise ValueError("groups are the keys of the dict of BinStatistics: leave groups out.")
     if not mapping:
@@ -318,9 +260,8 @@ def _statistics_by_group(mapping, groups, weight_type):
             raise ValueError(f"y_true[{name!r}] holds no rows: leave such groups out.")
     given = list(mapping)
     names = _sorted_names(given)
-    return _as_array(names), [
-        _Group(given.index(name), counted_rows(BinnedTask(mapping[name]), weight_type).bins) for name in names
-    ]
+    samples = [Sample(counted_rows(BinnedTask(mapping[name]), weight_type).bins) for name in names]
+    return _as_array(names), samples, [given.index(name) for name in names]
 
 
 def _sorted_names(names):
@@ -343,38 +284,35 @@ def _as_array(names):
     return array
 
 
-def _errors(parts, params, resampling, confidence_level, progress):
-    """Return the errors of the groups and their limits, three arrays: NaN where a group has too few rows."""
-    errors, places = np.full((3, len(parts)), np.nan), []
+def _errors(samples, params, resampling, confidence_level, progress):
+    """Return the errors and their limits, three arrays: NaN where bins have too few rows for a debiased error."""
+    is_debiased = resolved_method(**params) in ("debiased", "unbiased")
+    errors = np.full((3, len(samples)), np.nan)
+    places = [k for k, sample in enumerate(samples) if not (is_debiased and has_thin_bins(sample.statistics))]
 
-    def searched():
-        for place, part in enumerate(parts):
-            progress(f"errors of {place:,} of {len(parts):,} groups", place / len(parts))
-            if (found := part.error(params, resampling)) is not None:
-                places.append(place)
-                errors[0, place], hypotheses = found
-                yield hypotheses
+    def asked():
+        for place in places:
+            progress(f"errors of {place:,} of {len(samples):,} groups", place / len(samples))
+            errors[0, place], hypotheses = samples[place].error_hypotheses(params, resampling)
+            yield hypotheses
 
-    limits = list(limits_of_each(searched(), (1 - confidence_level) / 2))
+    limits = list(limits_of_each(asked(), (1 - confidence_level) / 2))
     errors[1:, places] = np.array(limits).reshape(-1, 2).T
     return errors
 
 
-def _columns(names, parts, confidence_level, adjustment):
+def _columns(names, samples, confidence_level, adjustment):
     """Return the columns of the table, in the order of the names."""
-    statistics = [part.statistics for part in parts]
-    total = np.array([one.total_weight for one in statistics])
-    counts = np.array([one.count.sum() for one in statistics])
-    mean_score = np.array([one.weighted_score.sum() for one in statistics]) / total
-    event_frequency = np.array([one.weighted_label.sum() for one in statistics]) / total
-    pvalue, bias_low, bias_high, bias_pvalue = np.array([part.bias(confidence_level) for part in parts]).T
+    n, mean_score, event_frequency = np.array([(one.n, one.mean_score, one.event_frequency) for one in samples]).T
+    pvalue, bias_low, bias_high, bias_pvalue = np.array([one.bias_test(confidence_level) for one in samples]).T
     if adjustment == "holm":
         adjusted = holm(pvalue)
     else:
-        adjusted = adjusted_pvalues(pvalue, [part.pvalue_distribution() for part in parts])
+        known = (None if one.cluster is not None else pvalue_distribution(*one.scores()) for one in samples)
+        adjusted = adjusted_pvalues(pvalue, list(known))
     return {
         "group": names,
-        "n": counts if np.array_equal(counts, total) else total,
+        "n": n.astype(np.int64) if all(isinstance(one.n, int) for one in samples) else n,
         "mean_score": mean_score,
         "event_frequency": event_frequency,
         "bias": mean_score - event_frequency,

@@ -10,20 +10,21 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import BinaryTask, BinnedTask, binary_tasks, counted_rows, resolve_multiclass
+from skcalib._cells.reductions import BinnedTask, counted_rows, one_task
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm
-from skcalib._inference.bias import bias_test
-from skcalib._inference.cluster_bias import cluster_bias_test
+from skcalib._errors.cumulative import range_of
 from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells
+from skcalib._inference.hypotheses import Resampling
+from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable, html_table, text_table
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._rows.sorting import mid_rank_cells
-from skcalib.binning import BaseBinning, EqualMass, check_binning
-from skcalib.metrics._interval import calibration_error_interval
+from skcalib.binning import EqualMass, check_binning
+from skcalib.metrics._sample import Sample
 
 _LEAST_ROWS_A_CELL = 20
 _FEWEST_EQUAL = 30  # rows whose labels all agree in both samples: hardly by chance
@@ -212,8 +213,6 @@ def calibration_change(
     norm = check_norm(norm, method=method)
     confidence_level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
-    if multiclass == "marginal":
-        raise ValueError('multiclass="marginal" is one comparison a class: use "top_label", or one class at a time.')
     given = {"pos_label": pos_label, "labels": labels, "multiclass": multiclass, "sample_weight": sample_weight}
     given |= {"weight_type": weight_type, "clusters": clusters}
     before, after = two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given)
@@ -222,16 +221,10 @@ def calibration_change(
     rng = np.random.default_rng(seed.randint(2**32, dtype=np.uint64))
     cells = (_cells_of_statistics if before.task is None else _cells_of_rows)(before, after, weight_type)
     statistic, pvalue, shift = cells.compared(n_resamples, confidence_level, rng)
-    options = {
-        "norm": norm,
-        "method": method,
-        "weight_type": weight_type,
-        "confidence_level": confidence_level,
-        "n_resamples": n_resamples,
-        "random_state": seed,
-    }
-    biases = [sample.bias(confidence_level) for sample in (before, after)]
-    errors = [sample.error(options) for sample in (before, after)]
+    resampling = Resampling(n_resamples, seed, importance=weight_type == "importance")
+    options = {"norm": norm, "method": method}, resampling, confidence_level
+    biases = [_bias(sample, confidence_level) for sample in (before, after)]
+    errors = [_error(sample, name, *options) for sample, name in ((before, "before"), (after, "after"))]
     return CalibrationChange(
         n_before=before.n,
         n_after=after.n,
@@ -252,14 +245,15 @@ def two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given
     given = {"weight_type": "frequency", **given}
     if isinstance(y_before, BinStatistics):
         rows = {"binning": binning, "y_proba_after": y_proba_after}
+        rows["multiclass"] = None if given["multiclass"] == "auto" else given["multiclass"]
         rows |= {name: given.pop(name, None) for name in ("sample_weight", "clusters")}
         return _check_statistics(y_before, y_proba_before if y_after is None else y_after, rows, given["weight_type"])
     weights, clusters = (_pair(given.pop(name, None), name) for name in ("sample_weight", "clusters"))
     if given["labels"] is None:
         given["labels"] = _shared_labels(y_before, y_after)
     strategy = check_binning(binning, EqualMass(15))
-    before = _Sample.from_rows(y_before, y_proba_before, weights[0], clusters[0], "before", given, strategy)
-    return before, _Sample.from_rows(y_after, y_proba_after, weights[1], clusters[1], "after", given, strategy)
+    before = _sample_of_rows(y_before, y_proba_before, weights[0], clusters[0], "before", given, strategy)
+    return before, _sample_of_rows(y_after, y_proba_after, weights[1], clusters[1], "after", given, strategy)
 
 
 def _pair(value, name):
@@ -283,73 +277,37 @@ def _warn_of_equal_rows(before, after):
         )
 
 
-class _Sample(NamedTuple):
-    """One sample: its name, its rows, their binning and clusters, or its bins."""
+def _sample_of_rows(y, y_proba, weight, cluster, name, given, strategy):
+    if y is None or y_proba is None:
+        missing = f"y_{name}" if y is None else f"y_proba_{name}"
+        raise ValueError(f"{missing} is missing: give labels and probabilities of both samples.")
+    given = dict(given)
+    weight_type = given.pop("weight_type")
+    try:
+        data = check_scored_labels(y, y_proba, sample_weight=weight, **given, drop=False)
+        if cluster is not None:
+            names, codes = check_groups(cluster, len(data.scores), name="clusters")
+            cluster = names[codes][data.kept]
+    except (TypeError, ValueError) as error:  # which of the two samples is wrong
+        text = str(error).replace("y_true", f"y_{name}").replace("y_proba", f"y_proba_{name}")
+        text = text.replace("sample_weight", f"sample_weight of the sample {name!r}")
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(text) from None
+    task = one_task(counted_rows(data.at(data.kept), weight_type), given["multiclass"])
+    task = task._replace(labels=np.asarray(task.labels, dtype=bool))
+    return Sample(task.statistics(strategy), task, strategy, cluster)
 
-    name: str
-    task: BinaryTask | None
-    binning: BaseBinning | None
-    cluster: np.ndarray | None
-    statistics: BinStatistics | None
 
-    @classmethod
-    def from_rows(cls, y, y_proba, weight, cluster, name, given, strategy):
-        if y is None or y_proba is None:
-            missing = f"y_{name}" if y is None else f"y_proba_{name}"
-            raise ValueError(f"{missing} is missing: give labels and probabilities of both samples.")
-        given = dict(given)
-        weight_type = given.pop("weight_type")
-        try:
-            data = check_scored_labels(y, y_proba, sample_weight=weight, **given, drop=False)
-            if cluster is not None:
-                names, codes = check_groups(cluster, len(data.scores), name="clusters")
-                cluster = names[codes][data.kept]
-        except (TypeError, ValueError) as error:  # which of the two samples is wrong
-            text = str(error).replace("y_true", f"y_{name}").replace("y_proba", f"y_proba_{name}")
-            text = text.replace("sample_weight", f"sample_weight of the sample {name!r}")
-            raise (TypeError if isinstance(error, TypeError) else ValueError)(text) from None
-        resolve_multiclass(given["multiclass"], data)
-        [task] = binary_tasks(counted_rows(data.at(data.kept), weight_type), given["multiclass"])
-        return cls(name, task._replace(labels=np.asarray(task.labels, dtype=bool)), strategy, cluster, None)
+def _bias(sample, confidence_level):
+    test = sample.bias_test(confidence_level)
+    return IntervalEstimate(float(sample.mean_score - sample.event_frequency), test.low, test.high)
 
-    @property
-    def n(self):
-        """How many rows the sample is worth."""
-        if self.task is not None:
-            return len(self.task.scores) if self.task.weight is None else float(self.task.weight.sum())
-        counts = np.array_equal(self.statistics.count, self.statistics.weight)
-        return int(self.statistics.count.sum()) if counts else float(self.statistics.total_weight)
 
-    def bias(self, confidence_level):
-        if self.task is None:
-            (scores, weight), events = Cells.of_bins(self.statistics).two_points(), self.statistics.weighted_label.sum()
-            mean_score = self.statistics.weighted_score.sum() / self.n
-            variance = self.statistics.total_residual_variance
-        else:
-            scores, labels, weight = self.task
-            mean_score, events = (
-                np.average(scores, weights=weight),
-                np.sum(labels if weight is None else weight[labels]),
-            )
-            residual = np.subtract(labels, scores, dtype=np.float64)
-            variance = np.average((residual - np.average(residual, weights=weight)) ** 2, weights=weight)
-        if self.cluster is not None:
-            test = cluster_bias_test(scores, labels, self.cluster, confidence_level, weight)
-        else:
-            test = bias_test(scores, events, confidence_level, weight, variance)
-        return IntervalEstimate(float(mean_score - events / self.n), test.low, test.high)
-
-    def error(self, options):
-        if self.task is None:
-            rows = (self.statistics,)
-        else:
-            scores, labels, weight = self.task
-            rows = labels, scores
-            options = options | {"binning": self.binning, "sample_weight": weight, "clusters": self.cluster}
-        try:
-            return calibration_error_interval(*rows, **options)
-        except ValueError as error:
-            raise ValueError(f"The error of the sample {self.name!r} cannot be computed. {error}") from error
+def _error(sample, name, params, resampling, confidence_level):
+    try:
+        estimate, hypotheses = sample.error_hypotheses(params, resampling)
+    except ValueError as error:
+        raise ValueError(f"The error of the sample {name!r} cannot be computed. {error}") from error
+    return IntervalEstimate(estimate, *inverted_limits(hypotheses, (1 - confidence_level) / 2))
 
 
 def _shared_labels(*labels):
@@ -372,8 +330,7 @@ def _check_statistics(before, after, rows, weight_type):
     for name, statistics in (("before", before), ("after", after)):
         if not statistics.total_weight > 0:
             raise ValueError(f"y_{name} holds no rows.")
-    worth = (counted_rows(BinnedTask(one), weight_type).bins for one in (before, after))
-    return tuple(_Sample(name, None, None, None, one) for name, one in zip(("before", "after"), worth, strict=True))
+    return tuple(Sample(counted_rows(BinnedTask(one), weight_type).bins) for one in (before, after))
 
 
 class _Cells(NamedTuple):
@@ -395,7 +352,7 @@ class _Cells(NamedTuple):
             raise ValueError("The samples have no scores in common: no cell of neighbouring scores has rows of both.")
         drawn = self.draw(n_resamples, rng)
         scale = sqrt(np.mean(drawn.sum(axis=1) ** 2) if self.variance is None else self.variance.sum())
-        statistics = _range_of_sums(np.vstack((self.excess, drawn)))
+        statistics = range_of(np.cumsum(np.vstack((self.excess, drawn)), axis=1))
         exceeding = np.count_nonzero(statistics[1:] >= statistics[0] - 1e-9 * scale)
         weight, has_spread = self.weight.sum(), scale >= _NO_SPREAD
         estimate, margin = self.excess.sum() / weight, ndtri((1 + confidence_level) / 2) * scale / weight
@@ -479,11 +436,6 @@ def _cells_of_statistics(before, after, weight_type):
     share = n[0] * (n[1] / rows.sum(axis=0))
     variance = share**2 * np.sum(squares * squared / rows**3, axis=0)
     return _Cells(share * np.diff(sums / rows, axis=0)[0], share, variance, partial(_normal_draws, variance))
-
-
-def _range_of_sums(steps):
-    sums = np.cumsum(steps, axis=1)
-    return np.maximum(sums.max(axis=1), 0) - np.minimum(sums.min(axis=1), 0)
 
 
 def _difference(before, after):

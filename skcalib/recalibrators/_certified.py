@@ -1,21 +1,17 @@
 """What certified recalibrators share: asking for the certificate, and the refusals that concern them all."""
 
-import copy
 from dataclasses import replace
 from itertools import chain
 
-import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
+from skcalib._defaults import check_fitted
 from skcalib.guarantees import independent_bins_certificate
 from skcalib.guarantees._checks import union_level
 
 _DEFAULT_LEVEL = 0.9
-# Parameters that may change after the fit: the state of a generator moves on, and a level can be asked for.
-_NOT_PROMISED = ("random_state", "confidence_level")
-_DESCRIBES_SCORES = {"input", "classes"}  # parameters that no search chooses
+_NEVER_TUNED = {"input", "classes", "random_state", "confidence_level"}  # parameters that no search chooses
 
 
 class CertifiedMixin:
@@ -25,8 +21,6 @@ class CertifiedMixin:
     """
 
     _no_certificate, _tuned = None, ""  # why an estimator around this one rules it out; what `set_params` has set
-
-    _derived = {"_fitted_params_": lambda self: copy.deepcopy(self._promised_params())}
 
     def certificate(self, confidence_level=None, kind="conditional", n_candidates=1, *, interval="theorem"):
         """Return what may be promised about the fitted probabilities, for any distribution of the rows.
@@ -59,13 +53,9 @@ class CertifiedMixin:
         Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample
         splitting.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if self._no_certificate:
             raise ValueError(f"No certificate: {self._no_certificate}")
-        now, fitted = self._promised_params(), self._fitted_params_
-        changed = [name for name in now if name not in fitted or not np.array_equal(now[name], fitted[name])]
-        if changed:
-            raise ValueError(f"No certificate: {', '.join(changed)} changed since the fit. Fit again.")
         problems = getattr(self, "estimators_", [self])
         if len(problems) > 1 and self.normalize:
             raise ValueError(
@@ -107,7 +97,7 @@ class CertifiedMixin:
         ValueError
             If there is no such parameter.
         """
-        names = {*self._tuned.split(", "), *params}.difference(_DESCRIBES_SCORES, _NOT_PROMISED, [""])
+        names = {*self._tuned.split(", "), *params}.difference(_NEVER_TUNED, [""])
         if names:
             self._tuned = ", ".join(sorted(names))
         return super().set_params(**params)
@@ -115,15 +105,7 @@ class CertifiedMixin:
     def _fit_scores(self, scores, codes, sample_weight):
         vars(self).pop("_no_certificate", None)
         super()._fit_scores(scores, codes, sample_weight)
-        self._fitted_params_ = copy.deepcopy(self._promised_params())
-
-    def _promised_params(self):
-        """Return the parameters that a promise depends on, with those of a nested object and its type."""
-        return {
-            name: type(value) if hasattr(value, "get_params") else value
-            for name, value in self.get_params().items()
-            if name not in _NOT_PROMISED
-        }
+        self._remember_parameters()
 
 
 def certify_independent_bins(problems, edges, *, interval, **promise):

@@ -124,7 +124,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
     _attributes = {"_n_problems": count, "_n_rows": count}
     # The map of randomised bins is kept: to build it takes ten times as long as to look one score up.
-    _derived = {**CertifiedMixin._derived, "_randomised": lambda self: self._built_map()}
+    _derived = {"_randomised": lambda self: self._built_map()}
     _part_attributes = {
         **BINS,
         "bin_positives_": amounts,

@@ -33,25 +33,7 @@ _ROELOFS_FITS = {
 
 
 class CurveFit(NamedTuple):
-    """A candidate curve, fitted.
-
-    Parameters
-    ----------
-    name : str
-        Link, transform and free coefficients, as in "logit_log_b0_b1".
-    curve : GlmCurve
-        The fitted curve.
-    n_parameters : int
-        Number of free coefficients.
-    log_likelihood : float
-        Maximum of the log-likelihood.
-    aic : float
-        ``2 n_parameters - 2 log_likelihood``.
-
-    See Also
-    --------
-    skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
-    """
+    """A candidate curve, fitted: see `fit_calibration_curve`."""
 
     name: str
     curve: GlmCurve
@@ -61,19 +43,7 @@ class CurveFit(NamedTuple):
 
 
 class CurveFits(NamedTuple):
-    """The candidates for a calibration curve and the one that was chosen.
-
-    Parameters
-    ----------
-    curve : GlmCurve
-        The curve of least AIC.
-    table : list of CurveFit
-        All candidates in increasing order of AIC.
-
-    See Also
-    --------
-    skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
-    """
+    """The candidates for a calibration curve in increasing order of AIC, and the curve of the first."""
 
     curve: GlmCurve
     table: list
@@ -192,9 +162,10 @@ def fit_calibration_curve(scores, y):
     Returns
     -------
     fits : CurveFits
-        The `curve` of least AIC and the `table` of all candidates: the link and transform logit-logit, log-log,
-        logflip-logflip and logit-logflip, each with slope alone (``_b1``) and with intercept and slope (``_b0_b1``),
-        and a constant (``constant_b0``, the same for every link).
+        The `curve` of least AIC, a `GlmCurve`, and the `table` of all candidates in increasing order of AIC: the link
+        and transform logit-logit, log-log, logflip-logflip and logit-logflip, each with slope alone (``_b1``) and with
+        intercept and slope (``_b0_b1``), and a constant (``constant_b0``, the same for every link). Each has its
+        `name` (as in "logit_log_b0_b1"), `curve`, `n_parameters` (free coefficients), `log_likelihood` and `aic`.
 
     Raises
     ------

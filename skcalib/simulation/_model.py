@@ -18,28 +18,7 @@ _BATCHES = 64  # tasks of a parallel run: enough for an even load and for progre
 
 
 class EstimatorBias(NamedTuple):
-    """How an estimator of the calibration error behaves on samples of one size.
-
-    Parameters
-    ----------
-    bias : float
-        Mean of the estimates minus `true_error`.
-    standard_error : float
-        Monte Carlo standard error of `bias`.
-    variance : float
-        Variance of the estimates from sample to sample.
-    mean : float
-        Mean of the estimates.
-    true_error : float
-        The model's true calibration error.
-    n_simulations : int
-        Number of samples.
-
-    See Also
-    --------
-    skcalib.simulation.CalibrationModel : Scores and labels with a known error.
-    skcalib.displays.EstimatorBiasDisplay : The picture.
-    """
+    """How an estimator of the calibration error behaves on samples of one size: see `CalibrationModel`."""
 
     bias: float
     standard_error: float
@@ -230,7 +209,9 @@ class CalibrationModel:
         Returns
         -------
         result : EstimatorBias, or a dict of them
-            With `bias`, its `standard_error`, the estimates' `variance` and `mean`, and the `true_error`.
+            Named tuples: `bias`, the mean of the estimates minus `true_error`, and its Monte Carlo `standard_error`;
+            `variance` of the estimates from sample to sample and their `mean`; the model's `true_error`; and
+            `n_simulations`.
 
         Raises
         ------

@@ -1,0 +1,221 @@
+"""The size and the shape of the house: lines of code, public names, imports between rooms, and four journeys.
+
+``python -m benchmarks.house`` counts and draws; ``--journeys`` follows 100,000 rows through the package.
+``--root FOLDER`` reads another copy, such as ``git archive`` of an older commit gives.
+
+The one counter. A line of code is a line of a ``.py`` file of the package that is not blank, not only a comment, and
+not part of a docstring of a module, class or function; the report's template is no code. A public name has a page in
+the reference: it stands in the ``__all__`` of `skcalib`, of a public submodule, or of `skcalib.recalibrators` (which
+repeats names of `skcalib` and adds the bases of recalibrators), without dunder names and each once.
+"""
+
+import argparse
+import ast
+import importlib
+import sys
+from collections import Counter
+from pathlib import Path
+
+N_ROWS = 100_000
+
+
+def package(root):
+    """Return the parsed files of the package below a folder, by their path inside the package."""
+    folder = Path(root) / "skcalib"
+    return {path.relative_to(folder): path.read_text("utf-8") for path in sorted(folder.rglob("*.py"))}
+
+
+def lines_of_code(text):
+    """Return the number of lines of code of one file."""
+    docstrings = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+            docstrings.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    lines = enumerate(map(str.strip, text.splitlines()), 1)
+    return sum(bool(line) and not line.startswith("#") and number not in docstrings for number, line in lines)
+
+
+def comments(text):
+    """Return the number of lines that are only a comment."""
+    return sum(line.strip().startswith("#") for line in text.splitlines())
+
+
+def public_names(files):
+    """Return the public names, each as module and name, read from the source."""
+    lists = {path.with_name(path.stem).as_posix(): _lists(ast.parse(text)) for path, text in files.items()}
+    top, found = lists["__init__"], {}
+    for name in (None, *top["_SUBMODULES"], "recalibrators"):
+        module = top if name is None else lists.get(f"{name}/__init__", lists.get(name))
+        found |= {one: name for one in module["__all__"] if one not in found and not one.startswith("__")}
+    return [".".join(filter(None, ("skcalib", module, name))) for name, module in found.items()]
+
+
+def _lists(tree):
+    """Return the lists of names that a module assigns at its top, by the name of the list."""
+    assigned = (node for node in tree.body if isinstance(node, ast.Assign))
+    return {
+        node.targets[0].id: [one.value for one in node.value.elts if isinstance(one, ast.Constant)]
+        for node in assigned
+        if isinstance(node.targets[0], ast.Name) and isinstance(node.value, (ast.List, ast.Tuple))
+    }
+
+
+def arrows(files):
+    """Return the rooms that each room imports: sets of names by name. A room is a folder or a file at the top."""
+    rooms = {path.parts[0].removesuffix(".py") for path in files}
+    found = {room: set() for room in rooms}
+    for path, text in files.items():
+        for module in _imported(ast.parse(text)):
+            room = module.split(".")[1] if "." in module else "__init__"
+            found[path.parts[0].removesuffix(".py")].add(room if room in rooms else "__init__")
+    return {room: to - {room} for room, to in found.items()}
+
+
+def _imported(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "skcalib":
+            # `from skcalib import displays` imports a room, `from skcalib import PlattScaling` the front.
+            yield from [f"skcalib.{one.name}" for one in node.names] if node.module == "skcalib" else [node.module]
+        elif isinstance(node, ast.Import):
+            yield from (one.name for one in node.names if one.name.split(".")[0] == "skcalib")
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
+            texts = (one.value for one in node.args if isinstance(one, ast.Constant))  # a name in a string, too
+            yield from (text for text in texts if text.split(".")[0] == "skcalib")
+
+
+def in_circles(arrows):
+    """Return the rooms that can be reached from themselves."""
+    reached = {room: set(to) for room, to in arrows.items()}
+    for middle in arrows:
+        for room in arrows:
+            if middle in reached[room]:
+                reached[room] |= reached[middle]
+    return sorted(room for room in arrows if room in reached[room])
+
+
+def floors(arrows):
+    """Return the rooms from the ground up: each after all that it imports, circles last."""
+    order = []
+    while len(order) < len(arrows):
+        free = sorted(room for room, to in arrows.items() if room not in order and to <= set(order))
+        order += free or sorted(set(arrows) - set(order))
+    return order
+
+
+def table(files):
+    """Return the house as a Markdown table, a room a row, from the ground up."""
+    to = arrows(files)
+    rows = ["| room | files | lines of code | imports |", "|---|---|---|---|"]
+    for room in floors(to):
+        own = [text for path, text in files.items() if path.parts[0].removesuffix(".py") == room]
+        names = ", ".join(f"`{name}`" for name in floors(to) if name in to[room])
+        rows.append(f"| `{room}` | {len(own)} | {sum(map(lines_of_code, own)):,} | {names} |")
+    return "\n".join(rows)
+
+
+def drawing(files):
+    """Return the house as text: each room a row, an x under the number of each room that it imports."""
+    to = arrows(files)
+    order, width = floors(to), max(map(len, to))
+    marks = [["x" if room in to[row] else "." for room in order] for row in order]
+    numbered = enumerate(zip(order, marks, strict=True), 1)
+    head = " " * (width + 5) + "".join(f"{number:3}" for number in range(1, len(order) + 1))
+    return "\n".join(
+        [head, *(f"{k:3}  {room:{width}}" + "".join(f"{x:>3}" for x in row) for k, (room, row) in numbered)]
+    )
+
+
+def summary(files):
+    """Return the figures of the house, by name."""
+    to = arrows(files)
+    return {
+        "rooms": len(to),
+        "arrows": sum(map(len, to.values())),
+        "rooms in circles": len(in_circles(to)),
+        "files": len(files),
+        "lines of code": sum(map(lines_of_code, files.values())),
+        "public names": len(public_names(files)),
+        "comments per 100 lines of code": round(
+            100 * sum(map(comments, files.values())) / sum(map(lines_of_code, files.values())), 1
+        ),
+    }
+
+
+def report(files):
+    """Return the drawing and the figures as text."""
+    return "\n".join([drawing(files), "", *(f"{name}: {figure:,}" for name, figure in summary(files).items()), ""])
+
+
+def follow(function):
+    """Return the files whose functions a call runs, with their calls, and how often the file changes between two calls.
+
+    Only code of the package counts. A generator that goes on is a call, too.
+    """
+    folder = str(Path(importlib.import_module("skcalib").__file__).parent)
+    files, changes, last = Counter(), 0, None
+
+    def watch(frame, event, _):
+        nonlocal changes, last
+        if event == "call" and (name := frame.f_code.co_filename).startswith(folder):
+            changes += last not in (None, name)
+            files[name] += 1
+            last = name
+
+    sys.setprofile(watch)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return {str(Path(name).relative_to(folder)): count for name, count in files.items()}, changes
+
+
+def journeys():
+    """Return the journeys of 100,000 rows: functions without arguments, by name."""
+    import numpy as np
+    import pandas as pd
+
+    from skcalib import PlattScaling
+    from skcalib.binning import EqualMass
+    from skcalib.engines import PredictionTable
+    from skcalib.metrics import calibration_error, calibration_error_interval
+
+    rng = np.random.default_rng(0)
+    scores = rng.beta(2, 3, N_ROWS)
+    y = (rng.random(N_ROWS) < scores).astype(int)
+    frame = pd.DataFrame({"label": y, "score": scores})
+
+    def of_a_table():
+        table = PredictionTable(frame, label="label", score="score")
+        return calibration_error(table.bin_statistics(EqualMass(15)))
+
+    return {
+        "calibration_error": lambda: calibration_error(y, scores),
+        "PlattScaling().fit": lambda: PlattScaling().fit(scores, y),
+        "calibration_error_interval": lambda: calibration_error_interval(y, scores, random_state=0),
+        "calibration_error of a table": of_a_table,
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--root", default=Path(__file__).parents[1], help="folder that holds the package")
+    parser.add_argument("--journeys", action="store_true", help="follow 100,000 rows through the package")
+    parser.add_argument("--files", action="store_true", help="with --journeys: the calls of each file, too")
+    options = parser.parse_args()
+    if not options.journeys:
+        files = package(options.root)
+        print(
+            table(files), drawing(files), *(f"{name}: {figure:,}" for name, figure in summary(files).items()), sep="\n"
+        )
+        return
+    sys.path.insert(0, str(options.root))
+    for name, journey in journeys().items():
+        journey()  # imports, and what is kept for the next call
+        files, changes = follow(journey)
+        print(f"{name}: {len(files)} files, {changes} changes of file")
+        if options.files:
+            print(*(f"    {count:5} {file}" for file, count in files.items()), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
