@@ -68,8 +68,8 @@ MUTATIONS = [
     ("_inference/adjustment.py", "np.arange(len(order), 0, -1)", "len(order)", "adjustment by_group"),
     (
         "_inference/inversion.py",
-        "(1 + np.count_nonzero(hits)) / (1 + len(hits))",
-        "np.count_nonzero(hits) / len(hits)",
+        "float(1 + np.count_nonzero(hits)) / (1 + len(hits))",
+        "float(np.count_nonzero(hits)) / len(hits)",
         "interval calibration_test",
     ),
     (

@@ -65,7 +65,7 @@ class Hypotheses:
         return self._drawn(self.cells.mean_score, 0.0, True)
 
     def _drawn(self, frequency, c, with_sides):
-        towards = self.cells.share * self.directions[0]
+        towards = self.cells.share * self.directions[0] if with_sides else None
         values, sides = [], []
         for drawn in self.draw(frequency, c):
             values.append(self.statistic(drawn))
