@@ -339,6 +339,16 @@ def test_the_stretched_interval_by_hand_and_its_dual(events):
             assert (found.bias_pvalue < 1 - level) == (not at.low <= 0 <= at.high)
 
 
+@pytest.mark.parametrize("events", [12, 28])
+def test_scores_that_tell_nothing_have_the_test_of_their_mean(events):
+    # Stretched by the residuals the interval is longer than Clopper and Pearson's, whose test is that of 40 tosses.
+    found = bias_test(np.repeat([0.02, 0.98], 20), events, 0.9, None, 0.9)
+    expected = binomtest(events, 40, 0.5)
+    assert found.bias_pvalue == pytest.approx(expected.pvalue, abs=1e-9)
+    limits = expected.proportion_ci(0.9)
+    assert found[1:3] == pytest.approx((0.5 - limits.high, 0.5 - limits.low), abs=1e-9)
+
+
 @pytest.mark.parametrize("n", [220, 900])
 def test_one_event_among_many_rows_is_exact(n):
     # The saddlepoint has a relative error of 1 to 8 % here.

@@ -56,7 +56,7 @@ class Hypotheses:
 
     def drawn(self, blocks, c, sides):
         """Return the statistics of drawn blocks and, where asked for, how far they are on the side of the deviation."""
-        towards = self.cells.share * self.directions[0]
+        towards = self.cells.share * self.directions[0] if sides else None
         values, distances = [], []
         for drawn in blocks:
             values.append(self.statistic(drawn))
