@@ -51,7 +51,7 @@ class Hypotheses:
     error: Callable
     observed: float
     directions: list
-    progress: Progress = Progress("", False)
+    progress: Progress
 
     def drawn(self, direction, c, sides=False):
         """Return the statistics at c and, if asked for, how far the draws lie on the side of the observed deviation."""

@@ -22,8 +22,7 @@ from skcalib.recalibrators import (
     TemperatureScaling,
     VectorScaling,
 )
-from skcalib.recalibrators._groupwise import class_parameters
-from skcalib.recalibrators._transformer import check_recalibrator
+from skcalib.recalibrators._transformer import check_recalibrator, class_parameters
 
 _FEW_ROWS = 2**19  # of cells that may hold a jump: to fetch them takes about as long as to split them
 

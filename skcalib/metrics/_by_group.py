@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skcalib._cells.groups import group_codes, is_predicted_class, split_by_group
-from skcalib._cells.reductions import BinnedTask, binary_tasks, counted_rows, resolve_multiclass
+from skcalib._cells.reductions import BinnedTask, counted_rows, one_task, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm, has_thin_bins, resolved_method
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
@@ -204,13 +204,9 @@ def calibration_by_group(
     check_int(n_resamples, "n_resamples")
     check_option(order, "order", _ORDERS)
     check_option(adjustment, "adjustment", ("holm", "exact"))
-    if multiclass == "marginal":
-        raise ValueError(
-            'multiclass="marginal" is one binary problem a class, but a group has one row in the table: use '
-            '"top_label", or one class at a time.'
-        )
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if isinstance(y_true, dict):
+        rows["multiclass"] = None if multiclass == "auto" else multiclass
         _check_nothing_else(y_proba=y_proba, binning=binning, clusters=clusters, **rows)
         names, samples, first = _statistics_by_group(y_true, groups, weight_type)
     else:
@@ -246,7 +242,7 @@ def _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type):
     names, codes = group_codes(groups, data)
     present, samples, first = [], [], []
     for code, rows in split_by_group(data, codes):
-        [task] = binary_tasks(counted_rows(data.at(rows), weight_type, warns=False), multiclass)
+        task = one_task(counted_rows(data.at(rows), weight_type, warns=False), multiclass)
         own = None if cluster is None else cluster[rows]
         samples.append(Sample(task.statistics(strategy), task, strategy, own))
         present.append(code)

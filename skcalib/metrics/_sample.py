@@ -7,8 +7,7 @@ import numpy as np
 from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import BinaryTask
 from skcalib._cells.statistics import BinStatistics
-from skcalib._inference.bias import bias_test
-from skcalib._inference.cluster_bias import cluster_bias_test
+from skcalib._inference.bias import bias_test, cluster_bias_test
 from skcalib.binning import BaseBinning
 from skcalib.metrics._interval import calibration_error_interval
 
