@@ -19,7 +19,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from skcalib import PlattScaling
 from skcalib.__main__ import main
-from skcalib._report import _command, _reader, _recalibration
+from skcalib._report import _command, _recalibration
 from skcalib._report._checks import identifiers, repeats_note
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._html import percent, with_interval
@@ -43,7 +43,8 @@ from skcalib.monitoring import calibration_change
 needs_matplotlib = pytest.mark.skipif(
     find_spec("matplotlib") is None, reason="the page needs matplotlib (extra report)"
 )
-needs_pandas = pytest.mark.skipif(find_spec("pandas") is None, reason="compares with what pandas reads")
+for package in ("pandas", "pyarrow"):
+    pytest.importorskip(package, reason="the report needs pandas and pyarrow (extra report)")
 
 
 def _write(path, columns):
@@ -66,12 +67,6 @@ def file(tmp_path):
     return _write(tmp_path / "data.csv", _data())
 
 
-@pytest.fixture
-def without_pandas(monkeypatch):
-    found = _reader.find_spec
-    monkeypatch.setattr(_reader, "find_spec", lambda name: None if name == "pandas" else found(name))
-
-
 def _numbers(table):
     return report_numbers(table, seed=0, step=lambda what: None)
 
@@ -87,23 +82,17 @@ def _table(y, scores, weight=None, segments=None):
 MIXED = 'y,p,name,flag,gap,"a,b"\n1,0.25,yes,True,1,x\n0,1e-3,no,False,,y\n1,.5,,True,3,z\n'
 
 
-@needs_pandas
-def test_plain_reader_reads_what_pandas_reads(tmp_path, monkeypatch):
+def test_columns_have_the_type_of_their_values(tmp_path):
     (tmp_path / "data.csv").write_text(MIXED, encoding="utf-8")
-    names = ["y", "p", "name", "flag", "gap", "a,b"]
-    by_pandas = read_columns(tmp_path / "data.csv", names)
-    monkeypatch.setattr(_reader, "find_spec", lambda name: None)
-    plainly = read_columns(tmp_path / "data.csv", names)
-    for name in names:
-        assert plainly[name].dtype.kind == by_pandas[name].dtype.kind, name
-        np.testing.assert_array_equal(plainly[name], by_pandas[name])
-    assert plainly["name"].tolist() == ["yes", "no", None]
-    assert plainly["flag"].dtype == bool
-    assert np.isnan(plainly["gap"][1])
+    columns = read_columns(tmp_path / "data.csv", ["y", "p", "name", "flag", "gap", "a,b"])
+    assert [column.dtype.kind for column in columns.values()] == ["i", "f", "O", "b", "f", "O"]
+    assert columns["name"].tolist() == ["yes", "no", None]
+    assert columns["flag"].dtype == bool
+    assert np.isnan(columns["gap"][1])
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_separators_byte_order_mark_and_gzip(tmp_path, separator, without_pandas):
+def test_separators_byte_order_mark_and_gzip(tmp_path, separator):
     text = "\ufeffy;p\n1;0.5\n0;0.25\n".replace(";", separator)
     (tmp_path / "data.csv").write_text(text, encoding="utf-8")
     with gzip.open(tmp_path / "data.csv.gz", "wt", encoding="utf-8") as packed:
@@ -114,28 +103,12 @@ def test_separators_byte_order_mark_and_gzip(tmp_path, separator, without_pandas
         assert columns["p"].tolist() == [0.5, 0.25]
 
 
-@needs_pandas
-def test_separators_with_pandas(tmp_path):
-    (tmp_path / "data.csv").write_text("\ufeffy;p\n1;0.5\n0;0.25\n", encoding="utf-8")
-    assert read_columns(tmp_path / "data.csv", ["y", "p"])["p"].tolist() == [0.5, 0.25]
+def test_parquet(tmp_path):
+    import pandas
 
-
-@pytest.mark.parametrize("reader", ["pandas", "polars"])
-def test_parquet(tmp_path, monkeypatch, reader):
-    for package in ("polars",) if reader == "polars" else ("pandas", "pyarrow"):
-        pytest.importorskip(package, reason=f"{reader} reads Parquet with {package}")
     frame = {"y": [1, 0, None], "p": [0.5, None, 0.25], "name": ["a", None, "b"], "flag": [True, False, True]}
     path = tmp_path / "data.parquet"
-    if reader == "polars":
-        import polars
-
-        found = _reader.find_spec
-        monkeypatch.setattr(_reader, "find_spec", lambda name: None if name == "pyarrow" else found(name))
-        polars.DataFrame(frame).write_parquet(path)
-    else:
-        import pandas
-
-        pandas.DataFrame(frame).astype({"y": "Int64"}).to_parquet(path)
+    pandas.DataFrame(frame).astype({"y": "Int64"}).to_parquet(path)
     columns = read_columns(path, ["y", "p", "name", "flag"])
     assert np.isnan(columns["p"][1])
     assert columns["name"].tolist() == ["a", None, "b"]
@@ -150,11 +123,13 @@ def test_parquet(tmp_path, monkeypatch, reader):
     assert "\n" not in str(caught.value)
 
 
-def test_parquet_without_a_reader(tmp_path, monkeypatch):
-    (tmp_path / "data.parquet").write_bytes(b"PAR1")
-    monkeypatch.setattr(_reader, "find_spec", lambda name: None)
-    with pytest.raises(ReportError, match=r"needs pandas and pyarrow: pip install \"skcalib\[report\]\""):
-        read_columns(tmp_path / "data.parquet", ["y"])
+@pytest.mark.parametrize("name", ["data.parquet", "data.csv"])
+def test_files_without_a_reader(tmp_path, monkeypatch, name):
+    (tmp_path / name).write_bytes(b"PAR1" if name == "data.parquet" else b"y,p\n1,0.5\n")
+    for package in ("pandas", "pyarrow", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ReportError, match=r"needs pandas and pyarrow to be read: pip install \"skcalib\[report\]\""):
+        read_columns(tmp_path / name, ["y"])
 
 
 @pytest.mark.parametrize(
@@ -167,10 +142,7 @@ def test_parquet_without_a_reader(tmp_path, monkeypatch):
     ],
     ids=["empty", "ragged", "binary", "column"],
 )
-@pytest.mark.parametrize("plain", [True, pytest.param(False, marks=needs_pandas)], ids=["plain", "pandas"])
-def test_unreadable_files(tmp_path, monkeypatch, content, message, plain):
-    if plain:
-        monkeypatch.setattr(_reader, "find_spec", lambda name: None)
+def test_unreadable_files(tmp_path, content, message):
     (tmp_path / "data.csv").write_bytes(content)
     with pytest.raises(ReportError, match=message) as caught:
         read_columns(tmp_path / "data.csv", ["y", "p"])
@@ -446,7 +418,7 @@ def test_page_is_whole_and_self_contained(file, tmp_path, capsys):
     data = re.search(r'<script type="application/json" id="numbers">(.*?)</script>', text, flags=re.S).group(1)
     assert json.loads(data)["n_rows"] == 600
     assert not re.search(r"@import|url\(", text)
-    assert len(page.pictures) == 2
+    assert len(page.pictures) == 1
     assert page.pictures[0].startswith("Reliability diagram, event frequency against predicted probability: p in ")
     for model in _numbers(read_table(file, label="y", scores=["p", "q"], segment="s"))["models"]:
         assert f"{model['name']}: {model['summary']}" in out
@@ -487,7 +459,7 @@ def test_page_of_few_rows_or_one_class_says_what_is_not_possible(tmp_path, n):
     assert "Not possible: it takes 5 rows with the event and 5 without." in text
     assert 'id="segments"' not in text  # nor what was not given
     assert 'id="time"' not in text
-    assert len(_Page(text).pictures) == 2
+    assert len(_Page(text).pictures) == 1
 
 
 @pytest.mark.slow
@@ -539,10 +511,7 @@ def test_default_output(file, tmp_path, monkeypatch):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-@pytest.mark.parametrize("plain", [True, pytest.param(False, marks=needs_pandas)], ids=["plain", "pandas"])
-def test_bad_input_is_one_line_and_exit_status_2(tmp_path, capsys, monkeypatch, columns, options, message, plain):
-    if plain:
-        monkeypatch.setattr(_reader, "find_spec", lambda name: None)
+def test_bad_input_is_one_line_and_exit_status_2(tmp_path, capsys, columns, options, message):
     path = _write(tmp_path / "data.csv", {**_data(), **columns})
     assert main(["report", str(path), "--label", "y", "--score", "p", "--json", *options]) == 2
     out = capsys.readouterr()
@@ -648,22 +617,14 @@ def test_the_input_is_never_overwritten(tmp_path, capsys):
     assert (tmp_path / "x.csv").read_bytes() == before
 
 
-@pytest.mark.parametrize("reader", ["pandas", "plain"])
-def test_two_columns_of_one_name_are_refused(tmp_path, monkeypatch, reader):
-    if reader == "plain":
-        monkeypatch.setattr("skcalib._report._reader.find_spec", lambda name: None)
+def test_two_columns_of_one_name_are_refused(tmp_path):
     path = _csv(tmp_path / "x.csv", ["y", "p", "p"], [(0, 0.1, 0.9), (1, 0.9, 0.1)])
     with pytest.raises(ReportError, match="has 2 columns called 'p'"):
         read_columns(path, ["y", "p"])
     assert read_columns(path, ["y"])["y"].tolist() == [0, 1]  # the other column is not asked for
 
 
-@pytest.mark.parametrize("reader", ["pandas", "plain"])
-def test_words_that_look_missing_are_words(tmp_path, monkeypatch, reader):
-    if reader == "plain":
-        monkeypatch.setattr("skcalib._report._reader.find_spec", lambda name: None)
-    else:
-        pytest.importorskip("pandas", reason="the other reader")
+def test_words_that_look_missing_are_words(tmp_path):
     path = _csv(tmp_path / "x.csv", ["y", "p", "country"], [("NA", 0.1, "NA"), ("None", "NA", "DE"), ("NA", 0.3, "")])
     columns = read_columns(path, ["y", "p", "country"], words=("y", "country"))
     assert columns["y"].tolist() == ["NA", "None", "NA"]

@@ -19,6 +19,8 @@ from skcalib._report._table import read_table
 from skcalib.evaluation import recalibration_gain
 from skcalib.metrics import calibration_error, calibration_error_interval
 
+pytest.importorskip("pandas", reason="the report needs pandas (extra report)")
+
 NAMES = ["bird", "cat", "dog"]
 
 

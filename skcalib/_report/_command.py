@@ -144,13 +144,11 @@ def _check_output(output, arguments):
 
 def _write_page(output, numbers, table, seed, step):
     from skcalib._report._page import report_page
-    from skcalib._report._pictures import bin_count_picture, class_pictures, reliability_picture
+    from skcalib._report._pictures import class_pictures, reliability_picture
     from skcalib._report._reader import ReportError
 
     step("pictures")
     pictures = {"reliability": reliability_picture(table, seed)}
-    if numbers["certificates"]:
-        pictures["bin_count"] = bin_count_picture(numbers["n_rows"])
     for model in numbers["models"] if numbers["classes"] else ():
         step(f"pictures of the classes of {model['name']}")
         pictures["classes", model["name"]] = class_pictures(table, model["name"], model["classes"], seed)

@@ -7,6 +7,8 @@ from skcalib._report._statistics import CONFIDENCE_LEVEL
 from skcalib.decisions import net_benefit
 from skcalib.recalibrators import SplineCalibration
 
+BENEFITS = ("net_benefit", "against_treating_all", "cost_of_miscalibration")
+
 
 def decision_rows(table, name, thresholds, seed):
     """Return a row for each threshold: rows with a score of at least as much are treated.
@@ -21,18 +23,11 @@ def decision_rows(table, name, thresholds, seed):
     against_all = _benefits(task, thresholds, "all")
     cost = _costs(TrialRows.of(table, name, seed), thresholds)
     rows = []
-    for i, threshold in enumerate(thresholds):
+    for *found, threshold in zip(benefit, against_all, cost, thresholds, strict=True):
         treated = task.scores >= threshold
-        row = {
-            "threshold": threshold,
-            "treated": task.interval(treated.astype(float)),
-            "false_alarms": task.interval((treated & ~task.labels).astype(float)),
-            "misses": task.interval((~treated & task.labels).astype(float)),
-            "net_benefit": benefit[i],
-            "against_treating_all": against_all[i],
-            "cost_of_miscalibration": cost[i],
-        }
-        rows.append(row)
+        shares = {"treated": treated, "false_alarms": treated & ~task.labels, "misses": ~treated & task.labels}
+        row = {"threshold": threshold, **{key: task.interval(share.astype(float)) for key, share in shares.items()}}
+        rows.append(row | dict(zip(BENEFITS, found, strict=True)))
     return rows
 
 
@@ -49,15 +44,8 @@ def _benefits(task, thresholds, reference):
     clusters = task.clusters
     if clusters is None and task.weight_type == "importance":
         clusters = np.arange(len(task.labels))
-    found = net_benefit(
-        task.labels,
-        task.scores,
-        thresholds=thresholds,
-        reference=reference,
-        confidence_level=CONFIDENCE_LEVEL,
-        sample_weight=task.sample_weight,
-        clusters=clusters,
-        pos_label=True,
-    )
+    options = {"thresholds": thresholds, "reference": reference, "confidence_level": CONFIDENCE_LEVEL}
+    options |= {"sample_weight": task.sample_weight, "clusters": clusters, "pos_label": True}
+    found = net_benefit(task.labels, task.scores, **options)
     columns = zip(found.net_benefit.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
     return [dict(zip(("estimate", "low", "high"), row, strict=True)) for row in columns]

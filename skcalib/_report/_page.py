@@ -39,8 +39,7 @@ def report_page(numbers, pictures):
     numbers : dict
         What `report_numbers` returns.
     pictures : dict of Picture
-        The pictures, by "reliability" and "bin_count", the latter may be missing; and the pictures of a model's
-        classes by ("classes", name of the model).
+        The picture of "reliability", and those of a model's classes by ("classes", name of the model).
 
     Returns
     -------
@@ -64,7 +63,7 @@ def report_page(numbers, pictures):
         segments=segment_section(numbers),
         periods=period_section(numbers),
         recalibrators=recalibrator_section(numbers),
-        certificates=certificate_section(numbers, pictures.get("bin_count")),
+        certificates=certificate_section(numbers),
         level=f"{100 * numbers['confidence_level']:g}",
         significance=f"{100 * SIGNIFICANCE_LEVEL:g}",
         version=escape(__version__),

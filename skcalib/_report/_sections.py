@@ -3,6 +3,7 @@
 from html import escape
 
 from skcalib._report._advice_sentences import LATE_LABELS, monitor_sentence
+from skcalib._report._decisions import BENEFITS
 from skcalib._report._html import (
     bias_picture,
     bias_words,
@@ -273,12 +274,11 @@ def decision_section(numbers):
         head = ["threshold", "treated", "false alarms", "misses", "net benefit", "against treating all"]
         head.append("miscalibration costs")
         shares = ("treated", "false_alarms", "misses")
-        benefits = ("net_benefit", "against_treating_all", "cost_of_miscalibration")
         lines = [
             [
                 f"{100 * row['threshold']:g} %",
                 *(with_interval(percent, row[key]) for key in shares),
-                *("–" if row[key] is None else with_interval(_points, row[key]) for key in benefits),
+                *("–" if row[key] is None else with_interval(_points, row[key]) for key in BENEFITS),
             ]
             for row in model["decisions"]
         ]
@@ -293,7 +293,7 @@ def _points(share):
     return f"{100 * share:+.2f}"
 
 
-def certificate_section(numbers, picture):
+def certificate_section(numbers):
     """Return the table of what could be promised, with how many bins."""
     if numbers["weighted"]:
         return "<p>None: the theory needs rows of equal weight, and these have weights.</p>"
@@ -322,7 +322,7 @@ def certificate_section(numbers, picture):
         for row in numbers["certificates"]
     ]
     head = ["bins", "all probabilities within", "one row's within", "mean error at most"]
-    return words + table("Certificates", head, lines) + (figure(picture) if picture is not None else "")
+    return words + table("Certificates", head, lines)
 
 
 def _tolerance(value):
