@@ -97,7 +97,6 @@ def test_a_class_of_frequency_zero():
 def test_bad_priors_are_refused():
     proba, y = _many()
     for options, words in (
-        ({}, ["train_prior", "target_prior"]),
         ({"train_prior": [0.5, 0.5, 0.5]}, ["train_prior", "sum to 1"]),
         ({"train_prior": [0.5, 0.5]}, ["train_prior", "3 classes"]),
         ({"train_prior": 0.5}, ["train_prior", "3 classes"]),
@@ -115,6 +114,31 @@ def test_bad_priors_are_refused():
         estimate_target_prior([0.1, 0.7], "0.5")
     with refused(ValueError, "train_prior"):
         estimate_target_prior(proba, [1, 0, 0])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_without_priors_the_mean_probability_is_the_frequency(n_classes):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 2, (400, n_classes))
+    proba, weight = softmax(logits, axis=1), rng.integers(1, 4, 400)
+    y = (softmax(logits + np.arange(n_classes), axis=1).cumsum(axis=1) > rng.random((400, 1))).argmax(axis=1)
+    model = PriorShift().fit(proba, y, sample_weight=weight)
+    mean, events = (
+        np.average(part, axis=0, weights=weight) for part in (model.predict_proba(proba), np.eye(n_classes)[y])
+    )
+    before = np.average(proba, axis=0, weights=weight)
+    total = weight.sum()
+    np.testing.assert_allclose(mean, (total * events + before) / (total + 1), atol=1e-9)  # one row of the mean forecast
+
+    def loss(free):  # the same by a general minimiser
+        shifted = softmax(logits + np.append(0, free), axis=1)
+        return -np.average(np.log(shifted[np.arange(400), y]), weights=weight)
+
+    best = minimize(loss, np.zeros(n_classes - 1)).x
+    found = np.diff(np.log(model.predict_proba(proba)) - np.log(proba), axis=1)[0].cumsum()
+    np.testing.assert_allclose(found, best, atol=0.02)
+    absent = PriorShift(classes=range(n_classes)).fit(proba, np.zeros(400, int)).predict_proba(proba)
+    assert np.isfinite(np.log(absent)).all()
 
 
 # --- The prior of unlabelled scores

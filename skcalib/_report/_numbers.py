@@ -9,8 +9,10 @@ import numpy as np
 from skcalib._cells.reductions import binary_tasks
 from skcalib._inference.dependent_draws import FEW_EVENTS
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._report._advice import advised
+from skcalib._report._advice_sentences import advice_words
+from skcalib._report._monitors import monitor_rows
 from skcalib._report._periods import period_rows
-from skcalib._report._recalibration import recalibration_gains
 from skcalib._report._sentences import SIGNIFICANCE_LEVEL, summary_sentence
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, mean
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
@@ -93,15 +95,17 @@ def _model_numbers(table, name, baseline, seed, step):
     step(f"segments and periods of {name}")
     model["segments"] = _group_rows(task, table.segments, seed)
     model["periods"] = period_rows(table, name, baseline, seed)
+    model["monitors"] = monitor_rows(table, name)
     if table.classes is not None:
         step(f"classes of {name}")
         model["columns"] = dict(zip(table.classes, table.columns[name], strict=True))
         model["classes"] = _group_rows(*table.by_class(name, seed), seed, kind="class")
     step(f"recalibrators of {name}")
-    model["recalibrators"] = recalibration_gains(table, name, seed)
+    model["advice"], model["recalibrators"], model["changes"] = advised(table, name, seed)
     if name != table.names[0]:
         model["brier_difference"] = table.brier_difference(name)
-    model["summary"] = summary_sentence(model, table.total_weight)
+    words = summary_sentence(model, table.total_weight), advice_words(model, table.segment_name)
+    model["summary"] = " ".join(words)
     return model
 
 

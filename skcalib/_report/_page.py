@@ -92,8 +92,14 @@ def _summary(model, several):
 
 
 def _contents(numbers):
-    left_out = () if numbers["classes"] is not None else ("classes",)
-    return "\n".join(f'<a href="#{key}">{name}</a>' for key, name in _CONTENTS.items() if key not in left_out)
+    given = {
+        "classes": numbers["classes"],
+        "segments": numbers["segment"],
+        "time": numbers["time"] or numbers["baseline"],
+    }
+    return "\n".join(
+        f'<a href="#{key}">{name}</a>' for key, name in _CONTENTS.items() if given.get(key, key) is not None
+    )
 
 
 def _machine_readable(numbers):

@@ -150,6 +150,7 @@ def period_rows(table, name, baseline, seed):
         for key in ("mean_score", "event_frequency", "bias", "bias_low", "bias_high"):
             row[key] = float(getattr(by_period, key)[i])
         row |= {"estimate": by_period.error[i], "low": by_period.error_low[i], "high": by_period.error_high[i]}
+        row |= {key: float(getattr(by_period, key)[i]) for key in ("pvalue", "adjusted_pvalue")}  # of "calibrated"
         rows.append({**row, "change_pvalue": None, "change_adjusted_pvalue": None})
     if table.is_weighted:
         return rows

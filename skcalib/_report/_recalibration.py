@@ -1,6 +1,10 @@
 """What each recalibrator would gain on the rows of a report, by cross-validation."""
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
+from scipy.special import stdtr, stdtrit
 
 from skcalib import recalibrators as catalogue
 from skcalib._errors.proper_scores import LOSSES
@@ -9,29 +13,26 @@ from skcalib._report._statistics import CONFIDENCE_LEVEL, REPORT_BINNING, Rows, 
 from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.metrics import calibration_error
 from skcalib.recalibrators._folds import cross_validation_folds
-from skcalib.recalibrators._gain import gain_interval
 
 N_FOLDS = 5
 _MOST_ROWS = 20_000  # of which a random sample is taken: the gains are known well enough from it
 _MOST_SCORES = 400_000
 _MOST_CLASSES_OF_STACK = 20
-# Of the library's recalibrators those that a report compares, with their defaults.
-_OF_TWO_CLASSES = (
-    "PlattScaling",
+# The library's recalibrators that a report compares, with their defaults, the simplest first.
+OF_TWO_CLASSES = (
+    "PriorShift",
     "TemperatureScaling",
+    "PlattScaling",
     "BetaCalibration",
-    "IsotonicCalibration",
-    "HistogramBinning",
-    "ScalingBinning",
     "SplineCalibration",
+    "IsotonicCalibration",
     "StackedRecalibrator",
 )
-_OF_MORE_CLASSES = (
+OF_MORE_CLASSES = (
+    "PriorShift",
     "TemperatureScaling",
-    "ClasswiseTemperatureScaling",
     "VectorScaling",
     "DirichletCalibration",
-    "IsotonicCalibration",
     "StackedRecalibrator",
 )
 _SAVED = {"log": ("log_loss", "gain"), "brier": ("brier", "brier_gain")}
@@ -42,45 +43,167 @@ def most_rows(classes):
     return _MOST_ROWS if classes is None else min(_MOST_ROWS, max(_MOST_SCORES // len(classes), 2000))
 
 
-def recalibration_gains(table, name, seed, step=None):
-    """Return the out-of-fold scores of each recalibrator against those of the scores as they are, the best first.
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A recalibrator that was fitted on all folds but one, for each: losses (folds, rows) and what it predicts.
 
-    Empty where a class (of several: all but the most frequent one) has fewer rows than there are folds. `step` is told
-    the name of each recalibrator.
+    `groups` are those with a map of their own.
     """
-    scores, labels, weight = table.rows(name, most_rows(table.classes), seed)
-    codes = labels.astype(np.intp)
-    counts = np.sort(np.bincount(codes, minlength=2))
-    if counts[-2] < N_FOLDS:
-        return []
-    scores = scores.astype(np.float64)
-    columns = scores.reshape(len(codes), -1)
-    folds = cross_validation_folds(N_FOLDS, columns, codes, weight)
-    found = [_measured("as it is", [scores] * len(folds), scores, labels, weight, folds)]
-    for kind in _OF_TWO_CLASSES if table.classes is None else _OF_MORE_CLASSES:
-        if kind == "StackedRecalibrator" and columns.shape[1] > _MOST_CLASSES_OF_STACK:
-            continue
-        if step is not None:
-            step(kind)
-        recalibrator = getattr(catalogue, kind)()
-        after = [recalibrated_by_fold(recalibrator, fold, columns, codes) for fold in folds]
-        found.append(_measured(kind, after, scores, labels, weight, folds))
-    return sorted(found, key=lambda row: row["log_loss"])
+
+    name: str
+    losses: dict
+    probabilities: np.ndarray
+    groups: tuple = ()
 
 
-def _measured(name, after, before, labels, weight, folds):
-    """Return the scores of a recalibrator, from its probabilities for all rows by the fit of each fold."""
-    rows = np.concatenate([fold.test for fold in folds])
-    out_of_fold = np.concatenate([scores[fold.test] for scores, fold in zip(after, folds, strict=True)])
-    test_weight = None if weight is None else np.concatenate([fold.test_weight for fold in folds])
-    row = {"name": name}
-    for loss, (key, gain) in _SAVED.items():
-        losses = np.array([LOSSES[loss](scores, labels) for scores in after])
-        estimate, low, high = gain_interval(LOSSES[loss](before, labels) - losses, folds, weight, CONFIDENCE_LEVEL)
-        row[key] = mean(LOSSES[loss](out_of_fold, labels[rows]), test_weight)
-        row |= {gain: estimate, f"{gain}_low": low, f"{gain}_high": high}
-    task = binary_task(Rows(out_of_fold, labels[rows], test_weight))
-    return {
-        **row,
-        "calibration_error": calibration_error(task.labels, task.scores, binning=REPORT_BINNING, **task.given),
-    }
+@dataclass(frozen=True, eq=False)
+class TrialRows:
+    """A sample of the rows of a report, on which recalibrators are tried."""
+
+    rows: Rows
+    segments: np.ndarray | None = None
+    periods: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, table, name, seed):
+        """Return a sample of the rows of a model."""
+        kept = table.sample(most_rows(table.classes), seed)
+        parts = (None if part is None else part[kept] for part in (table.segments, table.periods))
+        return cls(table.forecasts(name).at(kept), *parts)
+
+    def at(self, kept):
+        """Return some of the rows."""
+        parts = (None if part is None else part[kept] for part in (self.segments, self.periods))
+        return TrialRows(self.rows.at(kept), *parts)
+
+    @cached_property
+    def clusters(self):
+        """Codes of the units that differ by chance: clusters, or rows with weights of importance; else None."""
+        if self.rows.clusters is not None:
+            return np.unique(self.rows.clusters, return_inverse=True)[1]
+        return np.arange(len(self.codes)) if self.rows.weight_type == "importance" else None
+
+    @cached_property
+    def folds(self):
+        """Folds that keep clusters whole; None where a class (of several: all but one) has fewer rows than folds."""
+        counts, cv = np.sort(np.bincount(self.codes, minlength=2)), N_FOLDS
+        if self.rows.clusters is not None:
+            n_clusters = self.clusters.max() + 1
+            dealt = np.random.default_rng(0).permutation(n_clusters)[self.clusters] % N_FOLDS
+            cv = [(np.flatnonzero(dealt != k), np.flatnonzero(dealt == k)) for k in range(min(N_FOLDS, n_clusters))]
+        if counts[-2] < N_FOLDS or cv != N_FOLDS and len(cv) < N_FOLDS:
+            return None
+        return cross_validation_folds(cv, self.columns, self.codes, self.rows.sample_weight)
+
+    @cached_property
+    def codes(self):
+        """Labels as numbers."""
+        return self.rows.labels.astype(np.intp)
+
+    @cached_property
+    def columns(self):
+        """Scores (n, C) in double precision."""
+        return self.scores.reshape(len(self.codes), -1)
+
+    @property
+    def scores(self):
+        """Scores (n,) or (n, K) in double precision."""
+        return self.rows.scores.astype(np.float64)
+
+    @cached_property
+    def tested(self):
+        """Rows in the order of the folds: the order of out-of-fold predictions."""
+        return np.concatenate([fold.test for fold in self.folds])
+
+    @cached_property
+    def tested_weight(self):
+        """Weights in the order of the folds."""
+        weighted = self.rows.sample_weight is not None
+        return np.concatenate([fold.test_weight for fold in self.folds]) if weighted else None
+
+    def unchanged(self):
+        """Return the trial of the scores as they are."""
+        return self._trial("as it is", [self.scores] * len(self.folds))
+
+    def trial(self, recalibrator, name=None, own=None):
+        """Return the trial of a recalibrator; with `own`, some segments, these have a map of their own."""
+        groups, name = None, name or type(recalibrator).__name__
+        if own is not None:
+            groups = np.where(np.isin(self.segments, own), self.segments, "")
+            recalibrator = catalogue.GroupwiseRecalibrator(recalibrator)
+            name = f"GroupwiseRecalibrator({name}())"
+        after = [recalibrated_by_fold(recalibrator, fold, self.columns, self.codes, groups) for fold in self.folds]
+        return self._trial(name, after, () if own is None else tuple(own))
+
+    def _trial(self, name, after, groups=()):
+        losses = {loss: np.array([LOSSES[loss](scores, self.rows.labels) for scores in after]) for loss in LOSSES}
+        probabilities = np.concatenate([scores[fold.test] for scores, fold in zip(after, self.folds, strict=True)])
+        return Trial(name, losses, probabilities, groups)
+
+    def out_of_fold(self, losses):
+        """Return of losses (folds, rows) those of the fits without the row."""
+        return np.concatenate([loss[fold.test] for loss, fold in zip(losses, self.folds, strict=True)])
+
+    def gain(self, before, after, loss="log"):
+        """Return how much lower the loss of a trial is than that of another: see `mean_gain`."""
+        gains, weight, cluster = before.losses[loss] - after.losses[loss], self.rows.sample_weight, self.clusters
+        # The noise of the fits is the jackknife's, over the fits without one fold each: see `gain_interval`.
+        if cluster is None:
+            of_fits = np.average(gains.var(axis=0), weights=weight)
+        else:
+            own = gains if weight is None else gains * weight
+            of_fits = np.array([np.bincount(cluster, part) for part in own]).var(axis=0).sum()
+            cluster = cluster[self.tested]
+        return mean_gain(self.out_of_fold(gains), self.tested_weight, cluster, (N_FOLDS - 1) * of_fits)
+
+    def by_row(self, trial):
+        """Return the out-of-fold log-loss of each row."""
+        weight = np.ones(len(self.tested)) if self.tested_weight is None else self.tested_weight
+        total = np.bincount(self.tested, weight * self.out_of_fold(trial.losses["log"]))
+        return total / np.bincount(self.tested, weight)
+
+    def row(self, trial, before):
+        """Return the scores of a recalibrator as a row of the table of candidates."""
+        row = {"name": trial.name}
+        for loss, (key, gain) in _SAVED.items():
+            row[key] = mean(self.out_of_fold(trial.losses[loss]), self.tested_weight)
+            found, _ = self.gain(before, trial, loss)
+            row |= {name.replace("gain", gain): value for name, value in found.items()}
+        task = self.predicted(trial)
+        error = calibration_error(task.labels, task.scores, binning=REPORT_BINNING, **task.given)
+        return {**row, "calibration_error": error}
+
+    def predicted(self, trial):
+        """Return the binary problem of what a trial predicts out of fold."""
+        return binary_task(Rows(trial.probabilities, self.rows.labels[self.tested], self.tested_weight))
+
+    def maps(self, step=None):
+        """Return the trials of the library's recalibrators, the simplest first."""
+        found = [self.unchanged()]
+        for kind in OF_TWO_CLASSES if self.columns.shape[1] == 1 else OF_MORE_CLASSES:
+            if kind == "StackedRecalibrator" and self.columns.shape[1] > _MOST_CLASSES_OF_STACK:
+                continue
+            if step is not None:
+                step(kind)
+            found.append(self.trial(getattr(catalogue, kind)()))
+        return found
+
+
+def mean_gain(gains, weight, clusters=None, of_fits=0.0):
+    """Return a mean with its interval, by names, and the one-sided p-value of a mean that is not above 0.
+
+    Weights count as repeated rows. `of_fits` is the variance that the noise of the fits adds: to that of a row, or with
+    clusters to that of the sum of all rows.
+    """
+    weight = np.ones(len(gains)) if weight is None else weight
+    estimate, total, freedom = np.average(gains, weights=weight), weight.sum(), np.inf
+    if clusters is None:
+        variance = (np.average((gains - estimate) ** 2, weights=weight) + of_fits) / max(total - 1, 1)
+    else:
+        sums = np.bincount(np.unique(clusters, return_inverse=True)[1], weight * (gains - estimate))
+        freedom = max(len(sums) - 1, 1)
+        variance = (sums @ sums * (freedom + 1) / freedom + of_fits) / total**2
+    error = np.sqrt(variance)
+    half = stdtrit(freedom, (1 + CONFIDENCE_LEVEL) / 2) * error
+    pvalue = float(stdtr(freedom, -estimate / error)) if error > 0 else 1.0
+    return {"gain": float(estimate), "gain_low": float(estimate - half), "gain_high": float(estimate + half)}, pvalue

@@ -2,6 +2,7 @@
 
 from html import escape
 
+from skcalib._report._advice_sentences import LATE_LABELS, monitor_sentence
 from skcalib._report._html import (
     bias_picture,
     bias_words,
@@ -97,13 +98,13 @@ def class_section(numbers, pictures):
         )
         return words + _group_table(model, "class") + (captions + f'<div class="grid">{grid}</div>' if shown else "")
 
-    return f'<section id="classes">\n<h2>By class</h2>\n{note}{_per_model(numbers, section)}\n</section>'
+    return _section("classes", "By class", note + _per_model(numbers, section))
 
 
 def segment_section(numbers):
     """Return the tables of the segments."""
     if numbers["segment"] is None:
-        return "<p>No segment column was given (<code>--segment</code>).</p>"
+        return ""
     note = f"<p>{_BIAS_NOTE.format('segments')}</p>"
     if any(row["is_small"] for row in numbers["models"][0]["segments"]):
         note += f"<p>Segments marked * have fewer than {SMALL_SEGMENT} rows.</p>"
@@ -111,7 +112,11 @@ def segment_section(numbers):
     def section(model):
         return f"<p>{escape(segment_sentence(model['segments']))}</p>" + _group_table(model, "segment")
 
-    return note + _per_model(numbers, section)
+    return _section("segments", "By segment", note + _per_model(numbers, section))
+
+
+def _section(key, title, body):
+    return f'<section id="{key}">\n<h2>{title}</h2>\n{body}\n</section>'
 
 
 def _group_table(model, kind):
@@ -121,7 +126,7 @@ def _group_table(model, kind):
     if kind == "class":
         size, plural, frequency = "n_events", "classes", "frequency"
     names = [escape(row[kind]) + " *" * row["is_small"] for row in shown]
-    tests = [pvalue_cell(row["adjusted_pvalue"]) for row in shown]
+    tests = [(pvalue_cell(row["adjusted_pvalue"]),) for row in shown]
     left_out = len(rows) - len(shown)
     more = f"<p>{left_out} more {plural} with larger p-values are left out.</p>" if left_out else ""
     head = [kind, "adjusted p", frequency]
@@ -136,7 +141,7 @@ def _bias_table(caption, head, rows, names, tests, size="n_rows"):
             name,
             bias_words(row),
             bias_picture(row, widest),
-            tested,
+            *tested,
             count(row[size]),
             percent(row["mean_score"]),
             percent(row["event_frequency"]),
@@ -144,28 +149,56 @@ def _bias_table(caption, head, rows, names, tests, size="n_rows"):
         ]
         for row, name, tested in zip(rows, names, tests, strict=True)
     ]
-    kind, tested, frequency = head
-    return table(caption, [kind, "bias", "", tested, "rows", "mean score", frequency, "error"], lines)
+    kind, *tested, frequency = head
+    return table(caption, [kind, "bias", "", *tested, "rows", "mean score", frequency, "error"], lines)
 
 
 def period_section(numbers):
     """Return the tables of the periods."""
     if numbers["time"] is None and numbers["baseline"] is None:
-        return "<p>No time column was given (<code>--time</code>), and no earlier file (<code>--baseline</code>).</p>"
+        return ""
     against = "the first period" if numbers["baseline"] is None else escape(numbers["baseline"])
     note = (
-        f"<p>Each period is compared with {against}. The p-value is that of \u201cthe calibration curve has not "
-        "changed\u201d, whatever the scores did. It takes the number of periods into account.</p>"
+        "<p>Two tests for each period: \u201cthe scores are calibrated in this period\u201d, and \u201cthe calibration "
+        f"curve is that of {against}\u201d, whatever the scores did. Both p-values take the number of periods into "
+        "account.</p>"
     )
     if numbers["weighted"]:
         note = "<p>Rows with weights have no test of change.</p>"
-    return note + _per_model(numbers, _period_table)
+    return _section("time", "Over time", f"{note}<p>{LATE_LABELS}</p>" + _per_model(numbers, _period_part))
+
+
+def _period_part(model):
+    return _period_table(model) + _monitor_part(model["monitors"])
+
+
+def _monitor_part(rows):
+    """Return the sentence and the table of the monitors."""
+    if not rows:
+        return ""
+    words = (
+        f"<p>{escape(monitor_sentence(rows))} A monitor (<code>GroupMonitors</code>) reads the rows in the order of "
+        "time. While all groups are calibrated, any alarm has a probability of 1 % at most.</p>"
+    )
+    shown = [row for row in rows if row["alarm"]] or rows[:1]
+    lines = [
+        [
+            escape(row["group"]),
+            count(row["n_rows"]),
+            f"{row['e_value']:.2g}",
+            *(escape(row[key] or "–").replace("-", "&#8209;") for key in ("alarm_time", "change_time")),
+        ]
+        for row in shown[:_MOST_GROUPS]
+    ]
+    return words + table("Monitors", ["group", "rows", "evidence", "alarm", "calibration lost since"], lines)
 
 
 def _period_table(model):
     names = [escape(row["period"]).replace("-", "&#8209;") for row in model["periods"]]
-    tests = [_change_words(row["change_adjusted_pvalue"]) for row in model["periods"]]
-    head = ["period", "change: adjusted p", "event frequency"]
+    tests = [
+        (pvalue_cell(row["adjusted_pvalue"]), _change_words(row["change_adjusted_pvalue"])) for row in model["periods"]
+    ]
+    head = ["period", "calibrated: adjusted p", "unchanged: adjusted p", "event frequency"]
     return _bias_table(f"Periods of {model['name']}", head, model["periods"], names, tests)
 
 

@@ -7,7 +7,7 @@ _MOST_NAMED = 5
 
 
 def summary_sentence(model, n_rows):
-    """Return what is wrong with a model's scores, whether that is more than noise, and what to do."""
+    """Return what is wrong with a model's scores, and whether that is more than noise."""
     error, test = model["errors"][0], model["test"]
     shift = _is_sure(model["score_minus_frequency"])
     pvalue = pvalue_words(test["pvalue"], test["smallest_pvalue"])
@@ -20,7 +20,6 @@ def summary_sentence(model, n_rows):
         f"The calibration error{of} is {percent(error['estimate'])} % ({percent(error['low'])} to "
         f"{percent(error['high'])} %), {found} at n = {n_rows:,.0f} ({pvalue}){apart}.",
         class_sentence(model["classes"]) if "classes" in model else None,
-        _advice(model),
     ]
     return " ".join(filter(None, words))
 
@@ -64,7 +63,7 @@ def segment_sentence(rows):
         return words
     if not significant:
         return f"{words} After the adjustment for their number none is left."
-    names = _listed([row["segment"] for row in significant])
+    names = listed([row["segment"] for row in significant])
     remain = "remains" if len(significant) == 1 else "remain"
     return f"{words} After the adjustment for their number {len(significant)} {remain}: {names}."
 
@@ -82,7 +81,7 @@ def class_sentence(rows):
     has = "has" if len(off) == 1 else "have"
     return (
         f"{len(off)} of {len(rows)} classes {has} probabilities that are too high or too low on average by more than "
-        f"chance: {_listed(named)}."
+        f"chance: {listed(named)}."
     )
 
 
@@ -135,23 +134,8 @@ def _direction(model, *, is_shift):
     return "Scores are right on average."
 
 
-def _advice(model):
-    """Return whether to recalibrate, with what, and what that gains."""
-    rows = {row["name"]: row for row in model["recalibrators"]}
-    before = rows.get("as it is")
-    if before is None:
-        return "There are too few rows of one class to recalibrate."
-    best = model["recalibrators"][0]
-    if best["name"] == "as it is" or best["gain_low"] <= 0:
-        return "No recalibrator gains more than noise: leave the scores as they are."
-    score, whole, keys = "log-loss", before["log_loss"], ("gain", "gain_low", "gain_high")
-    if best["brier_gain_low"] > 0 and before["brier"] > 0:
-        score, whole, keys = "Brier score", before["brier"], ("brier_gain", "brier_gain_low", "brier_gain_high")
-    gain, low, high = (100 * best[key] / whole for key in keys)
-    return f"Recalibrate with {best['name']}: it would lower the {score} by {gain:.2g} % ({low:.2g} to {high:.2g} %)."
-
-
-def _listed(names):
+def listed(names):
+    """Return the first of some names, and how many more there are."""
     more = f" and {len(names) - _MOST_NAMED} more" * (len(names) > _MOST_NAMED)
     return ", ".join(names[:_MOST_NAMED]) + more
 

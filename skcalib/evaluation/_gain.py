@@ -115,10 +115,10 @@ def recalibration_gain(
     return gain_interval(gains, folds, data.sample_weight, level)
 
 
-def recalibrated_by_fold(recalibrator, fold, columns, codes):
+def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):
     """Return all rows' probabilities, of the form of a metric's scores, by a recalibrator fitted to a fold's others.
 
-    Unchanged where these are all of one class.
+    Unchanged where these are all of one class. A recalibrator of groups is given the group of each row.
     """
     if len(np.unique(codes[fold.train])) < 2:
         return columns[:, 0] if columns.shape[1] == 1 else columns
@@ -126,5 +126,7 @@ def recalibrated_by_fold(recalibrator, fold, columns, codes):
     names = [name for name in fitted.get_params() if name == "classes" or name.endswith("__classes")]
     fitted.set_params(**dict.fromkeys(names, np.arange(max(columns.shape[1], 2))))
     weight = {} if fold.train_weight is None else {"sample_weight": fold.train_weight}
-    recalibrated = fitted.fit(columns[fold.train], codes[fold.train], **weight).predict_proba(columns)
+    own = {} if groups is None else {"groups": groups[fold.train]}
+    fitted.fit(columns[fold.train], codes[fold.train], **weight, **own)
+    recalibrated = fitted.predict_proba(columns, **({} if groups is None else {"groups": groups}))
     return recalibrated[:, 1] if columns.shape[1] == 1 else recalibrated

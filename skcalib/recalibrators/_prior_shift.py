@@ -3,12 +3,13 @@
 from numbers import Real
 
 import numpy as np
+from scipy.special import logsumexp
 
 from skcalib._input.scalars import as_numbers, invalid
 from skcalib._input.scores import check_scores
 from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
-from skcalib._rows.links import clip_probability
+from skcalib._rows.links import clip_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._attributes import weights
 from skcalib.recalibrators._base import LogitRecalibrator
@@ -16,6 +17,7 @@ from skcalib.recalibrators._map_forms import softmax
 from skcalib.recalibrators._maps import Scaled
 
 _ROUNDING = 1e-6
+_MOST_STEPS, _SETTLED, _NO_CURVATURE = 100, 1e-18, 1e-12
 
 
 class PriorShift(LogitRecalibrator):
@@ -23,8 +25,9 @@ class PriorShift(LogitRecalibrator):
 
     For models trained on resampled or class-weighted data: each probability is multiplied by the ratio of the two
     frequencies of its class, and the row is made to sum to 1 again. This is exact if the classes look the same in both
-    populations and only their frequencies differ. At least one of the two frequencies must be given. If the other is
-    None, it is taken from the labels given to `fit`.
+    populations and only their frequencies differ. A frequency that is None is taken from the labels given to `fit`. If
+    both are None, the target frequencies are, and the training ones are those under which the labels are most likely:
+    the shift of the log-odds after which the mean probability of each class is its frequency.
 
     Parameters
     ----------
@@ -82,15 +85,15 @@ class PriorShift(LogitRecalibrator):
 
     @property
     def _needs_classes(self):
-        return "all" if self.train_prior is None or self.target_prior is None else "any"
+        return "all" if (self.train_prior is None) != (self.target_prior is None) else "any"
 
     def _fit_logits(self, logits, codes, sample_weight):
-        if self.train_prior is None and self.target_prior is None:
-            raise ValueError(
-                "PriorShift needs train_prior or target_prior: with both None it takes the same frequencies for "
-                'training and use. train_prior="balanced" suits a model trained with class_weight="balanced".'
-            )
         counts = np.bincount(codes, sample_weight, minlength=len(self.classes_))
+        if self.train_prior is None and self.target_prior is None:
+            self.target_prior_, intercepts = _matched(logits, counts, sample_weight)
+            train = self.target_prior_ * np.exp(-intercepts)
+            self.train_prior_ = train / train.sum()
+            return
         self.train_prior_ = _prior(self.train_prior, self.classes_, counts, "train_prior")
         self.target_prior_ = _prior(self.target_prior, self.classes_, counts, "target_prior")
         if not self.train_prior_.all():
@@ -107,6 +110,32 @@ class PriorShift(LogitRecalibrator):
     @property
     def _log_ratios(self):
         return np.log(np.maximum(self.target_prior_, np.finfo(np.float64).tiny)) - np.log(self.train_prior_)
+
+
+def _matched(logits, counts, sample_weight):
+    """Return class frequencies, and what logits get so that the mean probabilities are these (Newton's method).
+
+    One more row whose label is as uncertain as the mean forecast keeps both finite.
+    """
+    weight = np.ones(len(logits)) if sample_weight is None else sample_weight
+    share, n_classes, intercepts = weight / weight.sum(), logits.shape[1], np.zeros(logits.shape[1])
+    target = (counts + share @ row_softmax(logits)) / (1 + counts.sum())
+
+    def loss(at):
+        return share @ logsumexp(logits + at, axis=1) - target @ at
+
+    for _ in range(_MOST_STEPS):
+        probability = row_softmax(logits + intercepts)
+        mean = share @ probability
+        curvature = np.diag(mean + _NO_CURVATURE) - (probability.T * share) @ probability + 1 / n_classes
+        step = np.linalg.solve(curvature, target - mean)
+        decrement, before = (target - mean) @ step, loss(intercepts)
+        if decrement < _SETTLED:
+            break
+        while loss(intercepts + step) > before - decrement * 1e-4 and decrement > _SETTLED:
+            step, decrement = step / 2, decrement / 2
+        intercepts = intercepts + step
+    return target, intercepts
 
 
 def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None):
