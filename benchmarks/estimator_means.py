@@ -1,4 +1,4 @@
-"""Mean of each calibration error over simulated samples whose true error is known: ``python -m benchmarks.estimator_means``.
+"""Means of calibration errors over samples whose true error is known: ``python -m benchmarks.estimator_means``.
 
 Scores are uniform on [0, 1]. The model is calibrated, or events happen with probability s^1.6.
 """
@@ -34,7 +34,9 @@ def main(argv=None):
     parser = argparse.ArgumentParser(prog="python -m benchmarks.estimator_means", description=__doc__.split("\n")[0])
     parser.add_argument("--share", type=float, default=1.0, help="share of the samples, for a quick look")
     share = parser.parse_args(argv).share
-    print("| | calibrated | | | s^1.6 | | |\n|---|---|---|---|---|---|---|\n| rows" + " | 200 | 1,000 | 5,000" * 2 + " |")
+    print(
+        "| | calibrated | | | s^1.6 | | |\n|---|---|---|---|---|---|---|\n| rows" + " | 200 | 1,000 | 5,000" * 2 + " |"
+    )
     for name, error in _ERRORS.items():
         cells = [f"{mean(error, n, power, share):.4f}" for power in (1.0, 1.6) for n in _SAMPLES]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
