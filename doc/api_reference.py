@@ -1,6 +1,7 @@
 """The pages of the API reference as data: what stands in which section. The names come from ``__all__``."""
 
 import re
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
@@ -119,6 +120,7 @@ PROVISIONAL = {
 }
 MODULES = ["skcalib", *(f"skcalib.{name}" for name in skcalib._SUBMODULES)]
 _MOST_PAGES = 3
+EVIDENCE = {"arena", "levels", "reproductions", "scale", "speed"}  # pages that tell no one how to use a name
 
 
 def names(module, title):
@@ -142,7 +144,7 @@ def guide_pages(folder):
     """Return the guide pages of each public name: that of its section, then those that name it most."""
     folder = Path(folder)
     guide = re.findall(r"\]\((\w+)\.md\)", (folder / "user_guide.md").read_text("utf-8"))
-    texts = {page: (folder / f"{page}.md").read_text("utf-8") for page in guide}
+    texts = {page: (folder / f"{page}.md").read_text("utf-8") for page in guide if page not in EVIDENCE}
     pages = {}
     for module, title, _, own, _ in SECTIONS:
         for name in names(module, title):
@@ -150,6 +152,37 @@ def guide_pages(folder):
             others = sorted((page for page in counts if counts[page]), key=lambda page: -counts[page])
             pages[f"{module}.{name}"] = [own, *others][:_MOST_PAGES]
     return pages
+
+
+def examples(folder):
+    """Return what each example of the gallery shows, by its file: pages of the guide, and public names, by count."""
+    public = {name for module, title, *_ in SECTIONS for name in names(module, title)}
+    found = {}
+    for path in sorted(Path(folder).glob("gallery/plot_*.py")):
+        source = path.read_text("utf-8")
+        used = Counter(word for word in re.findall(r"\w+", source) if word in public)
+        found[f"gallery/{path.name}"] = re.findall(r":doc:`/(\w+)`", source), used
+    return found
+
+
+def examples_of_pages(folder):
+    """Return the examples of each page of the guide: those that name it at their end."""
+    pages = {}
+    for example, (named, _) in examples(folder).items():
+        for page in named:
+            pages.setdefault(page, []).append(example)
+    return pages
+
+
+def examples_of_names(folder):
+    """Return the examples of each public name: those that use it most, else those of its first page of the guide."""
+    shown, of_page = examples(folder), examples_of_pages(folder)
+    found = {}
+    for path, pages in guide_pages(folder).items():
+        name = path.rpartition(".")[2]
+        using = sorted((one for one in shown if shown[one][1][name]), key=lambda one: -shown[one][1][name])
+        found[path] = (using or of_page.get(pages[0], []))[:_MOST_PAGES]
+    return found
 
 
 def text():

@@ -11,6 +11,7 @@ import matplotlib
 matplotlib.use("Agg")
 
 import skcalib
+from skcalib.displays._style import colors
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
@@ -40,6 +41,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "link_examples",
     "link_names",
     "mathml",
 ]
@@ -51,7 +53,11 @@ default_role = "py:obj"
 html_math_renderer = "mathml"
 myst_heading_anchors = 3
 autosummary_generate = True
-autosummary_context = {"guide_pages": api_reference.guide_pages(_HERE), "provisional": api_reference.provisional()}
+autosummary_context = {
+    "guide_pages": api_reference.guide_pages(_HERE),
+    "provisional": api_reference.provisional(),
+    "examples": api_reference.examples_of_names(_HERE),
+}
 autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
@@ -72,6 +78,12 @@ _PROJECTS = {
 online = os.environ.get("SKCALIB_INTERSPHINX") == "1"
 intersphinx_mapping = {name: (address, None) for name, address in _PROJECTS.items()} if online else {}
 
+
+def _library_colors(gallery_conf, path):
+    """Give pictures that an example draws itself the colours of the displays."""
+    matplotlib.rcParams["axes.prop_cycle"] = matplotlib.cycler(color=colors(7))
+
+
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_gallery",
@@ -83,6 +95,8 @@ sphinx_gallery_conf = {
     "capture_repr": ("_repr_html_",),
     "write_computation_times": False,
     "download_all_examples": False,
+    "image_srcset": ["2x"],
+    "reset_modules": ("matplotlib", _library_colors),
     "within_subsection_order": "FileNameSortKey",
 }
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")

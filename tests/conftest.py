@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from _browser import browser  # noqa: F401
 from _catalog import RECALIBRATORS, UNWEIGHTED
 from hypothesis import HealthCheck, settings
 from sklearn.base import clone

@@ -49,6 +49,32 @@ def test_each_name_has_its_pages_of_the_guide():
     assert "which_error" in pages["skcalib.metrics.calibration_test"]
 
 
+# Pages of the guide that need no example: a table of other libraries, and the pages of evidence.
+NO_EXAMPLE = {"coming_from", *REFERENCE.EVIDENCE}
+
+
+def test_reference_guide_and_gallery_lead_to_each_other():
+    doc = _PATH.parent
+    of_names, of_pages = REFERENCE.examples_of_names(doc), REFERENCE.examples_of_pages(doc)
+    assert of_names.keys() == REFERENCE.guide_pages(doc).keys()
+    assert all(of_names.values())
+    assert "gallery/plot_10_has_it_drifted.py" in of_names["skcalib.monitoring.CalibrationMonitor"]
+    guide = set(re.findall(r"\]\((\w+)\.md\)", (doc / "user_guide.md").read_text("utf-8")))
+    assert guide - NO_EXAMPLE <= of_pages.keys()
+    assert not guide & NO_EXAMPLE & of_pages.keys()
+    assert all((doc / f"{page}.md").exists() for page in of_pages)
+
+
+@pytest.mark.parametrize("path", sorted((_PATH.parent / "gallery").glob("plot_*.py")), ids=lambda path: path.stem)
+def test_an_example_ends_with_its_pages_and_names(path):
+    last = path.read_text("utf-8").rpartition("# %%\n")[2]
+    assert last.startswith("# **See also:** :doc:`/")
+    names = re.findall(r"(?<!:doc:)`(\w+)`", last)
+    public = {one.rpartition(".")[2] for one in REFERENCE.guide_pages(_PATH.parent)}
+    assert names
+    assert set(names) <= public
+
+
 def test_provisional_names_exist_and_are_marked():
     assert all(path in REFERENCE.MODULES or path in PUBLIC for path in REFERENCE.PROVISIONAL)
     marked = set(REFERENCE.provisional())

@@ -75,6 +75,28 @@ def _assert_tidy(display):
 # --- ReliabilityDisplay: the numbers ------------------------------------------------------------------------
 
 
+def test_lines_end_where_next_to_no_rows_are():
+    y, scores = _scores(2000)
+    heaps = np.where(scores < 0.5, 0.1 * scores, 1 - 0.1 * (1 - scores))  # all rows below .05 or above .95
+    alone = ReliabilityDisplay.from_predictions(y, heaps, binning=10, random_state=0).lines_[0].get_xydata()
+    (gap,) = np.flatnonzero(np.isnan(alone[:, 0]))
+    assert alone[gap - 1, 0] < 0.05
+    assert alone[gap + 1, 0] > 0.9
+    three = ReliabilityDisplay.from_predictions(y, scores, binning=EqualWidth(3), random_state=0)
+    assert np.isfinite(three.lines_[0].get_xydata()).all()  # far apart, with rows between
+
+
+def test_a_logarithmic_number_of_rows_says_so():
+    rng = np.random.default_rng(0)
+    rare = rng.beta(0.3, 30, 5000)
+    y = rng.random(5000) < rare
+    for models in (rare, {"one": rare, "other": rare / 2}):
+        display = ReliabilityDisplay.from_predictions(y, models, random_state=0, limits=(0, 1))
+        strips = np.ravel(display.histogram_ax_)
+        assert all(ax.get_yscale() == "symlog" and "log" in ax.get_ylabel() for ax in strips)
+        _assert_tidy(display)
+
+
 @pytest.mark.parametrize("binning", [7, EqualWidth(10), UniqueScores()], ids=repr)
 def test_line_bars_and_histogram_are_the_bins(binning):
     y, scores = _scores(800)
@@ -627,6 +649,8 @@ def test_validity_of_one_sample_is_the_exact_step_function():
     y, scores = _scores(2000)
     models = {"A": scores.round(1), "B": scores.round(1) ** 2}
     display = ValidityDisplay.from_predictions(y, models)
+    nameless = ValidityDisplay.from_predictions(y, models["A"]).legend_.get_texts()[0].get_text()
+    assert nameless.startswith("n = ")
     for line, proba in zip(display.lines_, models.values(), strict=True):
         epsilons, validity = validity_curve(y, proba)
         assert line.get_drawstyle() == "steps-post"
@@ -745,6 +769,8 @@ def test_bin_counts_on_data_are_cross_validated():
     assert display.chosen_[0].get_xdata().tolist() == [curve.chosen]
     assert display.limit_line_.get_ydata()[0] == 0.15
     _assert_tidy(display)
+    generous = BinCountDisplay(display.curves, limit=0.6).plot()
+    assert generous.ax_[0].get_ylim()[1] >= 0.6  # the limit is seen, too
     # Nothing that this recalibrator does makes wrong scores right.
     wrong = np.where(y, 0.1, 0.9)
     given = BinCountDisplay.from_predictions(y, wrong, recalibrators=_AsItIs(), n_bins=[2], max_error=0.05, cv=4)

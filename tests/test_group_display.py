@@ -60,3 +60,24 @@ def test_groups_without_an_error_are_left_out():
         GroupDisplay.from_predictions([0, 1], [0.2, 0.8], ["a", "b"], plot_options={"value": "error"})
     with pytest.raises(ValueError, match="value must be one of 'bias', 'error', found 'bis'"):
         display.plot(value="bis")
+
+
+def test_models_are_compared_in_the_same_groups():
+    repaired = np.where(GROUPS == "north", SCORES**2, SCORES)
+    display = GroupDisplay.from_predictions(Y, {"before": SCORES, "after": repaired}, GROUPS, random_state=0)
+    drawn = np.concatenate([bars.lines[0].get_xydata() for bars in display.intervals_])
+    drawn = drawn[np.argsort(drawn[:, 1])]  # before and after of east, then of north, then of west
+    np.testing.assert_allclose(drawn[0::2, 0], 100 * display.tables["before"].bias)
+    np.testing.assert_allclose(drawn[1::2, 0], 100 * display.tables["after"].bias)
+    assert drawn[2, 1] < 1 < drawn[3, 1]
+    assert [text.get_text() for text in display.legend_.get_texts()][:2] == ["before", "after"]
+    assert display.tables["before"].adjusted_pvalue[1] < 0.05 < display.tables["after"].adjusted_pvalue[1]
+
+
+def test_tables_of_other_groups_are_refused():
+    one, other = (
+        calibration_by_group(Y, SCORES, GROUPS[order], random_state=0)
+        for order in (range(3000), RNG.permutation(3000) // 2)
+    )
+    with pytest.raises(ValueError, match="different groups"):
+        GroupDisplay.from_table({"one": one, "other": other})

@@ -1,67 +1,18 @@
-"""The report in a real browser, headless Chromium: nothing fails to load, nothing scrolls sideways.
+"""The report in a real browser, headless Chromium: nothing fails to load, nothing scrolls sideways."""
 
-Skipped where there is no Chromium; with the environment variable ``SKCALIB_REQUIRE_BROWSER=1`` that is a failure.
-"""
-
-import os
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from _browser import absent, set_width
 
 from skcalib.__main__ import main
-
-_SWITCHES = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
-
-def _absent():
-    """Return what a browser test lacks here, or None."""
-    try:
-        import matplotlib  # noqa: F401
-        import selenium  # noqa: F401
-    except ImportError as error:
-        return f"no {error.name} (extras report and test)"
-    for program in ("chromium", "chromedriver"):
-        if shutil.which(program) is None:
-            return f"no {program} (Debian packages chromium and chromium-driver)"
-    return None
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    absent = _absent()
-    if absent is not None:
-        if os.environ.get("SKCALIB_REQUIRE_BROWSER") == "1":
-            pytest.fail(f"SKCALIB_REQUIRE_BROWSER=1, but there is {absent}.")
-        pytest.skip(f"There is {absent}.")
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    for switch in (*_SWITCHES, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(switch)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     """A report with all of its sections, long names and numbers included."""
-    if _absent() is not None:
+    if absent() is not None:
         return None
     folder = tmp_path_factory.mktemp("report")
     rng = np.random.default_rng(0)
@@ -80,8 +31,7 @@ def page(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [380, 1280])
 def test_report_in_a_browser(browser, page, width):
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    set_width(browser, width)
     browser.get(Path(page).as_uri())
 
     assert browser.execute_script("return window.innerWidth") == width
@@ -121,8 +71,7 @@ def test_report_of_classes_in_a_browser(browser, tmp_path, width):
     output = tmp_path / "report.html"
     command = ["report", str(tmp_path / "data.csv"), "--label", "y", "--score", "p_*", "--time", "month"]
     assert main([*command, "-o", str(output)]) == 0
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    set_width(browser, width)
     browser.get(Path(output).as_uri())
     scrolled, visible = browser.execute_script(
         "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"

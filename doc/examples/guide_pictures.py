@@ -77,13 +77,17 @@ def maps():
     y = rng.random(400) < s**1.6
     grid = np.linspace(0, 1, 1001)
     methods = (HistogramBinning(10), IsotonicCalibration(), PlattScaling(), BetaCalibration(), SplineCalibration())
-    figure, axes = plt.subplots(1, 5, figsize=(14, 3.4), sharey=True, layout="constrained")
-    for method, ax in zip(methods, axes, strict=True):
-        ax.plot(grid, grid**1.6, color="0.6", label="truth")
-        ax.plot(grid, method.fit(s, y).predict_proba(grid)[:, 1], color="C0", label="map")
-        ax.set(title=type(method).__name__, xlabel="score", aspect="equal")
-    axes[0].set_ylabel("recalibrated probability")
-    axes[0].legend()
+    figure, axes = plt.subplots(2, 3, figsize=(8, 5.6), sharex=True, sharey=True, layout="constrained")
+    for method, ax in zip(methods, axes.flat, strict=False):
+        truth = ax.plot(grid, grid**1.6, color="0.4", linestyle=(0, (1, 1.5)), label="truth")
+        learned = ax.plot(grid, method.fit(s, y).predict_proba(grid)[:, 1], color="#0072B2", label="learned map")
+        ax.set(aspect="equal")
+        ax.set_title(type(method).__name__, loc="left", fontsize="medium")
+    axes[0, 2].tick_params(labelbottom=True)
+    axes[1, 2].set_axis_off()
+    axes[1, 2].legend(handles=[*learned, *truth], loc="center", frameon=False)
+    figure.supxlabel("Score", fontsize="medium")
+    figure.supylabel("Recalibrated probability", fontsize="medium")
     return figure
 
 
@@ -171,4 +175,4 @@ PICTURES = {one.__name__: one for one in _DRAWN}
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "doc/pictures")
     for name, draw in PICTURES.items():
-        draw().savefig(folder / f"{name}.png", dpi=80)
+        draw().savefig(folder / f"{name}.png", dpi=160)

@@ -15,9 +15,12 @@ X, y = load_digits(return_X_y=True)
 X_train, X_rest, y_train, y_rest = train_test_split(X, y, test_size=0.6, stratify=y, random_state=0)
 digits = GaussianNB().fit(X_train, y_train)
 
-X, y = load_breast_cancer(return_X_y=True)
+data = load_breast_cancer()
+X, y = data.data, data.target_names[data.target]  # the event is the greater label: malignant
 X_fit, X_calibration, y_fit, y_calibration = train_test_split(X, y, test_size=0.7, stratify=y, random_state=0)
-X_calibration, X_test, y_calibration, y_test = train_test_split(X_calibration, y_calibration, random_state=0)
+X_calibration, X_test, y_calibration, y_test = train_test_split(
+    X_calibration, y_calibration, test_size=0.5, random_state=0
+)
 cancer = GaussianNB().fit(X_fit, y_fit)
 scores = cancer.predict_proba(X_calibration)
 recalibrators = {"Platt": PlattScaling(), "uniform mass": UniformMassBinning(5)}
@@ -43,4 +46,4 @@ pictures = {
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "doc/pictures")
     for name, display in pictures.items():
-        display.figure_.savefig(folder / f"{name}.png", dpi=80)
+        display.figure_.savefig(folder / f"{name}.png", dpi=160)

@@ -11,16 +11,13 @@ from skcalib import UniformMassBinning
 from skcalib.binning import assign_bins
 from skcalib.guarantees import (
     binning_mse_bound,
-    classwise_scaling_bound,
     conditional_epsilon,
-    debiased_square_bound,
     event_frequency_interval,
     expected_error_bound,
     independent_bins_certificate,
     marginal_epsilon,
     max_n_bins,
     min_n_samples,
-    plugin_square_bound,
     sample_split_epsilon,
     uniform_mass_certificate,
     well_balanced_alpha,
@@ -46,13 +43,6 @@ def plan():
     print(f"and {marginal_epsilon(half, N_BINS):.3f} for one; on average {expected_error_bound(half, N_BINS):.3f}.")
     print(f"Edges from one half, frequencies from the other: {sample_split_epsilon(half, half, N_BINS):.3f}.")
     print(f"What binning can cost of the Brier score: {binning_mse_bound(N_BINS):.2f} at most.")
-    bounds = [bound(n_rows, N_BINS, 0.05) for bound in (debiased_square_bound, plugin_square_bound)]
-    print(
-        f"A check on as many fresh rows errs by {bounds[0]:.4f} (debiased) or {bounds[1]:.4f} (plugin) of the square."
-    )
-    one_each = classwise_scaling_bound(n_rows, 5, np.inf, (0.5, 2.0), loss_lipschitz=1.0)
-    shared = classwise_scaling_bound(n_rows, 5, 0.0, (0.5, 2.0), loss_lipschitz=1.0)
-    print(f"A parameter for each of five products could overfit by {one_each:.3f}, one for all by {shared:.3f}.")
     return n_rows
 
 

@@ -46,8 +46,7 @@ def four_shapes():
     }
     figure, axes = plt.subplots(2, 2, figsize=(9, 10.5), layout="constrained")
     for ax, (name, y_proba) in zip(axes.flat, models.items(), strict=True):
-        display = ReliabilityDisplay.from_predictions(y, y_proba, ax=ax, legend=False, random_state=0)
-        display.ax_.set_title(name)
+        ReliabilityDisplay.from_predictions(y, y_proba, name=name, ax=ax, legend=False, random_state=0)
     return figure
 
 
@@ -56,8 +55,7 @@ def chance():
     figure, axes = plt.subplots(1, 2, figsize=(9, 5.4), layout="constrained")
     for ax, n_rows in zip(axes, (200, 5000), strict=True):
         y, log_odds = rows(n_rows)
-        display = ReliabilityDisplay.from_predictions(y, expit(log_odds), ax=ax, legend=False, random_state=0)
-        display.ax_.set_title(f"calibrated, {n_rows:,} rows")
+        ReliabilityDisplay.from_predictions(y, expit(log_odds), name="calibrated", ax=ax, legend=False, random_state=0)
     return figure
 
 

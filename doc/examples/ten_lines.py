@@ -26,4 +26,4 @@ display = ReliabilityDisplay.from_estimator(shown, X_test, y_test, layout="colum
 if __name__ == "__main__":
     from pathlib import Path
 
-    display.figure_.savefig(Path(__file__).parents[1] / "pictures" / "ten_lines.png", dpi=100)
+    display.figure_.savefig(Path(__file__).parents[1] / "pictures" / "ten_lines.png", dpi=200)

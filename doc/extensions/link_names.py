@@ -1,15 +1,12 @@
 """In the prose, `calibration_error` in code style links to its page of the reference."""
 
 import re
-from importlib import import_module
 
+from api_reference import SECTIONS, names
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 
-import skcalib
-
-_MODULES = ["skcalib", *(f"skcalib.{name}" for name in skcalib._SUBMODULES)]
-_PATHS = {name: f"{module}.{name}" for module in _MODULES for name in import_module(module).__all__ if name[0] != "_"}
+_PATHS = {name: f"{module}.{name}" for module, title, *_ in SECTIONS for name in names(module, title)}
 _CALL = re.compile(r"(?:skcalib\.)?(?:\w+\.)?(\w+)(?:\(.*\))?", flags=re.S)
 
 

@@ -9,7 +9,8 @@ fitted on. The recalibrator at the end of the pipeline learns from them.
 
 # %%
 # Is a handwritten digit even or odd? The data have 1,797 images of 64 grey values. More than half of them are held
-# out.
+# out. The event is the label that comes last in the alphabet: odd.
+import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.model_selection import train_test_split
@@ -18,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from skcalib import BetaCalibration, CrossFittedClassifier
 
 X, digit = load_digits(return_X_y=True)
-y = digit % 2
+y = np.where(digit % 2, "odd", "even")
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.6, stratify=y, random_state=0)
 
 model = GradientBoostingClassifier(learning_rate=0.5, max_depth=5, max_features=8, random_state=0)
@@ -38,3 +39,7 @@ for name, fitted in models.items():
 from skcalib.displays import ReliabilityDisplay
 
 ReliabilityDisplay.from_estimator(models, X_test, y_test, layout="columns", random_state=0)
+
+# %%
+# **See also:** :doc:`/pipelines`, :doc:`/which_recalibrator`. Reference: `CrossFittedClassifier`, `BetaCalibration`,
+# `ReliabilityDisplay`.

@@ -38,3 +38,7 @@ for name, fitted in models.items():
     print(f"{name}: calibration error {calibration_error(y_test, fitted.predict_proba(X_test)):.3f}")
 
 ReliabilityDisplay.from_estimator(models, X_test, y_test, layout="columns", random_state=0)
+
+# %%
+# **See also:** :doc:`/pipelines`, :doc:`/scikit_learn`. Reference: `RecalibratedClassifierCV`, `BetaCalibration`,
+# `calibration_error`.

@@ -57,6 +57,12 @@ for name, marker in (("EqualMass", "o"), ("EqualWidth", "s")):
     right.plot(n_bins[rows], squared_error[rows], marker=marker, label=name)
 right.axhline(0.05**2, color="grey", linestyle="--", label="limit")
 left.plot(n_bins[search.best_index_], -results["mean_test_objective"][search.best_index_], "k*", ms=14, label="chosen")
-for ax, title in ((left, "Brier score"), (right, "squared calibration error")):
-    ax.set(xscale="log", xlabel="bins", title=title)
-    ax.legend()
+for ax, title in ((left, "Brier score"), (right, "Squared calibration error (debiased)")):
+    ax.set(xscale="log", xlabel="Number of bins")
+    ax.set_title(title, loc="left", fontsize="medium")
+    ax.set_xticks([1, 10, 100], ["1", "10", "100"])
+    ax.legend(frameon=False)
+
+# %%
+# **See also:** :doc:`/how_many_bins`, :doc:`/pipelines`. Reference: `sharpest_within`, `HistogramBinning`,
+# `EqualMass`, `EqualWidth`.

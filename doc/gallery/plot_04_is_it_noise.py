@@ -7,7 +7,7 @@ more than chance is there. Here one model is judged on 200 rows and on 20,000 ro
 """
 
 # %%
-# The model is a little too sure of itself: the true log-odds are 0.85 times those that it predicts.
+# The model forecasts rain, and is a little too sure of itself: the true log-odds are 0.85 times those that it predicts.
 import numpy as np
 from scipy.special import expit, logit
 
@@ -16,7 +16,7 @@ rng = np.random.default_rng(0)
 
 def sample(n):
     scores = rng.beta(1, 2, n)
-    return (rng.random(n) < expit(0.85 * logit(scores))).astype(int), scores
+    return np.where(rng.random(n) < expit(0.85 * logit(scores)), "rain", "dry"), scores
 
 
 samples = {f"{n:,} rows": sample(n) for n in (200, 20_000)}
@@ -41,3 +41,7 @@ from skcalib.displays import ReliabilityDisplay
 y, scores = (np.concatenate(parts) for parts in zip(*samples.values(), strict=True))
 which = np.repeat(list(samples), [200, 20_000])
 ReliabilityDisplay.from_predictions(y, scores, groups=which, order="given", random_state=0)
+
+# %%
+# **See also:** :doc:`/which_error`, :doc:`/reading_a_diagram`. Reference: `calibration_error_interval`,
+# `calibration_test`, `expected_calibration_error`.

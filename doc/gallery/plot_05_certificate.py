@@ -41,9 +41,13 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.5), layout="constrained
 left.plot(counts, [conditional_epsilon(len(y_calibration), n) for n in counts], "o-", label="theorem")
 left.plot(counts, [one.certificate(interval="clopper_pearson").epsilon for one in fits], "s-", label="Clopper-Pearson")
 left.axhline(0.1, color="grey", linestyle="--", label="wanted")
-left.set(xlabel="bins", title="promised tolerance", ylim=(0, None))
-left.legend()
+left.set(xlabel="Number of bins", ylabel="Promised tolerance", ylim=(0, None))
+left.legend(frameon=False)
 right.plot(counts, brier, "o-")
 right.axhline(brier_score_loss(y_test, scores_test[:, 1]), color="grey", linestyle="--", label="not recalibrated")
-right.set(xlabel="bins", title="Brier score of held-out rows")
-right.legend()
+right.set(xlabel="Number of bins", ylabel="Brier score of held-out rows")
+right.legend(frameon=False)
+
+# %%
+# **See also:** :doc:`/how_many_bins`, :doc:`/which_recalibrator`. Reference: `UniformMassBinning`,
+# `conditional_epsilon`, `CalibrationCertificate`.

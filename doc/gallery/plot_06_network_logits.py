@@ -47,3 +47,7 @@ from skcalib.displays import ReliabilityDisplay
 
 shown = {name: proba[name] for name in ("network", "TemperatureScaling")}
 ReliabilityDisplay.from_predictions(y_test, shown, layout="columns", random_state=0)
+
+# %%
+# **See also:** :doc:`/scores`, :doc:`/many_classes`, :doc:`/where_predictions_live`. Reference: `TemperatureScaling`,
+# `VectorScaling`, `DirichletCalibration`.

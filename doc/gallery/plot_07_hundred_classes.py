@@ -59,4 +59,7 @@ excess = np.array(list(losses.values())) - best
 bars = ax.barh(list(losses), excess, color=["C1" if "no ridge" in name else "C0" for name in losses])
 ax.bar_label(bars, fmt="%.3f", padding=3)
 ax.invert_yaxis()
-ax.set(xlabel="log-loss above the true probabilities", xlim=(0, 1.15 * excess.max()))
+ax.set(xlabel="Log-loss above the true probabilities", xlim=(0, 1.15 * excess.max()))
+
+# %%
+# **See also:** :doc:`/many_classes`. Reference: `VectorScaling`, `BetaCalibration`, `ClasswiseTemperatureScaling`.

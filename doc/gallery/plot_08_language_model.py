@@ -43,19 +43,14 @@ found = {
 # %%
 # The bias of a subject is its mean confidence minus its share of right answers. One map repairs the mean of all
 # subjects, and leaves each subject wrong.
-import matplotlib.pyplot as plt
+from skcalib.displays import GroupDisplay
+from skcalib.metrics import calibration_error
 
-from skcalib.metrics import calibration_by_group, calibration_error
+display = GroupDisplay.from_predictions(right_test, found, subject_test, random_state=0)
+for name, table in display.tables.items():
+    error, worst = calibration_error(right_test, found[name]), np.abs(table.bias).max()
+    print(f"{name}: error of all answers {error:.3f}, worst subject {worst:.3f}")
 
-figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-for k, (name, scores) in enumerate(found.items()):
-    table = calibration_by_group(right_test, scores, subject_test, random_state=0)
-    worst = np.abs(table.bias).max()
-    print(f"{name}: error of all answers {calibration_error(right_test, scores):.3f}, worst subject {worst:.3f}")
-    bars = [table.bias - table.bias_low, table.bias_high - table.bias]
-    ax.errorbar(table.bias, np.arange(len(table)) + 0.2 * (k - 1), xerr=bars, fmt="os^"[k], label=name)
-ax.axvline(0, color="grey", linestyle="--")
-ax.set_yticks(range(len(table)), table.group)
-ax.set(xlabel="mean confidence minus share of right answers, with 90 % intervals")
-ax.invert_yaxis()
-ax.legend()
+# %%
+# **See also:** :doc:`/which_groups`, :doc:`/where_predictions_live`. Reference: `GroupwiseRecalibrator`,
+# `GroupDisplay`, `calibration_by_group`.

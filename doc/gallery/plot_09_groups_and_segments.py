@@ -40,3 +40,7 @@ from skcalib.displays import GroupDisplay
 
 by_site = calibration_by_group(y[test], scores, "site " + X.site[test].astype(str), random_state=0)
 GroupDisplay.from_table(by_site)
+
+# %%
+# **See also:** :doc:`/which_groups`. Reference: `calibration_by_group`, `segment_calibration_test`, `GroupDisplay`,
+# `SegmentDisplay`.

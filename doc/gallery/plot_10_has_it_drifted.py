@@ -37,3 +37,6 @@ for today in range(60):
     monitor.partial_fit(scores[day == today], y[day == today])
 print(f"alarm on day {day[monitor.alarm_row_]}, change dated to day {day[monitor.change_row_]}; the truth is day 40")
 MonitorDisplay.from_monitor(monitor)
+
+# %%
+# **See also:** :doc:`/drift`. Reference: `calibration_change`, `CalibrationMonitor`, `MonitorDisplay`.

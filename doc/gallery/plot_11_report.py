@@ -67,5 +67,8 @@ gain, low, high = (np.array([row[key] for row in rows]) for key in ("gain", "gai
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 ax.errorbar(gain, [row["name"] for row in rows], xerr=[gain - low, high - gain], fmt="o")
 ax.axvline(0, color="grey", linestyle="--")
-ax.set(xlabel="log-loss saved by recalibrating, with 90 % intervals")
+ax.set(xlabel="Log-loss saved by recalibrating, with 90 % intervals")
 ax.invert_yaxis()
+
+# %%
+# **See also:** :doc:`/displays`, :doc:`/reporting`. Reference: `calibration_summary`, `recalibration_gain`.

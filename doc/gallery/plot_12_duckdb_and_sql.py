@@ -52,4 +52,10 @@ print(calibration_error_interval(after, norm=1, random_state=0))
 from skcalib.displays import ReliabilityDisplay
 
 display = ReliabilityDisplay.from_statistics({"before": before, "after": after}, layout="columns", random_state=0)
+display.ax_[0].set_ylabel("Frequency of a click")
+for histogram in display.histogram_ax_:
+    histogram.set_xlabel("Probability of a click")
 folder.cleanup()
+
+# %%
+# **See also:** :doc:`/large_tables`, :doc:`/deploying`. Reference: `PredictionTable`, `to_sql`, `BinStatistics`.

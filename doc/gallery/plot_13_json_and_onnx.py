@@ -53,5 +53,8 @@ figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")
 ax.plot(grid, expected[:, 1], label="predict_proba")
 ax.plot(grid[::20], found[::20, 1], "o", label="ONNX, float32")
 ax.plot([0, 1], [0, 1], color="grey", linestyle="--", label="no change")
-ax.set(xlabel="score", ylabel="calibrated probability")
-ax.legend()
+ax.set(xlabel="Score", ylabel="Calibrated probability", aspect="equal")
+ax.legend(frameon=False)
+
+# %%
+# **See also:** :doc:`/deploying`. Reference: `to_dict`, `from_dict`, `to_onnx`.

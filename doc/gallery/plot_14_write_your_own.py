@@ -52,11 +52,12 @@ class OddsShift(BinaryRecalibrator):
 
 
 # %%
-# **A metric** is a function of labels and probabilities. Here: the error in expected events, relative to their
-# number.
+# **A metric** is a function of labels and probabilities. Here: by how much the expected number of events is above the
+# observed one. It is a ratio of means and can be negative, so a bootstrap covers it. The library cannot know that,
+# and warns.
 def relative_excess(y_true, y_proba, sample_weight=None):
-    """Return how far the expected number of events is off, as a share of the events."""
-    return abs(np.average(y_proba, weights=sample_weight) / np.average(y_true, weights=sample_weight) - 1)
+    """Return expected events minus observed events, as a share of the observed ones."""
+    return np.average(y_proba, weights=sample_weight) / np.average(y_true, weights=sample_weight) - 1
 
 
 # %%
@@ -73,5 +74,9 @@ for name, proba in models.items():
     print(name, calibration_error_interval(y[10_000:], proba, metric=relative_excess, random_state=0))
 
 ReliabilityDisplay.from_predictions(
-    y[10_000:], models, binning=GeometricBins(), layout="columns", limits=(0, 0.4), random_state=0
+    y[10_000:], models, binning=GeometricBins(), layout="columns", limits=(0, 0.6), random_state=0
 )
+
+# %%
+# **See also:** :doc:`/howto_binning`, :doc:`/howto_recalibrator`, :doc:`/howto_metric`. Reference: `BaseBinning`,
+# `BinaryRecalibrator`, `calibration_error_interval`.

@@ -57,3 +57,6 @@ for seed in range(200):
         answers = wrong[new][confidence[new] >= threshold]
         broken[name] += len(answers) > 0 and answers.mean() > 0.05
 print({name: f"{count / 200:.0%} broken" for name, count in broken.items()})
+
+# %%
+# **See also:** :doc:`/which_threshold`. Reference: `certified_threshold`, `RiskCoverageDisplay`.

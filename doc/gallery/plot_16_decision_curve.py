@@ -50,3 +50,7 @@ some = columns["and the radius"]
 by_cost = ExpectedCostClassifier(models["and the radius"], costs).fit(X_train[:, some], y_train)
 print(f"least expected cost {mean_cost(y_test, by_cost.predict(X_test[:, some]), costs):.2f}")
 print(f"most probable class {mean_cost(y_test, by_cost.predict_proba(X_test[:, some])[:, 1] > 0.5, costs):.2f}")
+
+# %%
+# **See also:** :doc:`/which_threshold`, :doc:`/reading_a_diagram`. Reference: `net_benefit`, `mean_cost`,
+# `ExpectedCostClassifier`, `DecisionCurveDisplay`.

@@ -255,18 +255,17 @@ class BinCountDisplay(FromEstimator):
         for rank, style in enumerate(styles if measured else ()):
             style |= {"marker": mark(rank)[1], "markersize": 4.5, "markeredgewidth": 0}
         self.lines_, self.bands_, self.chosen_, self.limit_line_ = [], [], [], None
-        parts = [_error, _sharpness] if measured else [_tolerance]
+        parts, keys = [_error, _sharpness] if measured else [_tolerance], {}
+        if self.limit is not None:  # first, so that the axes reach up to it
+            style = reference_style(limit_kw, label=f"wanted: at most {self.limit:g}")
+            self.limit_line_ = frame.axes[0].axhline(self.limit, **style)
+            keys = {self.limit_line_.get_label(): self.limit_line_}
         for part, axes in zip(parts, frame.axes, strict=True):
             for curve, style in zip(self.curves, styles, strict=True):
                 self._draw(axes, curve, part(curve), style, line_kw, band_kw, chosen_kw)
             axes.set(xlabel="Number of bins", ylabel=_LABELS[part])
-            axes.set_ylim(0, min(1.0, axes.get_ylim()[1]))  # beyond 1 nothing is promised
+            axes.set_ylim(0, min(1.0, axes.get_ylim()[1]))
             count_axis(axes)
-        keys = {}
-        if self.limit is not None:
-            style = reference_style(limit_kw, label=f"wanted: at most {self.limit:g}")
-            self.limit_line_ = frame.axes[0].axhline(self.limit, **style)
-            keys = {self.limit_line_.get_label(): self.limit_line_}
         words = {"legend": legend, "note": self.caption, "legend_kw": legend_kw}
         self.legend_ = finish(frame, keys, "Number of bins", _LABELS[parts[0]], **words)
         self.figure_ = frame.axes[0].figure
@@ -290,7 +289,7 @@ class BinCountDisplay(FromEstimator):
 
 
 def _tolerance(curve):
-    return curve.tolerance, None, None
+    return np.where(curve.tolerance <= 1, curve.tolerance, np.nan), None, None  # beyond 1 nothing is promised
 
 
 def _error(curve):

@@ -3,9 +3,7 @@
 import numpy as np
 
 from skcalib._input.scalars import check_option
-from skcalib.displays._forest import draw_intervals, draw_zero, explain, forest_frame, short_name
-from skcalib.displays._frames import keep_inside, size_text
-from skcalib.displays._style import colors, neutral
+from skcalib.displays._forest import draw_forest, short_name
 from skcalib.evaluation import compare
 
 
@@ -109,27 +107,15 @@ class ComparisonDisplay:
         names = tuple(dict.fromkeys(table.metric.tolist()))
         metric = names[0] if metric is None else check_option(metric, "metric", names)
         shown = np.flatnonzero((table.metric == metric) & (table.model != table.reference))
-        frame = forest_frame(ax, len(shown))
-        self.ax_, self.figure_ = frame.axes[0], frame.figure
         limits = np.stack((table.difference, table.difference_low, table.difference_high))[:, shown]
         significant = table.adjusted_pvalue[shown] < significance_level
-        draw_zero(self.ax_)
-        self.intervals_ = []
-        kinds = (
-            (significant, colors(2)[1], True, f"adjusted p < {significance_level:g}"),
-            (~significant, neutral(0.6), False, "not significant"),
-        )
-        for chosen, color, filled, label in kinds:
-            if chosen.any():
-                heights, options = np.flatnonzero(chosen), {"filled": filled, "bar_kw": bar_kw}
-                self.intervals_.append(draw_intervals(frame, heights, limits[:, chosen], label, color, "o", **options))
-        size_text(frame)
-        self.ax_.set_yticks(np.arange(len(shown)), [short_name(table.model[i]) for i in shown])
-        self.ax_.set_ylim(len(shown) - 0.5, -0.5)
-        gap = "\n" if frame.width < 4 else " "
-        words = f"{short_name(metric)}: difference to{gap}{short_name(table.reference)}"
+        options = {"significance_level": significance_level, "legend": legend, "bar_kw": bar_kw, "legend_kw": legend_kw}
+        names = [short_name(table.model[i]) for i in shown]
         level = f"{100 * table.confidence_level:g} % intervals"
-        self.ax_.set_xlabel(f"{words}\nleft of 0 is better;{gap}{level}", size=frame.size)
-        self.legend_ = explain(frame, legend_kw) if legend else None
-        keep_inside(frame)
-        return self
+
+        def words(frame):
+            gap = "\n" if frame.width < 4 else " "
+            difference = f"{short_name(metric)}: difference to{gap}{short_name(table.reference)}"
+            return f"{difference}\nleft of 0 is better;{gap}{level}"
+
+        return draw_forest(self, ax, {None: (limits, significant)}, names, words, **options)

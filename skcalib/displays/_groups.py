@@ -3,10 +3,8 @@
 import numpy as np
 
 from skcalib._input.scalars import check_option
-from skcalib.displays._forest import draw_intervals, draw_zero, explain, forest_frame, name_rows, short_name
-from skcalib.displays._frames import keep_inside, size_text
-from skcalib.displays._predictions import FromEstimator
-from skcalib.displays._style import colors, neutral
+from skcalib.displays._forest import draw_forest, short_name
+from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.metrics import calibration_by_group
 
 _WORDS = {
@@ -18,13 +16,15 @@ _WORDS = {
 class GroupDisplay(FromEstimator):
     """Forest plot of the groups: the bias or the calibration error of each, with its interval.
 
-    Groups whose bias stays significant after the adjustment for the number of groups are drawn in colour with a filled
-    mark, the others in grey with an open one. Make it with `from_predictions`, `from_estimator` or `from_table`.
+    Groups whose bias stays significant after the adjustment for the number of groups have a filled mark, the others an
+    open one. A dict compares several models in the same groups. Make it with `from_predictions`, `from_estimator` or
+    `from_table`.
 
     Parameters
     ----------
-    table : GroupCalibration
-        The groups, as `calibration_by_group` returns them.
+    tables : dict
+        Tables of the same groups, as `calibration_by_group` returns them, by the name of the model; the name of a
+        single one may be None.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
 
@@ -35,7 +35,8 @@ class GroupDisplay(FromEstimator):
     figure_ : Figure
         The figure.
     intervals_ : list of ErrorbarContainer
-        Intervals and marks: those of the significant groups, then the others. A kind without groups is left out.
+        Intervals and marks, model by model: those of the significant groups, then the others. A kind without groups is
+        left out.
     legend_ : Legend or None
         The legend.
 
@@ -59,8 +60,8 @@ class GroupDisplay(FromEstimator):
     ['east', 'north', 'west']
     """
 
-    def __init__(self, table, *, confidence_level=0.9):
-        self.table = table
+    def __init__(self, tables, *, confidence_level=0.9):
+        self.tables = dict(tables)
         self.confidence_level = confidence_level
 
     @classmethod
@@ -73,8 +74,8 @@ class GroupDisplay(FromEstimator):
         ----------
         y_true : array-like of shape (n,)
             Labels.
-        y_proba : array-like of shape (n,), (n, 2) or (n, K)
-            Probabilities in [0, 1].
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
+            Probabilities in [0, 1]; a dict compares several models, by name.
         groups : array-like of shape (n,) or "predicted_class", default="predicted_class"
             The group of each row.
         confidence_level : float, default=0.9
@@ -96,17 +97,19 @@ class GroupDisplay(FromEstimator):
         ValueError
             For labels, probabilities or groups that do not fit together.
         """
-        table = calibration_by_group(y_true, y_proba, groups, confidence_level=confidence_level, **options)
-        return cls.from_table(table, confidence_level=confidence_level, ax=ax, **(plot_options or {}))
+        options |= {"groups": groups, "confidence_level": confidence_level}
+        models = named_models(y_proba, None)
+        tables = {model: calibration_by_group(y_true, proba, **options) for model, proba in models.items()}
+        return cls.from_table(tables, confidence_level=confidence_level, ax=ax, **(plot_options or {}))
 
     @classmethod
     def from_table(cls, table, *, confidence_level=0.9, ax=None, **plot_options):
-        """Draw a table that `calibration_by_group` has returned.
+        """Draw what `calibration_by_group` has returned.
 
         Parameters
         ----------
-        table : GroupCalibration
-            The groups.
+        table : GroupCalibration or dict of such
+            One table, or several of the same groups by the name of the model.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
         ax : Axes, default=None
@@ -118,8 +121,20 @@ class GroupDisplay(FromEstimator):
         -------
         display : GroupDisplay
             The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the tables are not about the same groups of the same rows.
         """
-        return cls(table, confidence_level=confidence_level).plot(ax, **plot_options)
+        tables = named_models(table, None)
+        first, *others = (dict(zip(one.group.tolist(), one.n.tolist(), strict=True)) for one in tables.values())
+        if any(other != first for other in others):
+            raise ValueError(
+                "The tables are about different groups: judge all models by the same rows and groups. "
+                '"predicted_class" makes other groups of each model.'
+            )
+        return cls(tables, confidence_level=confidence_level).plot(ax, **plot_options)
 
     def plot(
         self, ax=None, *, value="bias", significance_level=0.05, max_groups=60, legend=True, bar_kw=None, legend_kw=None
@@ -133,9 +148,9 @@ class GroupDisplay(FromEstimator):
         value : {"bias", "error"}, default="bias"
             What is drawn. The error needs some rows per group; groups without one are left out.
         significance_level : float, default=0.05
-            A group is drawn in colour where its adjusted p-value is below it.
+            A group has a filled mark where its adjusted p-value is below it.
         max_groups : int, default=60
-            Most groups that are shown. Of more, those with the smallest p-values are shown.
+            Most groups that are shown. Of more, those with the smallest p-values (of the first model) are shown.
         legend : bool, default=True
             Whether there is a legend.
         bar_kw, legend_kw : dict, default=None
@@ -152,42 +167,39 @@ class GroupDisplay(FromEstimator):
             If no group has the value asked for.
         """
         check_option(value, "value", ("bias", "error"))
-        shown = self._shown(value, max_groups)
-        frame = forest_frame(ax, len(shown))
-        self.ax_, self.figure_ = frame.axes[0], frame.figure
-        columns = (value, f"{value}_low", f"{value}_high")
-        limits = np.stack([100 * getattr(self.table, name)[shown] for name in columns])
-        significant = self.table.adjusted_pvalue[shown] < significance_level
-        draw_zero(self.ax_)
-        self.intervals_ = []
-        kinds = (
-            (significant, colors(2)[1], True, f"adjusted p < {significance_level:g}"),
-            (~significant, neutral(0.6), False, "not significant"),
+        first = next(iter(self.tables.values()))
+        shown = _shown(first, value, max_groups)
+        groups, models = first.group[shown].tolist(), {}
+        for model, table in self.tables.items():
+            places = {group: i for i, group in enumerate(table.group.tolist())}
+            at = [places[group] for group in groups]
+            limits = 100 * np.stack([getattr(table, name)[at] for name in (value, f"{value}_low", f"{value}_high")])
+            models[model] = limits, table.adjusted_pvalue[at] < significance_level
+        words = f"{_WORDS[value]}\n{100 * self.confidence_level:g} % intervals"
+        left_out = len(first) - len(shown)
+        words += f"; {left_out} of {len(first)} groups are not shown" * (left_out > 0)
+        draw_forest(
+            self,
+            ax,
+            models,
+            [short_name(str(group)) for group in groups],
+            lambda frame: words,
+            counts=first.n[shown],
+            significance_level=significance_level,
+            legend=legend,
+            bar_kw=bar_kw,
+            legend_kw=legend_kw,
         )
-        for chosen, color, filled, label in kinds:
-            if chosen.any():
-                heights = np.flatnonzero(chosen)
-                options = {"filled": filled, "bar_kw": bar_kw}
-                self.intervals_.append(draw_intervals(frame, heights, limits[:, chosen], label, color, "o", **options))
-        size_text(frame)
-        names = [short_name(str(self.table.group[i])) for i in shown]
-        name_rows(frame, names, self.table.n[shown], self._words(value, len(shown)))
         if value == "error":
             self.ax_.set_xlim(left=0)
-        self.legend_ = explain(frame, legend_kw) if legend else None
-        keep_inside(frame)
         return self
 
-    def _shown(self, value, max_groups):
-        """Return the positions of the groups that are drawn, in the order of the table."""
-        shown = np.flatnonzero(np.isfinite(getattr(self.table, value)))
-        if len(shown) == 0:
-            raise ValueError(f"No group has enough rows for its {value}: draw the bias, or larger groups.")
-        if len(shown) > max_groups:
-            shown = np.sort(shown[np.argsort(self.table.pvalue[shown], kind="stable")[:max_groups]])
-        return shown
 
-    def _words(self, value, n_shown):
-        words = f"{_WORDS[value]}\n{100 * self.confidence_level:g} % intervals"
-        left_out = len(self.table) - n_shown
-        return words + f"; {left_out} of {len(self.table)} groups are not shown" * (left_out > 0)
+def _shown(table, value, max_groups):
+    """Return the positions of the groups that are drawn, in the order of the table."""
+    shown = np.flatnonzero(np.isfinite(getattr(table, value)))
+    if len(shown) == 0:
+        raise ValueError(f"No group has enough rows for its {value}: draw the bias, or larger groups.")
+    if len(shown) > max_groups:
+        shown = np.sort(shown[np.argsort(table.pvalue[shown], kind="stable")[:max_groups]])
+    return shown

@@ -66,7 +66,7 @@ def named_models(models, name):
             raise ValueError("There is no model to draw: the dict is empty.")
         if name is not None:
             raise ValueError(f"name={name!r} is for one model; the keys of a dict are the names of several.")
-        return {str(key): model for key, model in models.items()}
+        return {None if key is None else str(key): model for key, model in models.items()}
     return {None if name is None else str(name): models}
 
 

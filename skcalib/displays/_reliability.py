@@ -435,14 +435,15 @@ class ReliabilityDisplay(FromEstimator):
             at_left, at_bottom = i % frame.n_columns == 0, i // frame.n_columns == last_row
             upper.set_ylabel(y_label if at_left else "", size=frame.size)
             upper.tick_params(labelleft=at_left)
-            if len(frame.strips[i]) == 1:
-                named = at_left and len(lowest.get_yticks()) > 0
-                names = ["Rows (log)", "Rows"] if scale == "log" else ["Rows"]
-                height = lowest.get_window_extent().height / frame.figure.figure.dpi
-                lowest.set_ylabel(fitting(names, frame, width=height) if named else "", size=frame.size)
-            for strip in frame.strips[i] if len(frame.strips[i]) > 1 else ():
-                strip.set_yticks([])
-                strip.tick_params(labelbottom=strip is lowest)
+            for strip in frame.strips[i]:
+                if len(frame.strips[i]) > 1:
+                    strip.set_yticks([])
+                    strip.minorticks_off()
+                    strip.tick_params(labelbottom=strip is lowest)
+                named = at_left and (len(frame.strips[i]) > 1 or len(strip.get_yticks()) > 0)
+                names = ["Rows (log)", "Rows\n(log)", "log"] if scale == "log" else ["Rows"]
+                height = strip.get_window_extent().height / frame.figure.figure.dpi
+                strip.set_ylabel(fitting(names, frame, width=height) if named else "", size=frame.size)
             lowest.set_xlabel(x_label if at_bottom else "", size=frame.size)
 
 

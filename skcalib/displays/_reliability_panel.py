@@ -1,5 +1,7 @@
 """The artists of one panel of a reliability diagram."""
 
+import itertools
+
 import numpy as np
 
 from skcalib.displays._style import CURVE, bar_key, draw_band, error_bars, neutral, probability_axes, reference_style
@@ -8,6 +10,7 @@ from skcalib.displays._style import CURVE, bar_key, draw_band, error_bars, neutr
 _REFERENCE = "skcalib-reference"
 HISTOGRAM_HEIGHT = 0.25  # in units of the height of the diagram
 _VISIBLE = 0.03  # of the largest bar: what can be told from none
+_WIDE, _SPARSE = 0.25, 0.1  # shares: of the axes, and of the rows that would be there if they were spread evenly
 
 
 def n_curves(ax):
@@ -43,11 +46,13 @@ def draw_intervals(ax, curve, color, alone, keywords):
     """Draw the intervals of the bins, as bars of a single curve and else as a light band, and the curve's own band."""
     drawn = []
     if curve.bars is not None and (alone or curve.band is None):
-        seen = curve.statistics.weight > 0
-        mean, frequency = curve.statistics.mean_score[seen], curve.statistics.event_frequency[seen]
-        low, high = (limit[seen] for limit in curve.bars)
+        mean, frequency, low, high = _points(ax, curve, *curve.bars)
         bars = (mean, frequency, low, high) if alone else (mean, low, high)
         drawn.append((error_bars if alone else draw_band)(ax, *bars, color, keywords))
+        missing = np.isnan([np.nan, *mean, np.nan])
+        lonely = missing[:-2] & missing[2:] & ~missing[1:-1]
+        if not alone and lonely.any():  # a band needs neighbours
+            error_bars(ax, *(part[lonely] for part in (mean, frequency, low, high)), color, None)
     if curve.band is not None:
         keywords = keywords if curve.bars is None else {}  # those are of bars
         drawn.append(draw_band(ax, *curve.band, color, keywords))
@@ -59,11 +64,10 @@ def draw_curve(ax, curve, color, mark, line_kw, label):
     linestyle, marker = mark
     keywords = {"color": color, "linestyle": linestyle, "linewidth": 1.6, "zorder": 3, "label": label, "gid": CURVE}
     statistics = curve.statistics
-    seen = statistics.weight > 0
     if curve.smooth is not None:
         if curve.has_bins:
             points = {"color": color, "marker": marker, "markersize": 4.5, "markeredgewidth": 0, "linestyle": "none"}
-            ax.plot(statistics.mean_score[seen], statistics.event_frequency[seen], zorder=3, **points)
+            ax.plot(*_points(ax, curve), zorder=3, **points)
         (line,) = ax.plot(curve.band.scores, curve.smooth, **{**keywords, **line_kw})
     elif curve.is_step:
         # From the lowest to the highest score, not over bins without rows at either end.
@@ -72,8 +76,24 @@ def draw_curve(ax, curve, color, mark, line_kw, label):
         (line,) = ax.plot(edges, frequency, **{**keywords, "drawstyle": "steps-post", **line_kw})
     else:
         keywords |= {"marker": marker, "markersize": 4.5, "markeredgewidth": 0}
-        (line,) = ax.plot(statistics.mean_score[seen], statistics.event_frequency[seen], **{**keywords, **line_kw})
+        (line,) = ax.plot(*_points(ax, curve), **{**keywords, **line_kw})
     return line
+
+
+def _points(ax, curve, *columns):
+    """Return mean scores and event frequencies of the bins with rows, and columns beside them.
+
+    Where a line would cross a quarter of the axes with next to no rows, a missing point breaks it.
+    """
+    seen, histogram = curve.statistics.weight > 0, curve.histogram
+    columns = [part[seen] for part in (curve.statistics.mean_score, curve.statistics.event_frequency, *columns)]
+    gaps = []
+    for i, (start, stop) in enumerate(itertools.pairwise(columns[0]), start=1):
+        between = histogram.weight[(histogram.edges[:-1] > start) & (histogram.edges[1:] < stop)]
+        width = (stop - start) / np.ptp(ax.get_xlim())
+        if width > _WIDE and len(between) and between.sum() < _SPARSE * width * histogram.weight.sum():
+            gaps.append(i)
+    return [np.insert(column, gaps, np.nan) for column in columns]
 
 
 def guard_points(curve):

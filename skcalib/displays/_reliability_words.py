@@ -15,7 +15,7 @@ NUMBERS |= {"e90": "E90", "emax": "Emax", "brier_score": "Brier", "scaled_brier_
 
 def axis_labels(display, frame):
     """Return the names of both axes, with the event where it is known and there is room."""
-    names = [[name] for name in _AXIS_LABELS[display.kind]]
+    names = [[name, name.replace(" the ", " ")] for name in _AXIS_LABELS[display.kind]]
     if display.event is not None:
         event = matplotlib_text(display.event)
         names = [

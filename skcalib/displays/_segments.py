@@ -3,10 +3,10 @@
 import numpy as np
 
 from skcalib._input.scalars import check_confidence_level, check_int
-from skcalib.displays._forest import draw_intervals, draw_zero, explain, forest_frame, name_rows, short_name
-from skcalib.displays._frames import keep_inside, shortened, size_text
+from skcalib.displays._forest import draw_forest, short_name
+from skcalib.displays._frames import shortened
 from skcalib.displays._predictions import named_models, predicted_probabilities
-from skcalib.displays._style import colors, format_count, mark, matplotlib_text, neutral
+from skcalib.displays._style import format_count, matplotlib_text
 from skcalib.guarantees import event_frequency_interval
 from skcalib.metrics import segment_calibration_test
 
@@ -196,29 +196,23 @@ class SegmentDisplay:
         first = next(iter(self.results.values())).segments
         shown = first.segment[: check_int(max_segments, "max_segments")].tolist()
         names = [short_name(segment, separator=" and ", most_lines=2) for segment in shown]
-        n_models = len(self.results)
-        lines = max(max(name.count("\n") + 1 for name in names), 1 + n_models // 2)
-        frame = forest_frame(ax, len(shown), lines=lines)
-        self.ax_, self.figure_ = frame.axes[0], frame.figure
-        draw_zero(self.ax_)
-        self.intervals_ = []
-        offsets = 0.3 * (np.arange(n_models) - (n_models - 1) / 2) * min(1, 2.4 / n_models)
-        for rank, (model, result) in enumerate(self.results.items()):
+        models = {}
+        for model, result in self.results.items():
             at = _positions(result.segments, shown)
-            limits = self._limits(result.segments, at)
             significant = result.segments.adjusted_pvalue[at] < significance_level
-            for chosen, filled in ((significant, True), (~significant, False)):
-                if chosen.any():
-                    label, color = self._look(rank, model, filled, significance_level)
-                    heights = np.flatnonzero(chosen) + offsets[rank]
-                    style = {"filled": filled, "bar_kw": bar_kw}
-                    bars = draw_intervals(frame, heights, limits[:, chosen], label, color, mark(rank)[1], **style)
-                    self.intervals_.append(bars)
-        size_text(frame)
-        name_rows(frame, names, first.n[: len(shown)], self._words(frame, len(shown), len(first)))
-        self.legend_ = explain(frame, legend_kw, self._handles(frame, significance_level)) if legend else None
-        keep_inside(frame)
-        return self
+            models[model] = self._limits(result.segments, at), significant
+        return draw_forest(
+            self,
+            ax,
+            models,
+            names,
+            lambda frame: self._words(frame, len(shown), len(first)),
+            counts=first.n[: len(shown)],
+            significance_level=significance_level,
+            legend=legend,
+            bar_kw=bar_kw,
+            legend_kw=legend_kw,
+        )
 
     def _limits(self, table, at):
         """Return the bias and its limits, in percentage points."""
@@ -226,31 +220,6 @@ class SegmentDisplay:
         options = {"confidence_level": self.confidence_level, "simultaneous": False}
         low, high = event_frequency_interval(np.clip(frequency, 0, 1) * n, n, **options)
         return 100 * np.stack((score - frequency, score - high, score - low))
-
-    def _look(self, rank, model, filled, significance_level):
-        """Return the label and the colour of one kind of marks."""
-        if len(self.results) == 1:
-            color = colors(2)[1] if filled else neutral(0.6)
-            return f"adjusted p < {significance_level:g}" if filled else "not significant", color
-        return matplotlib_text(model), colors(len(self.results))[rank]
-
-    def _handles(self, frame, significance_level):
-        """Return the entries of the legend for several models, whose fill is explained once; None for one."""
-        from matplotlib.lines import Line2D
-
-        if len(self.results) == 1:
-            return None
-        keywords = {"linestyle": "none", "markersize": 0.45 * frame.size}
-        handles = [
-            Line2D([], [], color=color, marker=mark(rank)[1], label=matplotlib_text(model), **keywords)
-            for rank, (model, color) in enumerate(zip(self.results, colors(len(self.results)), strict=True))
-        ]
-        for filled, label in ((True, f"filled: adjusted p < {significance_level:g}"), (False, "open: not significant")):
-            face = neutral(0.6) if filled else "none"
-            handles.append(
-                Line2D([], [], color=neutral(0.6), marker="o", markerfacecolor=face, label=label, **keywords)
-            )
-        return handles
 
     def _words(self, frame, n_shown, n_segments):
         level = f"{100 * self.confidence_level:g} % intervals"

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from skcalib._cells.reductions import binary_tasks, check_rows_or_bins
+from skcalib._cells.reductions import check_rows_or_bins, one_task
 from skcalib._errors.power import Error, Power, error_value
 from skcalib._input.hints import hint_at_keywords
 from skcalib.binning import PoolAdjacentViolators, check_binning
@@ -149,5 +149,4 @@ def decision_calibration_error(
     if multiclass == "marginal":
         raise ValueError('return_threshold=True is for one problem, and multiclass="marginal" has one for each class.')
     data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, **rows)
-    (task,) = binary_tasks(data, multiclass, pooled=True)
-    return error.of_task(task).worst()
+    return error.of_task(one_task(data, multiclass, pooled=True)).worst()
