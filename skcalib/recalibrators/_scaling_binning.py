@@ -86,6 +86,12 @@ class ScalingBinning(BinnedRecalibrator):
     n_bins_ : int
         Number of bins, which may be smaller than asked for: see `EqualMass`.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.HistogramBinning : The event frequency of each bin.
