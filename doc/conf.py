@@ -41,6 +41,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "find_words",
     "link_examples",
     "link_names",
     "mathml",

@@ -5,8 +5,7 @@ import pytest
 from _catalog import refused
 from scipy.stats import norm, t
 
-from skcalib._inference.bias import bias_test
-from skcalib._inference.cluster_bias import cluster_bias_test
+from skcalib._inference.bias import bias_test, cluster_bias_test
 from skcalib.metrics import calibration_by_group
 
 

@@ -259,6 +259,16 @@ def binary_tasks(data, multiclass, *, pooled=False):
             yield BinaryTask(scores, data.labels == k, weight)
 
 
+def one_task(data, multiclass, *, pooled=False):
+    """Return the one binary problem that `multiclass` makes; raise for one a class."""
+    if resolve_multiclass(multiclass, data, pooled=pooled) == "marginal":
+        raise ValueError(
+            'multiclass="marginal" makes one binary problem a class, and this is about one: use "top_label", or one '
+            "class at a time."
+        )
+    return next(binary_tasks(data, multiclass, pooled=pooled))
+
+
 def _columns(scores):
     """Yield the columns of scores (n, K) as contiguous arrays, tiles of rows transposed within the cache."""
     n, n_classes = scores.shape

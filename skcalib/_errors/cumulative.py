@@ -26,4 +26,9 @@ class KuiperPower(KolmogorovSmirnovPower):
     """The range of these sums (Arrieta-Ibarra et al., ECCE-R)."""
 
     def _of(self, sums):
-        return np.maximum(sums.max(axis=-1), 0) - np.minimum(sums.min(axis=-1), 0)
+        return range_of(sums)
+
+
+def range_of(sums):
+    """Return the range of cumulative sums (..., m) that begin at 0."""
+    return np.maximum(sums.max(axis=-1), 0) - np.minimum(sums.min(axis=-1), 0)

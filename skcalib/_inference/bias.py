@@ -1,6 +1,6 @@
 """Exact inference on a bias: is the number of events of some rows what their scores predict."""
 
-from functools import reduce
+from functools import cache, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ _FEW_ROWS = 200  # below this total weight the distribution of the number of eve
 _MANY_ROWS = 4096  # above this, rows go into cells this wide in log-odds
 _CELLS_PER_UNIT = 32
 _FEW_PIECES = 8  # of rows, from which on their distributions are convolved one after the other
+_FEWEST_CLUSTERS = 2.5  # of equal size: fewer show nothing
 _NEAR = 1e-4  # below this |r| Lugannani and Rice's formula is replaced by its limit
 
 
@@ -69,6 +70,46 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
         max(test.high, min(longer.high, even.high)),
         max(test.pvalue, min(longer.bias_pvalue, even.pvalue)),
     )
+
+
+def cluster_bias_test(scores, labels, cluster, confidence_level, weight=None):
+    """Test a bias as `bias_test` does, with as many rows as the clusters are worth, and invert the test.
+
+    The sums of the residuals of whole clusters vary more than those of independent rows. By this design effect the
+    weights are divided. It is estimated from k clusters (Kish's number, where their sizes differ), for which it is
+    multiplied by k^2 / ((k - 1)(k - 2)): that is close to the squared quantile of a t distribution.
+
+    Parameters
+    ----------
+    scores, labels : ndarray of shape (n,)
+        Scores and labels.
+    cluster : ndarray of int, shape (n,)
+        Code of each row's cluster.
+    confidence_level : float
+        Coverage of the interval.
+    weight : ndarray of shape (n,), default=None
+        Positive weights.
+
+    Returns
+    -------
+    result : BiasTest
+        Named tuple (pvalue, low, high, bias_pvalue). The limits are the widest that are possible, and the p-values 1,
+        where there are too few clusters.
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    weight = np.ones(len(scores)) if weight is None else weight
+    code = np.unique(cluster, return_inverse=True)[1]
+    mass, total = np.bincount(code, weight), weight.sum()
+    n_clusters, mean_score = total**2 / (mass @ mass), weight @ scores / total
+    if n_clusters < _FEWEST_CLUSTERS:
+        return BiasTest(1.0, float(mean_score - 1), float(mean_score), 1.0)
+    residual = labels - scores
+    residual = residual - weight @ residual / total
+    squares = weight @ residual**2
+    few = n_clusters**2 / ((n_clusters - 1) * (n_clusters - 2))
+    effect = np.sum(np.bincount(code, weight * residual) ** 2) / squares if squares > 0 else 1.0
+    effect = few * max(effect, 1.0)
+    return bias_test(scores, weight @ labels / effect, confidence_level, weight / effect, squares / total)
 
 
 def _even_test(score, total, events, confidence_level):
@@ -139,6 +180,7 @@ class _Tails(NamedTuple):
     weight: np.ndarray
     events: float
     log_pmf: np.ndarray | None
+    distance: np.ndarray
     is_one: bool
 
     @classmethod
@@ -153,7 +195,8 @@ class _Tails(NamedTuple):
         exact = weight.sum() < _FEW_ROWS and are_counts
         with np.errstate(divide="ignore"):
             log_pmf = np.log(event_count_pmf(q, weight)) if exact else None
-        return cls(centre, variance, skewness, q, weight, events, log_pmf, events == 1 and are_counts)
+        distance = np.arange(len(log_pmf) if exact else 0) - events
+        return cls(centre, variance, skewness, q, weight, events, log_pmf, distance, events == 1 and are_counts)
 
     def upper(self, tau):
         """Return P(S >= k)."""
@@ -184,7 +227,7 @@ class _Tails(NamedTuple):
 
     def _exact(self, tau, part):
         # Tilting by -tau multiplies P(S = j) by exp(-tau j).
-        log_mass = self.log_pmf - tau * (np.arange(len(self.log_pmf)) - self.events)
+        log_mass = self.log_pmf - tau * self.distance
         mass = np.exp(log_mass - log_mass.max())
         return mass[part].sum() / mass.sum()
 
@@ -238,7 +281,7 @@ def _bias(z, weight, delta):
 
 def _root(function, step):
     """Return the root of a falling function that is positive near 0 and negative far above."""
-    low, high = 0.0, step
+    function, low, high = cache(function), 0.0, step
     while function(high) > 0:
         low, high = high, 2 * high
     while function(low) < 0:

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import chi2, norm
 
+from skcalib._errors.cumulative import range_of
 from skcalib._input.warn import warn
 
 # Expected events or non-events below which an approximation is known to be poor: of all rows, of one bin, on average.
@@ -46,7 +47,7 @@ def hosmer_lemeshow(task, binning):
 def kuiper(task):
     """Return the Kuiper error and its asymptotic p-value."""
     sums, deviation = _cumulative_differences(task)
-    return _asymptotic(max(sums.max(), 0) - min(sums.min(), 0), deviation, range_pvalue)
+    return _asymptotic(range_of(sums), deviation, range_pvalue)
 
 
 def kolmogorov_smirnov(task):

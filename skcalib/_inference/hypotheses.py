@@ -12,6 +12,7 @@ from skcalib._inference.count_draws import CountDraws
 from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells, exclusive_draws
 from skcalib._inference.directions import directions_of
 from skcalib._inference.inversion import Hypotheses
+from skcalib._progress import Progress
 
 _MOST_CLASSES = 30  # whose dependence is drawn
 _MOST_COUNTS = 1 << 24  # of cells and draws up to which the dependence between classes is drawn
@@ -19,12 +20,13 @@ _FEWEST_CELLS, _MOST_CELLS = 64, 1 << 13  # more distinct scores are pooled to c
 
 
 class Resampling(NamedTuple):
-    """What is drawn: how often, from which random numbers, which clusters, and whether weights do not count rows."""
+    """What is drawn: how often, from which numbers, which clusters, whether weights do not count rows; progress."""
 
     n_draws: int
     rng: np.random.RandomState
     cluster: np.ndarray | None = None
     importance: bool = False
+    progress: Progress = Progress("", False)
 
     def at(self, rows):
         """Return the same for the rows of an index."""
@@ -57,16 +59,17 @@ def error_hypotheses(error, data, resampling):
     cells = Cells.joined([power.cells for power in powers])
     ends = np.cumsum([len(power.weight) for power in powers])[:-1]
 
-    def combine(powers):
+    def combine_groups(powers):
         powers = classes.combine(powers.reshape(*powers.shape[:-1], len(segments), classes.n_tasks))
-        if error.groups is None:
-            return powers[..., 0]
         errors = powers if error.norm == np.inf else np.maximum(powers, 0) ** (1 / error.norm)
         return reduced(errors, weights, error.reduce)
 
+    combine = classes.combine if error.groups is None else combine_groups
     drawn = [powers[0].at(cells.event_frequency)] if len(powers) == 1 else powers
 
     def statistic(frequency):
+        if len(drawn) == 1:
+            return combine(drawn[0].power(frequency)[..., None])
         pieces = zip(drawn, np.split(frequency, ends, axis=-1), strict=True)
         return combine(np.stack([power.power(piece) for power, piece in pieces], axis=-1))
 
@@ -87,7 +90,7 @@ def error_hypotheses(error, data, resampling):
     else:
         draw = CountDraws(cells, resampling.n_draws, resampling.rng, uniforms, trials)
     observed = float(combine(np.array([power.observed for power in drawn])))
-    return Hypotheses(cells, draw, statistic, noiseless, observed, directions)
+    return Hypotheses(cells, draw, statistic, noiseless, observed, directions, resampling.progress)
 
 
 def _segments(groups, data, cluster):

@@ -1,6 +1,5 @@
 """How results look: tables (columns of equal length) and records (named tuples), as HTML and as plain text."""
 
-from dataclasses import fields
 from html import escape
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -11,7 +10,7 @@ _SHOWN_ROWS = 10
 
 
 class ResultTable:
-    """Mixin of a frozen dataclass whose fields are columns of equal length, or whose `columns` returns such."""
+    """Mixin of a frozen dataclass whose fields that are arrays are columns, or whose `columns` returns such."""
 
     def columns(self):
         """Return the columns by name.
@@ -21,7 +20,7 @@ class ResultTable:
         columns : dict
             From the name of each column to its values.
         """
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
 
     def to_frame(self):
         """Return the table as a pandas DataFrame.

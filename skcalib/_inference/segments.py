@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import binary_tasks, counted_rows, resolve_multiclass
+from skcalib._cells.reductions import counted_rows, one_task
+from skcalib._errors.cumulative import range_of
 from skcalib._inference.dependent_draws import cluster_correlation
 from skcalib._inference.results import ResultTable
 from skcalib._inference.segment_columns import split_column
@@ -193,9 +194,7 @@ def segment_calibration_test(
     n_resamples = check_int(n_resamples, "n_resamples")
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **rows)
-    if resolve_multiclass(multiclass, data) == "marginal":
-        raise ValueError('multiclass="marginal" is one test a class: use "top_label", or one class at a time.')
-    [task] = binary_tasks(data, multiclass)
+    task = one_task(data, multiclass)
     check_option(weight_type, "weight_type", ("frequency", "importance"))
     is_counted = sample_weight is None or weight_type == "frequency"
     repeated = _repeated_rows(data.sample_weight, len(task.scores)) if is_counted else data.kept
@@ -291,8 +290,7 @@ class _Segments:
 
     def statistics(self, rows):
         """Return the statistic of each segment for the rows that have an event."""
-        residuals = np.cumsum(self._counts(rows) - self.expected, axis=1)
-        return (np.maximum(residuals.max(axis=1), 0) - np.minimum(residuals.min(axis=1), 0)) / self.scale
+        return range_of(np.cumsum(self._counts(rows) - self.expected, axis=1)) / self.scale
 
     def means(self, events):
         """Return the mean score and the event frequency of each segment."""

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 from sklearn.utils import check_random_state
 
+from skcalib._inference.influence import cluster_codes
 from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
@@ -52,16 +53,6 @@ class NetBenefit(ResultTable):
     standardize: bool
     confidence_level: float
     simultaneous: bool
-
-    def columns(self):
-        """Return the arrays by name.
-
-        Returns
-        -------
-        columns : dict
-            `thresholds`, `net_benefit`, `low`, `high` and `n_treated`.
-        """
-        return {name: getattr(self, name) for name in ("thresholds", "net_benefit", "low", "high", "n_treated")}
 
     def __str__(self):
         """Say where the model is better than the reference, and where worse."""
@@ -191,9 +182,7 @@ def net_benefit(
     weight = np.ones(len(events)) if data.sample_weight is None else data.sample_weight
     is_clustered = clusters is not None
     if is_clustered:
-        names, unit = check_groups(clusters, len(events), name="clusters")
-        if len(names) < 2:
-            raise ValueError("clusters has one cluster only: its variance cannot be seen. Leave clusters out.")
+        unit = cluster_codes(check_groups(clusters, len(events), name="clusters")[1], "frequency", len(events))
     else:  # rows that no threshold tells apart count as one unit with their weight
         unit = events.astype(np.int64)
         for place in places:
@@ -217,7 +206,7 @@ def net_benefit(
         mass, of_events = np.append(mass, (row, row)), np.append(of_events, (row, 0))
     centre, error, residual = _moments(gain, mass, of_events, is_clustered, standardize)
     width = ndtri((1 + level) / 2)
-    student = stdtrit(len(names) - 1, (1 + level) / 2) / width if is_clustered else 1.0
+    student = stdtrit(unit.max(), (1 + level) / 2) / width if is_clustered else 1.0
     if simultaneous:
         width = _largest_deviation(residual, level, check_int(n_resamples, "n_resamples"), random_state)
     return NetBenefit(

@@ -25,10 +25,6 @@ from skcalib.metrics import calibration_error_interval
 from skcalib.metrics._interval import unwrapped_metric
 from skcalib.metrics._table import metric_of, scorers
 
-_COLUMNS = (
-    *("model", "metric", "estimate", "low", "high", "difference", "difference_low", "difference_high"),
-    *("pvalue", "adjusted_pvalue"),
-)
 _FEW = 1e-9  # pairs of different units in a bin, as a share of all, below which there are none
 _LATEX = {**{mark: f"\\{mark}" for mark in "&%$#_{}"}, "\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
 
@@ -66,16 +62,6 @@ class ModelComparison(ResultTable):
     adjusted_pvalue: np.ndarray
     reference: str
     confidence_level: float
-
-    def columns(self):
-        """Return the columns by name.
-
-        Returns
-        -------
-        columns : dict
-            From the name of each column to its values.
-        """
-        return {name: getattr(self, name) for name in _COLUMNS}
 
     def to_markdown(self):
         """Return a Markdown table, one row per model and one column per metric; the best value of a metric is bold.
@@ -241,16 +227,13 @@ def compare(
     cluster = None if clusters is None else check_groups(clusters, len(data[reference].scores), name="clusters")[1]
     seed = check_random_state(random_state).randint(2**31)
     rows = _Rows(y_true, models, data, reference, given, cluster, level, n_resamples, seed)
-    columns, others = {name: [] for name in _COLUMNS}, np.array([name != reference for name in models])
+    table, others = [], np.array([name != reference for name in models])
     for label, metric in _check_metrics(metrics).items():
         found = rows.compared(metric)
         adjusted = np.ones(len(models))
         adjusted[others] = holm(np.array([pvalue for *_, pvalue in found])[others])
-        for row in zip(models, [label] * len(models), *zip(*found, strict=True), adjusted, strict=True):
-            for column, value in zip(columns.values(), row, strict=True):
-                column.append(value)
-    arrays = {name: np.array(column) for name, column in columns.items()}
-    return ModelComparison(**arrays, reference=reference, confidence_level=level)
+        table += zip(models, [label] * len(models), *zip(*found, strict=True), adjusted, strict=True)
+    return ModelComparison(*map(np.array, zip(*table, strict=True)), reference=reference, confidence_level=level)
 
 
 def _check_models(y_true, models, reference, given):

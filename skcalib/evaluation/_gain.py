@@ -10,6 +10,7 @@ from skcalib._progress import Progress
 from skcalib.recalibrators import StackedRecalibrator
 from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._gain import gain_interval
+from skcalib.recalibrators._transformer import check_recalibrator, class_parameters, fitted_clone
 
 
 def recalibration_gain(
@@ -100,9 +101,7 @@ def recalibration_gain(
     check_option(loss, "loss", tuple(LOSSES))
     level = check_confidence_level(confidence_level)
     recalibrator = StackedRecalibrator(verbose=verbose) if recalibrator is None else recalibrator
-    for method in ("fit", "predict_proba"):
-        if not hasattr(recalibrator, method):
-            raise TypeError(f"recalibrator must have fit and predict_proba, but {recalibrator!r} has no {method}.")
+    check_recalibrator(recalibrator)
     data = check_scored_labels(y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
     codes = data.labels.astype(np.intp)
     columns = data.scores.reshape(len(codes), -1)
@@ -122,11 +121,8 @@ def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):
     """
     if len(np.unique(codes[fold.train])) < 2:
         return columns[:, 0] if columns.shape[1] == 1 else columns
-    fitted = clone(recalibrator)
-    names = [name for name in fitted.get_params() if name == "classes" or name.endswith("__classes")]
-    fitted.set_params(**dict.fromkeys(names, np.arange(max(columns.shape[1], 2))))
-    weight = {} if fold.train_weight is None else {"sample_weight": fold.train_weight}
-    own = {} if groups is None else {"groups": groups[fold.train]}
-    fitted.fit(columns[fold.train], codes[fold.train], **weight, **own)
+    unfitted, own = clone(recalibrator), {} if groups is None else {"groups": groups[fold.train]}
+    unfitted.set_params(**class_parameters(unfitted, np.arange(max(columns.shape[1], 2))))
+    fitted = fitted_clone(unfitted, columns[fold.train], codes[fold.train], fold.train_weight, **own)
     recalibrated = fitted.predict_proba(columns, **({} if groups is None else {"groups": groups}))
     return recalibrated[:, 1] if columns.shape[1] == 1 else recalibrated

@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import binary_tasks, counted_rows
+from skcalib._cells.reductions import counted_rows, one_task
 from skcalib._errors.loess import LoessPower
 from skcalib._errors.power import Error
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
@@ -218,7 +218,7 @@ def calibration_summary(
     kept = data.kept
     data, cluster = data.at(kept), None if cluster is None else cluster[kept]
     units = cluster_codes(cluster, weight_type, len(kept))
-    (task,) = binary_tasks(data, "auto")
+    task = one_task(data, "auto")
     reasons = not_estimable(task)
     numbers = {name: coefficient(task, units, name, level) for name in ("intercept", "slope") if name not in reasons}
     weight = np.ones(len(kept)) if task.sample_weight is None else task.sample_weight

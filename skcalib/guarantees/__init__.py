@@ -8,10 +8,10 @@ from skcalib.guarantees._certificate import (
 from skcalib.guarantees._finite_sample import (
     binning_mse_bound,
     classwise_temperature_bound,
+    per_class_temperature_bound,
     sample_split_epsilon,
 )
 from skcalib.guarantees._frequencies import event_frequency_interval, well_balanced_alpha
-from skcalib.guarantees._per_class import per_class_temperature_bound
 from skcalib.guarantees._uniform_mass import (
     conditional_epsilon,
     expected_error_bound,

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from html import escape
 from math import ceil
-from typing import NamedTuple
 
 import numpy as np
 
@@ -210,10 +209,8 @@ def uniform_mass_certificate(
         "No two scores are equal, or ties were broken at random.",
     )
     check_option(interval, "interval", ("clopper_pearson", "theorem"))
-    promise = _Promise(confidence_level, kind, n_samples, n_candidates, assumptions)
-    if interval == "theorem":
-        return _theorem_certificate(problems, keep_boundary, promise)
-    return _interval_certificate(problems, interval, promise)
+    promise = {"kind": kind, "confidence_level": confidence_level, "n_candidates": n_candidates}
+    return _issued(problems, interval, n_samples, assumptions, **promise, keep_boundary=bool(keep_boundary))
 
 
 def independent_bins_certificate(
@@ -291,18 +288,8 @@ def independent_bins_certificate(
         check_rows_per_bin(n_samples, len(rows))
     check_option(edges, "edges", tuple(_EDGES))
     assumptions = (_ONE_MODEL, _INDEPENDENT_ROWS, _EDGES[edges])
-    promise = _Promise(confidence_level, kind, n_samples, n_candidates, assumptions)
-    return _interval_certificate(problems, interval, promise)
-
-
-class _Promise(NamedTuple):
-    """What is promised: fields of the certificate."""
-
-    confidence_level: float
-    kind: str
-    n_samples: int
-    n_candidates: int
-    assumptions: tuple[str, ...]
+    promise = {"kind": kind, "confidence_level": confidence_level, "n_candidates": n_candidates}
+    return _issued(problems, interval, n_samples, assumptions, **promise)
 
 
 _ONE_MODEL = (
@@ -332,56 +319,35 @@ _THEOREMS = {
 }
 
 
-def _theorem_certificate(problems, keep_boundary, promise):
-    kind, level = promise.kind, _level_per_problem(problems, promise)
-    epsilons = [
-        uniform_mass_epsilon(promise.n_samples, len(rows), level, kind, keep_boundary) for _, rows, _ in problems
-    ]
-    intervals = [
-        (np.clip(predicted - epsilon, 0.0, 1.0), np.clip(predicted + epsilon, 0.0, 1.0))
-        for (_, _, predicted), epsilon in zip(problems, epsilons, strict=True)
-    ]
-    return _certificate(intervals, max(epsilons), _THEOREMS[kind, bool(keep_boundary)], promise)
-
-
-def _interval_certificate(problems, interval, promise):
-    check_option(promise.kind, "kind", tuple(_PROMISES))
-    level = _level_per_problem(problems, promise)
-    union = promise.kind == "conditional"
-    intervals = [
-        event_frequency_interval(events, rows, confidence_level=level, simultaneous=union, interval=interval)
-        for events, rows, _ in problems
-    ]
-    distances = [
-        np.maximum(predicted - low, high - predicted).max()
-        for (_, _, predicted), (low, high) in zip(problems, intervals, strict=True)
-    ]
-    return _certificate(intervals, float(max(distances)), _INTERVALS[interval], promise)
-
-
-def _level_per_problem(problems, promise):
-    n_candidates = check_count(promise.n_candidates, "n_candidates")
-    return union_level(promise.confidence_level, len(problems) * n_candidates)
-
-
-def _certificate(intervals, epsilon, interval, promise):
-    for limit in (limit for limits in intervals for limit in limits):
-        limit.flags.writeable = False
-    low, high = zip(*intervals, strict=True)
-    n_bins = tuple(map(len, low))
-    single = len(intervals) == 1
+def _issued(problems, interval, n_samples, assumptions, *, kind, confidence_level, n_candidates, keep_boundary=False):
+    """Return the certificate of checked problems, each with its share of what may go wrong."""
+    check_option(kind, "kind", tuple(_PROMISES))
+    n_candidates, single = check_count(n_candidates, "n_candidates"), len(problems) == 1
+    level, limits, epsilons = union_level(confidence_level, len(problems) * n_candidates), [], []
+    for events, rows, predicted in problems:
+        if interval == "theorem":
+            epsilon = uniform_mass_epsilon(n_samples, len(rows), level, kind, keep_boundary)
+            low, high = np.clip(predicted - epsilon, 0.0, 1.0), np.clip(predicted + epsilon, 0.0, 1.0)
+        else:
+            options = {"simultaneous": kind == "conditional", "interval": interval}
+            low, high = event_frequency_interval(events, rows, confidence_level=level, **options)
+            epsilon = float(np.maximum(predicted - low, high - predicted).max())
+        low.flags.writeable = high.flags.writeable = False
+        limits.append((low, high))
+        epsilons.append(epsilon)
+    low, high = limits[0] if single else zip(*limits, strict=True)
     return CalibrationCertificate(
-        epsilon=epsilon,
-        confidence_level=check_confidence_level(promise.confidence_level),
-        kind=promise.kind,
-        n_samples=int(promise.n_samples),
-        n_bins=n_bins[0] if single else n_bins,
-        assumptions=(*promise.assumptions, _selection(promise.n_candidates)),
-        low=low[0] if single else low,
-        high=high[0] if single else high,
-        interval=interval,
-        n_problems=len(intervals),
-        n_candidates=int(promise.n_candidates),
+        epsilon=max(epsilons),
+        confidence_level=check_confidence_level(confidence_level),
+        kind=kind,
+        n_samples=int(n_samples),
+        n_bins=len(low) if single else tuple(map(len, low)),
+        assumptions=(*assumptions, _selection(n_candidates)),
+        low=low,
+        high=high,
+        interval=_THEOREMS[kind, keep_boundary] if interval == "theorem" else _INTERVALS[interval],
+        n_problems=len(problems),
+        n_candidates=n_candidates,
     )
 
 

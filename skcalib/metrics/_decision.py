@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from skcalib._cells.reductions import binary_tasks, check_rows_or_bins
+from skcalib._cells.reductions import check_rows_or_bins, one_task
 from skcalib._errors.power import Error, Power, error_value
 from skcalib._input.hints import hint_at_keywords
 from skcalib.binning import PoolAdjacentViolators, check_binning
@@ -134,6 +134,18 @@ def decision_calibration_error(
 
     Examples
     --------
+    Forecasts that are too sure: their log-odds are twice too large.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import decision_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> error, threshold = decision_calibration_error(y_true, y_proba, return_threshold=True)
+    >>> round(error, 3), round(threshold, 2)
+    (0.015, 0.12)
+
     Nine tenths of the rows have score .2 and event frequency .3: just above .2 each of them loses .3 - .2.
 
     >>> from skcalib.metrics import decision_calibration_error
@@ -149,5 +161,4 @@ def decision_calibration_error(
     if multiclass == "marginal":
         raise ValueError('return_threshold=True is for one problem, and multiclass="marginal" has one for each class.')
     data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, **rows)
-    (task,) = binary_tasks(data, multiclass, pooled=True)
-    return error.of_task(task).worst()
+    return error.of_task(one_task(data, multiclass, pooled=True)).worst()

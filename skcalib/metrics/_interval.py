@@ -1,6 +1,5 @@
 """Confidence intervals of calibration errors."""
 
-from dataclasses import replace
 from functools import partial
 from inspect import Parameter, signature
 from numbers import Real
@@ -44,7 +43,7 @@ def calibration_error_interval(
     """Confidence interval of a calibration error.
 
     The interval excludes 0 exactly where `calibration_test` with the same metric rejects calibration at the level ``(1
-    - confidence_level) / 2``. It also covers the error for a calibrated model, few bins and rare events.
+    - confidence_level) / 2``. It keeps its coverage for a calibrated model, for few bins and for rare events.
 
     Parameters
     ----------
@@ -175,9 +174,9 @@ def calibration_error_interval(
         if row is not None:
             limits = [min(max(limit, row.limits[0]), row.limits[1]) for limit in limits]
         return IntervalEstimate(float(estimate), *limits)
-    resampling = Resampling(n_resamples, rng, cluster, weight_type == "importance")
+    progress = Progress("calibration_error_interval", verbose)
+    resampling = Resampling(n_resamples, rng, cluster, weight_type == "importance", progress)
     hypotheses = error_hypotheses(row.error(params), data, resampling)
-    hypotheses = replace(hypotheses, progress=Progress("calibration_error_interval", verbose))
     return IntervalEstimate(float(estimate), *inverted_limits(hypotheses, (1 - confidence_level) / 2))
 
 

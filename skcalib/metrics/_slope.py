@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, ndtri
 
-from skcalib._cells.reductions import binary_tasks, counted_rows, resolve_multiclass
+from skcalib._cells.reductions import counted_rows, one_task
 from skcalib._inference.influence import cluster_codes, half_width
 from skcalib._inference.results import IntervalEstimate, record_html, record_text
 from skcalib._input.hints import hint_at_keywords
@@ -109,6 +109,18 @@ def calibration_slope_intercept(
 
     Examples
     --------
+    Forecasts that are too sure: their log-odds are twice too large, so the slope is about 1/2.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import calibration_slope_intercept
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> result = calibration_slope_intercept(y_true, y_proba)
+    >>> round(result.slope.estimate, 2), round(result.intercept.estimate, 2)
+    (0.51, 0.1)
+
     Events at .2 and .8 in a fifth and four fifths of the rows: slope 1, intercept 0.
 
     >>> from skcalib.metrics import calibration_slope_intercept
@@ -119,13 +131,11 @@ def calibration_slope_intercept(
     confidence_level = check_confidence_level(confidence_level)
     options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels, "drop": False}
     data = check_scored_labels(y_true, y_proba, multiclass=multiclass, **options)
-    if resolve_multiclass(multiclass, data) == "marginal":
-        raise ValueError('multiclass="marginal" has no single slope: use "top_label", or one class against the rest.')
     data = counted_rows(data, weight_type)
     cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
     rows = data.kept
     cluster = cluster_codes(None if cluster is None else cluster[rows], weight_type, len(rows))
-    (task,) = binary_tasks(data.at(rows), multiclass)
+    task = one_task(data.at(rows), multiclass)
     for reason in not_estimable(task).values():
         raise ValueError(reason)
     return CalibrationSlopeIntercept(*(coefficient(task, cluster, name, confidence_level) for name in _MODELS))

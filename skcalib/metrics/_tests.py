@@ -1,6 +1,5 @@
 """Hypothesis tests of calibration: whether the error that is seen is more than noise."""
 
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -185,10 +184,11 @@ def calibration_test(
             y_true = data.bins
         elif sample_weight is not None:
             rows["sample_weight"] = data.sample_weight
-        call = _Call(y_true, y_proba, {name: value for name, value in rows.items() if value is not None}, multiclass)
-        resampling = Resampling(n_resamples, check_random_state(random_state), cluster, weight_type == "importance")
-        options = _Options(resampling, n_jobs, verbose)
-        return _resampling_test(metric, call, data, options)
+        given = {name: value for name, value in rows.items() if value is not None}
+        progress = Progress("calibration_test", verbose)
+        importance = weight_type == "importance"
+        resampling = Resampling(n_resamples, check_random_state(random_state), cluster, importance, progress)
+        return _resampling_test(metric, partial(_called, y_true, y_proba, given), multiclass, data, resampling, n_jobs)
     if clusters is not None:
         raise ValueError(f'clusters= has no meaning for method={method!r}: use "resampling" or "kuiper".')
     if kind in ("marginal", "pooled"):
@@ -219,46 +219,32 @@ def _kept(data):
     return data if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores) else data.at(data.kept)
 
 
-class _Call(NamedTuple):
-    """What the user gave a metric."""
-
-    y_true: object
-    y_proba: object
-    given: dict
-    multiclass: str
+def _called(y_true, y_proba, given, metric, params):
+    """Return a metric of what the user gave."""
+    return float(metric(y_true, y_proba, **given, **params))
 
 
-class _Options(NamedTuple):
-    """How to resample."""
-
-    resampling: Resampling
-    n_jobs: int | None
-    verbose: bool
-
-
-def _resampling_test(metric, call, data, options):
-    multiclass = _only_if(call.multiclass != "auto", multiclass=call.multiclass)
-    if resolve_multiclass(call.multiclass, data, pooled=True) == "marginal":
-        check_scores(call.y_proba, name="y_proba")  # one label a row is drawn: rows must sum to 1
-    known, params = unwrapped_metric(metric or sweep_calibration_error, multiclass)
+def _resampling_test(metric, called, multiclass, data, resampling, n_jobs):
+    given = _only_if(multiclass != "auto", multiclass=multiclass)
+    if resolve_multiclass(multiclass, data, pooled=True) == "marginal":
+        check_scores(data.scores, name="y_proba")  # one label a row is drawn: rows must sum to 1
+    known, params = unwrapped_metric(metric or sweep_calibration_error, given)
     row = metric_of(known)
     error = None if row is None else row.error(params)
     if error is not None and not error.has_bins_of_labels:
-        statistic = float(known(call.y_true, call.y_proba, **call.given, **params))
-        hypotheses = error_hypotheses(error, data, options.resampling)
-        hypotheses = replace(hypotheses, progress=Progress("calibration_test", options.verbose))
-        return CalibrationTestResult(statistic, resampling_pvalue(hypotheses))
-    if call.multiclass == "pooled":
-        check_scores(call.y_proba, name="y_proba")
+        return CalibrationTestResult(
+            called(known, params), resampling_pvalue(error_hypotheses(error, data, resampling))
+        )
+    if multiclass == "pooled":
+        check_scores(data.scores, name="y_proba")
     kept = _kept(data)
-    draws = _drawn_rows(kept, options.resampling.at(data.kept))
-    draws = Progress("calibration_test", options.verbose).over(draws, options.resampling.n_draws, "draws")
+    draws = _drawn_rows(kept, resampling.at(data.kept))
+    draws = resampling.progress.over(draws, resampling.n_draws, "draws")
     if row is not None and row.statistics is not None:
-        statistic = float(known(call.y_true, call.y_proba, **call.given, **params))
-        statistics = row.statistics(kept, draws, **params)
+        statistic, statistics = called(known, params), row.statistics(kept, draws, **params)
     else:
-        parallel = Parallel(n_jobs=options.n_jobs, prefer="threads")
-        statistics = _metric_statistics(partial(metric, **multiclass), kept, draws, parallel)
+        parallel = Parallel(n_jobs=n_jobs, prefer="threads")
+        statistics = _metric_statistics(partial(metric, **given), kept, draws, parallel)
         statistic = statistics[0]
     # Labels that give the same bins may differ in the last digit of the statistic.
     return CalibrationTestResult(statistic, float(np.mean(np.asarray(statistics) >= statistics[0] - 1e-12)))

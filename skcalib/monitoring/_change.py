@@ -10,10 +10,13 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import BinnedTask, binary_tasks, counted_rows, resolve_multiclass
+from skcalib._cells.reductions import BinnedTask, counted_rows, one_task
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm
+from skcalib._errors.cumulative import range_of
 from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells
+from skcalib._inference.hypotheses import Resampling
+from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable, html_table, text_table
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
@@ -210,8 +213,6 @@ def calibration_change(
     norm = check_norm(norm, method=method)
     confidence_level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
-    if multiclass == "marginal":
-        raise ValueError('multiclass="marginal" is one comparison a class: use "top_label", or one class at a time.')
     given = {"pos_label": pos_label, "labels": labels, "multiclass": multiclass, "sample_weight": sample_weight}
     given |= {"weight_type": weight_type, "clusters": clusters}
     before, after = two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given)
@@ -220,16 +221,10 @@ def calibration_change(
     rng = np.random.default_rng(seed.randint(2**32, dtype=np.uint64))
     cells = (_cells_of_statistics if before.task is None else _cells_of_rows)(before, after, weight_type)
     statistic, pvalue, shift = cells.compared(n_resamples, confidence_level, rng)
-    options = {
-        "norm": norm,
-        "method": method,
-        "weight_type": weight_type,
-        "confidence_level": confidence_level,
-        "n_resamples": n_resamples,
-        "random_state": seed,
-    }
+    resampling = Resampling(n_resamples, seed, importance=weight_type == "importance")
+    options = {"norm": norm, "method": method}, resampling, confidence_level
     biases = [_bias(sample, confidence_level) for sample in (before, after)]
-    errors = [_error(sample, name, options) for sample, name in ((before, "before"), (after, "after"))]
+    errors = [_error(sample, name, *options) for sample, name in ((before, "before"), (after, "after"))]
     return CalibrationChange(
         n_before=before.n,
         n_after=after.n,
@@ -250,6 +245,7 @@ def two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given
     given = {"weight_type": "frequency", **given}
     if isinstance(y_before, BinStatistics):
         rows = {"binning": binning, "y_proba_after": y_proba_after}
+        rows["multiclass"] = None if given["multiclass"] == "auto" else given["multiclass"]
         rows |= {name: given.pop(name, None) for name in ("sample_weight", "clusters")}
         return _check_statistics(y_before, y_proba_before if y_after is None else y_after, rows, given["weight_type"])
     weights, clusters = (_pair(given.pop(name, None), name) for name in ("sample_weight", "clusters"))
@@ -296,8 +292,7 @@ def _sample_of_rows(y, y_proba, weight, cluster, name, given, strategy):
         text = str(error).replace("y_true", f"y_{name}").replace("y_proba", f"y_proba_{name}")
         text = text.replace("sample_weight", f"sample_weight of the sample {name!r}")
         raise (TypeError if isinstance(error, TypeError) else ValueError)(text) from None
-    resolve_multiclass(given["multiclass"], data)
-    [task] = binary_tasks(counted_rows(data.at(data.kept), weight_type), given["multiclass"])
+    task = one_task(counted_rows(data.at(data.kept), weight_type), given["multiclass"])
     task = task._replace(labels=np.asarray(task.labels, dtype=bool))
     return Sample(task.statistics(strategy), task, strategy, cluster)
 
@@ -307,11 +302,12 @@ def _bias(sample, confidence_level):
     return IntervalEstimate(float(sample.mean_score - sample.event_frequency), test.low, test.high)
 
 
-def _error(sample, name, options):
+def _error(sample, name, params, resampling, confidence_level):
     try:
-        return sample.error(options)
+        estimate, hypotheses = sample.error_hypotheses(params, resampling)
     except ValueError as error:
         raise ValueError(f"The error of the sample {name!r} cannot be computed. {error}") from error
+    return IntervalEstimate(estimate, *inverted_limits(hypotheses, (1 - confidence_level) / 2))
 
 
 def _shared_labels(*labels):
@@ -356,7 +352,7 @@ class _Cells(NamedTuple):
             raise ValueError("The samples have no scores in common: no cell of neighbouring scores has rows of both.")
         drawn = self.draw(n_resamples, rng)
         scale = sqrt(np.mean(drawn.sum(axis=1) ** 2) if self.variance is None else self.variance.sum())
-        statistics = _range_of_sums(np.vstack((self.excess, drawn)))
+        statistics = range_of(np.cumsum(np.vstack((self.excess, drawn)), axis=1))
         exceeding = np.count_nonzero(statistics[1:] >= statistics[0] - 1e-9 * scale)
         weight, has_spread = self.weight.sum(), scale >= _NO_SPREAD
         estimate, margin = self.excess.sum() / weight, ndtri((1 + confidence_level) / 2) * scale / weight
@@ -440,11 +436,6 @@ def _cells_of_statistics(before, after, weight_type):
     share = n[0] * (n[1] / rows.sum(axis=0))
     variance = share**2 * np.sum(squares * squared / rows**3, axis=0)
     return _Cells(share * np.diff(sums / rows, axis=0)[0], share, variance, partial(_normal_draws, variance))
-
-
-def _range_of_sums(steps):
-    sums = np.cumsum(steps, axis=1)
-    return np.maximum(sums.max(axis=1), 0) - np.minimum(sums.min(axis=1), 0)
 
 
 def _difference(before, after):

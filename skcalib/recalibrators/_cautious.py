@@ -3,8 +3,8 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.base import clone
 
+from skcalib._errors.proper_scores import LOSSES
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._rows.links import log_probability
 from skcalib.recalibrators._attributes import check_same_classes, fitted
@@ -13,7 +13,7 @@ from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._gain import estimate, gain_interval, standard_error
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._stacked import StackedRecalibrator, Uncalibrated
-from skcalib.recalibrators._transformer import check_recalibrator
+from skcalib.recalibrators._transformer import check_recalibrator, fitted_clone
 
 _LEVEL = 0.9
 
@@ -56,6 +56,12 @@ class CautiousRecalibrator(BaseRecalibrator):
     scores as they are is infinite. So the mean gain that decides has one row more than `gain_`, in which the event has
     happened that the scores hold for least likely (the rule of succession). It is left out where the scores decide for
     the right class in every row.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
 
     See Also
     --------
@@ -104,9 +110,8 @@ class CautiousRecalibrator(BaseRecalibrator):
             taken = one.get_params(deep=False)
             told = {"input": self.input, "classes": self.classes_}
             one.set_params(**{name: value for name, value in told.items() if name in taken})
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         unchanged.fit(scores, self.classes_[codes])
-        self.recalibrator_ = clone(recalibrator).fit(scores, self.classes_[codes], **weights)
+        self.recalibrator_ = fitted_clone(recalibrator, scores, self.classes_[codes], sample_weight)
         self.gain_ = getattr(self.recalibrator_, "gain_", None)
         if self.gain_ is None:
             self.gain_ = self._out_of_fold_gain(recalibrator, unchanged, scores, codes, sample_weight)
@@ -129,12 +134,12 @@ class CautiousRecalibrator(BaseRecalibrator):
 
     def _out_of_fold_gain(self, recalibrator, unchanged, scores, codes, sample_weight):
         folds = cross_validation_folds(self.cv, scores, codes, sample_weight, self.input)
-        before, gains = _losses(unchanged, scores, codes), np.zeros((len(folds), len(codes)))
+        before, gains = LOSSES["log"](unchanged.predict_proba(scores), codes), np.zeros((len(folds), len(codes)))
         for gain, fold in zip(gains, folds, strict=True):
             if len(np.unique(codes[fold.train])) > 1:  # else nothing is learned there
-                weights = {} if fold.train_weight is None else {"sample_weight": fold.train_weight}
-                of_fold = clone(recalibrator).fit(scores[fold.train], self.classes_[codes[fold.train]], **weights)
-                gain[:] = before - _losses(of_fold, scores, codes)
+                rows = scores[fold.train], self.classes_[codes[fold.train]], fold.train_weight
+                of_fold = fitted_clone(recalibrator, *rows)
+                gain[:] = before - LOSSES["log"](of_fold.predict_proba(scores), codes)
         return gain_interval(gains, folds, sample_weight, _LEVEL)
 
     def _predict_scores(self, scores):
@@ -145,7 +150,3 @@ class CautiousRecalibrator(BaseRecalibrator):
 
     def _check_attributes(self):
         check_same_classes(self, self.recalibrator_, self.chosen_)
-
-
-def _losses(recalibrator, scores, codes):
-    return -log_probability(recalibrator.predict_proba(scores)[np.arange(len(codes)), codes.astype(np.intp)])

@@ -4,7 +4,6 @@ from collections import Counter
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import clone
 
 import skcalib.recalibrators._attributes as checks
 from skcalib._defaults import check_fitted
@@ -21,7 +20,7 @@ from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place, rows_by_code
 from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._temperature import TemperatureScaling
-from skcalib.recalibrators._transformer import RecalibratorOfColumns, check_recalibrator
+from skcalib.recalibrators._transformer import RecalibratorOfColumns, check_recalibrator, class_parameters, fitted_clone
 from skcalib.recalibrators._uniform_mass import UniformMassBinning
 
 _PREDICTED_CLASS = "predicted_class"
@@ -76,6 +75,13 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Number of columns of `X`, the column of the groups included.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of `X`, where they are strings.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range. Also if the groups come from nowhere or from two sources, or a column is not
+        there.
 
     See Also
     --------
@@ -183,14 +189,14 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             self.groups_, group = check_groups(values, len(scores), scores_name="X")
         recalibrator = check_recalibrator(self._resolved("recalibrator"))
         recalibrator.set_params(**class_parameters(recalibrator, self.classes_))
-        self.pooled_recalibrator_ = _fit(recalibrator, scores, y, weight)
+        self.pooled_recalibrator_ = fitted_clone(recalibrator, scores, y, weight)
         self.group_sizes_ = np.bincount(group, weight, minlength=len(self.groups_)).astype(np.float64)
         part = self._parts(group, self._residuals(scores, codes), weight)
         rows = dict(rows_by_code(part[group]))
 
         def fit_part(number):
             own = None if weight is None else weight[rows[number]]
-            return _fit(recalibrator, scores[rows[number]], y[rows[number]], own)
+            return fitted_clone(recalibrator, scores[rows[number]], y[rows[number]], own)
 
         self._fit_parts(part, fit_part, lambda number: len(np.unique(y[rows[number]])) < len(self.classes_))
         self.provenance_ = provenance(self, scores, codes, weight)
@@ -473,17 +479,6 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
                 return None
             raise ValueError(f"groups: {', '.join(map(repr, names))} could not be fitted. {error}") from error
         return None if lacks_class and len(fitted.classes_) < len(self.classes_) else fitted
-
-
-def _fit(recalibrator, scores, y, sample_weight):
-    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    return clone(recalibrator).fit(scores, y, **weights)
-
-
-def class_parameters(recalibrator, classes):
-    """Return `classes` under each name by which the recalibrator or one inside it takes them."""
-    names = recalibrator.get_params()
-    return {name: classes for name in names if name == "classes" or name.endswith("__classes")}
 
 
 def _merged(sizes, least):

@@ -18,11 +18,10 @@ from skcalib.recalibrators._attributes import check_same_classes, count, fitted,
 from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._feature_columns import FeatureColumns, cells, cuts_between_cells
 from skcalib.recalibrators._folds import cross_validation_folds
-from skcalib.recalibrators._groupwise import class_parameters
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._spline import SplineCalibration
-from skcalib.recalibrators._transformer import RecalibratorOfColumns
+from skcalib.recalibrators._transformer import RecalibratorOfColumns, class_parameters, fitted_clone
 
 _TREES_PER_ROUND = 10
 _MAX_LEAVES = 16
@@ -79,6 +78,12 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         Number of columns of `X`, including the features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of `X`, where they are strings.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range. Also if the features do not fit the scores, or a column is not there.
 
     See Also
     --------
@@ -279,8 +284,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     def _fit_global(self, rows):
         recalibrator = self._resolved("recalibrator")
         recalibrator.set_params(**class_parameters(recalibrator, self.classes_))
-        weights = {} if rows.weight is None else {"sample_weight": rows.weight}
-        return clone(recalibrator).fit(rows.scores, self.classes_[rows.codes], **weights)
+        return fitted_clone(recalibrator, rows.scores, self.classes_[rows.codes], rows.weight)
 
     def _logits(self, recalibrator, scores):
         """Return the log-odds of the positive class (n, 1), or the logits (n, K), of the global map."""

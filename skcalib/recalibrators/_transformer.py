@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import validate_data
 
@@ -125,6 +125,18 @@ class RecalibratorOfColumns(ProbabilityTransformer):
         if reset:
             validate_data(self, X, skip_check_array=True, reset=True)
         return scores, select_columns(X, positions)
+
+
+def fitted_clone(recalibrator, scores, y, sample_weight=None, **given):
+    """Return a clone fitted to rows; weights are handed over where there are some."""
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    return clone(recalibrator).fit(scores, y, **weights, **given)
+
+
+def class_parameters(recalibrator, classes):
+    """Return `classes` under each name by which the recalibrator or one inside it takes them."""
+    names = recalibrator.get_params()
+    return {name: classes for name in names if name == "classes" or name.endswith("__classes")}
 
 
 def check_recalibrator(recalibrator, name="recalibrator"):
