@@ -2,11 +2,15 @@
 
 import argparse
 import json
+import os
 import sys
+import time
 from importlib.util import find_spec
 from itertools import chain
+from pathlib import Path
 
 from benchmarks.speed.jobs import JOBS
+from benchmarks.speed.page import conditions, with_tables
 from benchmarks.speed.peers import installed
 from benchmarks.speed.run import measure
 from benchmarks.speed.shapes import ALL_JOBS, SHAPES, measure_shapes
@@ -33,6 +37,7 @@ def main(argv=None):
     parser.add_argument("--slow", action="store_true", help="also run the peers that take minutes")
     parser.add_argument("--shapes", action="store_true", help="the second axis: each job on scores of many shapes")
     parser.add_argument("--markdown", action="store_true", help="print a table for a page")
+    parser.add_argument("--page", type=Path, help="write the measured tables into this page")
     parser.add_argument("--repeats", type=int, default=5, help="timed runs of each (default: 5)")
     parser.add_argument("--json", action="store_true", help="print JSON in place of the table")
     options = parser.parse_args(argv)
@@ -45,6 +50,12 @@ def main(argv=None):
     for name in set(asked) - set(names):
         print(f"{name} needs {JOBS[name].needs}: skipped", file=sys.stderr)
     rows = measure(names, quick=options.quick, slow=options.slow, repeats=options.repeats)
+    if options.page:
+        page, found, began, load = options.page.read_text(), [], time.time(), os.getloadavg()[0]
+        with_tables(page, [], "")  # a page without marks is told before the minutes are spent
+        _print_table(_COLUMNS, (_cells(row) for row in rows if not found.append(row)), options.markdown)
+        options.page.write_text(with_tables(page, found, conditions(options.repeats, began, load)))
+        return 0
     if options.json:
         json.dump([row.as_json() for row in rows], sys.stdout, indent=1)
         print()
@@ -101,7 +112,7 @@ def _cells(row):
         _number(row.peer_over_ours),
         answers,
         f"{row.peak_mb:.0f}",
-        row.target,
+        str(row.target),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,22 @@ from benchmarks.speed import floors, problems
 from skcalib import metrics
 from skcalib.binning import EqualMass, EqualWidth
 
-__all__ = ["JOBS", "Job"]
+__all__ = ["JOBS", "Job", "Target"]
+
+
+class Target(NamedTuple):
+    """What a job is meant to reach: at most so many floors, so many times as fast as peers (or as one), so many MB."""
+
+    floors: float | None = None
+    times: float | None = None
+    of: str | None = None
+    megabytes: float | None = None
+
+    def __str__(self):
+        """Return it as text, "" where nothing is asked for."""
+        most = {"x floor": self.floors, "MB": self.megabytes}
+        parts = [f"<= {number:g} {unit}" for unit, number in most.items() if number is not None]
+        return ", ".join(parts + ([] if self.times is None else [f"{self.times:g} x {self.of or 'peers'}"]))
 
 
 @dataclass(frozen=True)
@@ -21,8 +37,8 @@ class Job:
     `make(*size)` returns the problem, `full` and `quick` are sizes. `ours` and `floor` are functions of the problem;
     the floor is the least NumPy work that any implementation must do, or None. `answer(result, problem)` is what is
     compared, outside the clock; `agrees(ours, theirs)` says whether two answers are the same. `slow` names the peers
-    that are asked for on request only, for the minutes that they take. `target` is what the ratios are meant to be, as
-    text. `needs` is an optional library without which ours cannot run. The rest is about the shapes of scores: whether
+    that are asked for on request only, for the minutes that they take. `target` is what the ratios are meant to be.
+    `needs` is an optional library without which ours cannot run. The rest is about the shapes of scores: whether
     there are weights, shapes that the job is not defined for, the most rows, and (a job, how many times its seconds).
     """
 
@@ -32,7 +48,7 @@ class Job:
     ours: Callable
     floor: Callable | None
     agrees: Callable
-    target: str
+    target: Target
     answer: Callable = lambda result, problem: result
     slow: tuple = ()
     needs: str = "numpy"
@@ -97,130 +113,150 @@ def _reliability_diagram(problem):
     return floors.drawn(figure)
 
 
+def _with_clip(make, clip):
+    """Return a fit and forecast of a temperature with the learned floor, or with none."""
+    if make is problems.binary:
+        return _fit_predict(lambda: skcalib.TemperatureScaling(clip=clip))
+    return _fit_predict(lambda: skcalib.TemperatureScaling(input="logit", clip=clip), "logits")
+
+
 _logits_job = partial(_fit_predict, field="logits")
 
 JOBS = {
     "equal-width ECE": Job(
         problems.binary, (10**7,), (20_000,),
         _metric(metrics.expected_calibration_error), floors.equal_width,
-        _close(1e-10), "<= 1.5 x floor, 8 x scikit-learn",
+        _close(1e-10), Target(1.5, 8, "scikit-learn"),
     ),
     "equal-mass ECE": Job(
         problems.binary, (10**7,), (20_000,),
         _metric(metrics.calibration_error, norm=1, method="plugin"), floors.equal_mass,
-        _close(1e-4), "<= 1.5 x floor, 4 x",
+        _close(1e-4), Target(1.5, 4),
     ),
     "equal-mass ECE, debiased": Job(
         problems.binary, (10**7,), (20_000,),
         _metric(metrics.calibration_error), floors.equal_mass,
-        _close(1e-4), "<= 1.5 x floor, 4 x",
+        _close(1e-4), Target(1.5, 4),
         slow=("uncertainty-calibration",),
     ),
     "sweep": Job(
         problems.binary, (10**7,), (20_000,),
         _metric(metrics.sweep_calibration_error), floors.equal_mass,
-        _close(1e-10), "<= 2 x floor",
+        _close(1e-10), Target(2),
     ),
     "top-label ECE": Job(
         problems.many_classes, (50_000, 1000), (2_000, 20),
         _metric(metrics.expected_calibration_error), floors.top_label,
-        _close(1e-5), "<= 2 x floor, 2 x",
+        _close(1e-5), Target(2, 2),
     ),
     "marginal, equal width": Job(
         problems.many_classes, (50_000, 1000), (2_000, 20),
         _metric(metrics.expected_calibration_error, multiclass="marginal"), floors.marginal_equal_width,
-        _close(1e-6), "<= the floor, with <= 200 MB, 8 x",
+        _close(1e-6), Target(1, 8, megabytes=200),
     ),
     "marginal, equal mass, debiased": Job(
         problems.many_classes, (50_000, 1000), (2_000, 20),
         _metric(metrics.calibration_error, multiclass="marginal"), floors.marginal_equal_mass,
-        _close(1e-3), "25 x",
+        _close(1e-3), Target(times=25),
         slow=("uncertainty-calibration",),
     ),
     "smECE": Job(
         problems.binary, (10**6,), (20_000,),
         _metric(metrics.smooth_calibration_error), None,
-        _close(1e-3), "3 x",
+        _close(1e-3), Target(times=3),
     ),
     "temperature, 1000 classes": Job(
         problems.many_classes, (50_000, 1000), (2_000, 20),
         _logits_job(lambda: skcalib.TemperatureScaling(input="logit")), floors.softmax,
-        _close(1e-4), "<= 8 softmaxes, 5 x",
+        _close(1e-4), Target(8, 5),
         answer=log_loss,
         slow=("netcal", "probmetrics"),
     ),
     "temperature, 100 classes": Job(
         problems.many_classes, (10_000, 100), (2_000, 20),
         _logits_job(lambda: skcalib.TemperatureScaling(input="logit")), floors.softmax,
-        _close(1e-4), "<= 12 softmaxes, 3 x",
+        _close(1e-4), Target(12, 3),
         answer=log_loss,
     ),
     "vector scaling": Job(
         problems.many_classes, (20_000, 100), (4_000, 20),
         _fit_then_forecast(lambda: skcalib.VectorScaling(input="logit")), None,
-        _no_higher(5e-4), "3 x, log-loss no higher",
+        _no_higher(5e-4), Target(times=3),
         answer=held_out_log_loss,
     ),
     "matrix scaling, structured": Job(
         problems.many_classes, (20_000, 100), (4_000, 10),
         _fit_then_forecast(lambda: skcalib.MatrixScaling(input="logit")), None,
-        _no_higher(5e-4), "2 x, log-loss no higher",
+        _no_higher(5e-4), Target(times=2),
         answer=held_out_log_loss,
     ),
     "matrix scaling, unpenalised": Job(
         problems.many_classes, (20_000, 10), (4_000, 5),
         _fit_then_forecast(lambda: skcalib.MatrixScaling(alpha=0.0, input="logit")), None,
-        _no_higher(5e-4), "1.5 x",
+        _no_higher(5e-4), Target(times=1.5),
         answer=held_out_log_loss,
     ),
     "histogram binning": Job(
         problems.binary, (10**6,), (20_000,),
         _fit_predict(lambda: skcalib.HistogramBinning(binning=EqualWidth(10))), floors.histogram_binning,
-        _close(1e-10), "<= 2.5 x floor",
+        _close(1e-10), Target(2.5),
         answer=event_probability,
     ),
     "scaling-binning": Job(
         problems.binary, (10**6,), (20_000,),
         _fit_predict(lambda: skcalib.ScalingBinning(binning=EqualMass(10))), None,
-        lambda ours, theirs: bool(np.mean(np.abs(ours - theirs)) < 2e-3), "6 x",
+        lambda ours, theirs: bool(np.mean(np.abs(ours - theirs)) < 2e-3), Target(times=6),
         answer=event_probability,
     ),
     "isotonic": Job(
         problems.binary, (10**6,), (20_000,),
         _fit_predict(skcalib.IsotonicCalibration), floors.isotonic,
-        _close(1e-10), "<= 2 x floor",
+        _close(1e-10), Target(2),
         answer=event_probability,
     ),
     "Platt": Job(
         problems.binary, (10**6,), (20_000,),
         _fit_predict(skcalib.PlattScaling), None,
-        _close(1e-3), "no slower",
+        _close(1e-3), Target(times=1),
         answer=event_probability,
     ),
     "Beta": Job(
         problems.binary, (10**6,), (20_000,),
         _fit_predict(skcalib.BetaCalibration), None,
-        _close(1e-3), "no slower",
+        _close(1e-3), Target(times=1),
         answer=event_probability,
     ),
     "reliability diagram": Job(
         problems.binary, (10**5,), (5_000,),
         _reliability_diagram, floors.bare_diagram,
-        lambda ours, theirs: True, "<= 2 x floor",
+        lambda ours, theirs: True, Target(2),
         answer=lambda result, problem: None,
         slow=("relplot",), needs="matplotlib",
     ),
     "Venn-Abers": Job(
         problems.binary, (10**5,), (2_000,),
         _fit_predict(skcalib.VennAbers), None,
-        _close(1e-2), "none stated",
+        _close(1e-2), Target(),
         answer=event_probability,
     ),
+    **{
+        f"learned floor, {name}": Job(
+            make, full, quick,
+            _with_clip(make, "auto"), _with_clip(make, None),
+            _close(1e-4), Target(1.5),
+            answer=lambda result, problem: None,
+        )
+        for name, make, full, quick in (
+            ("two classes", problems.binary, (10**6,), (20_000,)),
+            ("100 classes", problems.many_classes, (10_000, 100), (2_000, 20)),
+            ("1000 classes", problems.many_classes, (10_000, 1000), (1_000, 50)),
+        )
+    },
     "import": Job(
         problems.no_input, (), (),
         lambda problem: floors.import_seconds("skcalib"),
         lambda problem: floors.import_seconds("sklearn.calibration"),
-        lambda ours, theirs: True, "<= 1.1 x floor",
+        lambda ours, theirs: True, Target(1.1),
         answer=lambda result, problem: None,
     ),
 }  # fmt: skip

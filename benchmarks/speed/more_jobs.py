@@ -7,7 +7,7 @@ import numpy as np
 
 import skcalib
 from benchmarks.speed import problems
-from benchmarks.speed.jobs import Job
+from benchmarks.speed.jobs import Job, Target
 from skcalib import evaluation, metrics
 from skcalib.binning import EqualMass, EqualWidth, InformationPreserving, UniqueScores
 
@@ -15,7 +15,7 @@ __all__ = ["MORE_JOBS"]
 
 
 def _job(ours, make=problems.binary, **options):
-    return Job(make, (), (), ours, None, lambda ours, theirs: True, "", **options)
+    return Job(make, (), (), ours, None, lambda ours, theirs: True, Target(), **options)
 
 
 def _metric(function, **params):

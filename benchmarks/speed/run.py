@@ -6,11 +6,12 @@ import time
 import tracemalloc
 from dataclasses import asdict, dataclass
 
-from benchmarks.speed.jobs import JOBS
+from benchmarks.speed.jobs import JOBS, Target
 from benchmarks.speed.peers import Contender, installed
 
 __all__ = ["Measured", "measure"]
 
+_FOR_TABLES = ("reason", "peak_mb", "target", "answers")
 # A contender that has used this many seconds is not timed again.
 _PATIENCE = 20.0
 
@@ -20,7 +21,8 @@ class Measured:
     """One job against one peer (or none): medians in seconds, their ratios, and whether the answers agree.
 
     `reason` says why they do not; `peak_mb` is our memory above the input, the result included, at its highest. Both
-    are for the table; `target` is what the job is meant to reach.
+    are for the tables; `target` is what the job is meant to reach, `answers` are ours and the peer's, if
+    numbers.
     """
 
     job: str
@@ -34,11 +36,12 @@ class Measured:
     answers_agree: bool | None
     reason: str
     peak_mb: float
-    target: str
+    target: Target
+    answers: tuple
 
     def as_json(self):
         """Return the fields of the machine-readable report."""
-        return {name: value for name, value in asdict(self).items() if name not in ("reason", "peak_mb", "target")}
+        return {name: value for name, value in asdict(self).items() if name not in _FOR_TABLES}
 
 
 def measure(names, *, quick=False, slow=False, repeats=5):
@@ -73,6 +76,7 @@ def _measure(name, job, peers, *, quick, slow, repeats):
             reason=reason,
             peak_mb=peak_mb,
             target=job.target,
+            answers=tuple(found for found in map(answers.get, ("ours", peer)) if isinstance(found, float)),
         )
 
 

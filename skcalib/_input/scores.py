@@ -155,22 +155,23 @@ def _from_objects(array, name):
 def _row_summary(scores, add, predict):
     """Return the sums of the rows, and the columns of their largest scores and these, each if asked for: in one pass.
 
-    None if a score is not in [0, 1]. Sums are in single precision for contiguous rows of it, along which NumPy adds
-    pairwise.
+    None if a score is not in [0, 1]. Sums are in single precision for contiguous rows of it: `einsum` makes them of
+    many partial sums, two to five times as fast as `sum`.
     """
     n, dtype = len(scores), scores.dtype if scores.flags.c_contiguous else np.float64
     total = np.empty(n, dtype) if add else None
     predicted, largest = (np.empty(n, np.intp), np.empty(n, scores.dtype)) if predict else (None, None)
     for rows in row_blocks(*scores.shape):
         block = scores[rows]
-        if not inside_unit_interval(block):
+        if predict:
+            block.view(f"u{block.itemsize}").argmax(axis=1, out=predicted[rows])
+            largest[rows] = block[np.arange(len(block)), predicted[rows]]
+        elif not inside_unit_interval(block):
             return None
         if add:
-            block.sum(axis=1, out=total[rows], dtype=dtype)
-        if predict:
-            block.argmax(axis=1, out=predicted[rows])
-            largest[rows] = block[np.arange(len(block)), predicted[rows]]
-    return total, predicted, largest
+            np.einsum("nk->n", block, out=total[rows], dtype=dtype, casting="same_kind")
+    # As unsigned integers the scores that are not in [0, 1] are the largest of their rows: the others need no look.
+    return None if predict and not inside_unit_interval(largest) else (total, predicted, largest)
 
 
 def _doubtful_in_double(total, scores, untouched):

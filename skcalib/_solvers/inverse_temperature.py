@@ -42,6 +42,14 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
     return _minimum(inverse, bounds, logits, codes, sample_weight, doubt_slope)
 
 
+def fit_smoothed_inverse_temperature(log_odds, codes, sample_weight, start, bounds):
+    """Return the inverse temperature of least log-loss for Platt's targets, of log-odds (n,) and codes 0 and 1."""
+    counts = np.bincount(codes, sample_weight, 2)
+    total = np.bincount(codes, log_odds if sample_weight is None else sample_weight * log_odds, 2)
+    doubt_slope = float(total / (counts + 2) @ [-1, 1])
+    return _minimum(start, bounds, log_odds[:, None], codes, sample_weight, doubt_slope)
+
+
 def platt_doubt(codes, weight, n_classes):
     """Return the share of each row (n,) that Platt's targets give to other classes than its own.
 
@@ -107,7 +115,7 @@ def row_derivatives(inverse, logits, codes, dtype=np.float64):
 
     `inverse` is one inverse temperature, or one per row. `dtype` is what a row is computed in.
     """
-    if logits.shape[1] == 2:
+    if logits.shape[1] <= 2:
         yield from _two_class_derivatives(inverse, logits, codes)
         return
     ones, inverse = np.ones(logits.shape[1], dtype), np.asarray(inverse, dtype)
@@ -125,9 +133,13 @@ def row_derivatives(inverse, logits, codes, dtype=np.float64):
 
 
 def _two_class_derivatives(inverse, logits, codes):
-    """Yield the same from the margin m of the true class: -m q and m^2 q (1 - q), q the other class's probability."""
+    """Yield the same from the margin m of the true class: -m q and m^2 q (1 - q), q the other class's probability.
+
+    One column of logits is the log-odds of the second class.
+    """
     for rows in row_blocks(*logits.shape):
-        margin = np.subtract(logits[rows, 1], logits[rows, 0], dtype=np.float64)
+        first = logits[rows, 0] if logits.shape[1] == 2 else 0
+        margin = np.subtract(logits[rows, -1], first, dtype=np.float64)
         margin *= 2 * codes[rows] - 1
         other = expit(-margin * (inverse if np.ndim(inverse) == 0 else inverse[rows]))
         slope = -margin * other

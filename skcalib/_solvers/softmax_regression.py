@@ -112,7 +112,7 @@ class MatrixMap:
         """Return the sum over the columns of the derivatives of ``diag(variance) - outer(root, root)``, K by K each."""
         classes, columns = np.triu_indices(len(root)), np.triu_indices(len(features))
         sums = 0  # one for each pair of classes and pair of features
-        for rows in row_blocks(root.shape[1], len(columns[0])):
+        for rows in row_blocks(root.shape[1], 2 * len(columns[0])):
             covariance = -_products(root[:, rows], classes)
             covariance[classes[0] == classes[1]] = variance[:, rows]
             sums += covariance @ _products(features[:, rows], columns).T

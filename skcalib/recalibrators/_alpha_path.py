@@ -14,7 +14,9 @@ from skcalib.recalibrators._folds import cross_validation_folds
 # Classes up to which every row is left out by one Newton step. That takes K^4 operations a row: beyond, the first of
 # five folds is left out.
 _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW = 16
-_LEAST_GAIN = 1.0  # in nats, summed over the rows, of a weaker ridge
+# In nats, summed over the rows, of a weaker ridge. With 1 the choice lost to the strongest ridge where rows are few:
+# Dirichlet calibration with 250 rows, .0002 in mean log-loss and .066 in the worst harm (55 experiments).
+_LEAST_GAIN = 5.0
 # With fewer rows a class the strongest ridge stays. Rows that are left out then praise weaker ones that lose on others:
 # 50 rows of three classes, and the 20 rows of each of 150 classes of CLINC150.
 _LEAST_ROWS_A_CLASS = 30
@@ -83,7 +85,7 @@ class AffineProblem(NamedTuple):
 def fit_path(problem, penalties):
     """Return which of the ridges predicts best, and the parameters fitted with it.
 
-    The strongest ridge comes first. A weaker one is taken only for more than 1 nat, summed over the rows, and the path
+    The strongest ridge comes first. A weaker one is taken only for more than 5 nats, summed over the rows, and the path
     ends where the loss rises. Every fit starts from the last.
     """
     n_classes = problem.logits.shape[1]
@@ -140,7 +142,7 @@ def tried(ridges, codes, sample_weight, n_classes):
 def best_on_path(losses):
     """Return the number of the ridge that predicts best, from losses summed over the rows, the strongest ridge first.
 
-    A weaker one is taken only for more than 1 nat. The losses are an iterator, which is asked until they rise.
+    A weaker one is taken only for more than 5 nats. The losses are an iterator, which is asked until they rise.
     """
     best, before, least = 0, np.inf, np.inf
     for index, loss in enumerate(losses):

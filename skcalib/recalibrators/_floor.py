@@ -5,7 +5,7 @@ from scipy.special import expit
 
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.condensed import condensed
-from skcalib._rows.links import log_odds, log_probability
+from skcalib._rows.links import log_odds, log_probability, row_sums
 from skcalib._solvers.inverse_temperature import platt_doubt
 from skcalib._solvers.newton import minimise_convex
 
@@ -32,13 +32,16 @@ def floored(scores, floor, input, dtype=np.float64):
         return _floored_log_odds(scores.astype(np.float64), floor)
     n_classes, out = max(scores.shape[1], 2), np.empty(scores.shape, dtype)
     for rows in row_blocks(*scores.shape):
-        block = scores[rows].astype(dtype)
-        if input == "logit":
-            np.exp(np.subtract(block, block.max(axis=1, keepdims=True), out=block), out=block)
-            block /= block.sum(axis=1, keepdims=True)
-        block *= 1 - n_classes * floor
+        block, factor = out[rows], 1 - n_classes * floor
+        if input == "probability":
+            np.multiply(scores[rows], factor, out=block, dtype=dtype)
+        else:
+            np.subtract(scores[rows], scores[rows].max(axis=1, keepdims=True), out=block, dtype=dtype)
+            np.exp(block, out=block)
+            block *= factor / row_sums(block)
         block += floor
-        out[rows] = block if input == "probability" else np.log(block, out=block)
+        if input == "logit":
+            np.log(block, out=block)
     return out
 
 
@@ -113,8 +116,8 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
 
 def _quantiles(scores, codes, weight, n_quantiles):
     """Return quantiles of the rows by the margin of the true class, and the weight that each of them stands for."""
-    largest = scores.max(axis=1)
-    order = np.lexsort((largest - scores.mean(axis=1), scores[np.arange(len(codes)), codes] - largest))
+    largest, mean = scores.max(axis=1), row_sums(scores)[:, 0] / scores.shape[1]
+    order = np.lexsort((largest - mean, scores[np.arange(len(codes)), codes] - largest))
     below = np.cumsum(weight[order])
     share = below[-1] / n_quantiles
     return order[np.searchsorted(below, share * (np.arange(n_quantiles) + 0.5))], share

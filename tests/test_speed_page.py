@@ -1,0 +1,76 @@
+"""The page on speed is made of rows alone: what it says of them is what they hold."""
+
+import re
+
+import pytest
+
+from benchmarks.speed.jobs import JOBS, Target
+from benchmarks.speed.page import FAMILIES, conditions, missed, with_tables
+from benchmarks.speed.run import Measured
+
+MARKS = "before\n<!-- measured: made by `python -m benchmarks.speed --page` -->\nold\n<!-- end of the tables -->after\n"
+
+
+NONE = Target()
+
+
+def row(job="sweep", peer=None, peer_s=None, agree=True, reason="", target=NONE, answers=(), floor=1.0, mb=1.0):
+    ratio = None if peer_s is None else peer_s / 2.0
+    return Measured(job, "10 x 3", 2.0, floor, peer, peer_s, 2.0 / floor, ratio, agree, reason, mb, target, answers)
+
+
+def test_each_job_belongs_to_one_family():
+    for job in JOBS:
+        assert sum(job.startswith(begins) for begins in FAMILIES.values()) == 1, job
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (Target(), ""),
+        (Target(2.0), ""),
+        (Target(1.9), "1.9 floors"),
+        (Target(times=1.5), "1.5 x peers"),
+        (Target(times=1.0), ""),
+        (Target(times=4, of="slow"), ""),
+        (Target(1.5, 6, "slow", 0.5), "1.5 floors, 6 x slow, 0.5 MB"),
+    ],
+)
+def test_what_is_missed(target, expected):
+    # Of the peers that compute the same the quickest takes as long as ours; one that does not takes half of that.
+    rows = [
+        row(peer="quick", peer_s=2.0, target=target),
+        row(peer="slow", peer_s=10.0, target=target),
+        row(peer="other", peer_s=1.0, agree=False, target=target),
+    ]
+    assert missed(rows) == expected
+
+
+def test_a_peer_with_another_answer_counts_where_it_is_alone():
+    assert missed([row(peer="other", peer_s=1.0, agree=False, target=Target(times=1))]) == "1 x peers"
+
+
+def test_the_page_holds_what_was_measured():
+    rows = [
+        row(target=Target(1.5, 1)),
+        row("Platt", "quick", 1.0, False, "a temperature of higher log-loss", Target(times=1), (0.5, 0.625)),
+        row("Platt", "slow", 8.0, target=Target(times=1)),
+    ]
+    page = with_tables(MARKS, rows, conditions(3, 0.0, 1.5))
+    assert page.startswith("before\n")
+    assert page.endswith("after\n")
+    assert "old" not in page
+    assert "1970-01-01" in page
+    assert "a load of 1.5" in page
+    assert "| sweep | 10 x 3 | 2.00 | 2.00 |  | <= 1.5 x floor, 1 x peers: misses 1.5 floors |" in page
+    assert "quick .500 (a temperature of higher log-loss: 0.6250, ours 0.5000), slow 4.00 | 1 x peers: met |" in page
+    assert "| Platt, Beta | 2.00 | .500 to 4.00 | 1 of 2 | 1 of 1 |" in page
+    behind = page.split("## What is behind")[1]
+    assert re.search(r"\| sweep \| 1.5 floors \|", behind)
+    assert re.search(r"\| Platt \|  \| quick .500", behind)
+    assert with_tables(page, rows, conditions(3, 0.0, 1.5)) == page
+
+
+def test_a_page_without_marks_is_refused():
+    with pytest.raises(ValueError, match="not enough values"):
+        with_tables("no marks", [], "")
