@@ -109,7 +109,9 @@ def _model_numbers(table, name, baseline, thresholds, seed, step):
         model["columns"] = dict(zip(table.classes, table.columns[name], strict=True))
         model["classes"] = class_rows(*table.by_class(name, seed), seed)
     step(f"recalibrators of {name}")
-    model["advice"], model["recalibrators"], model["changes"] = advised(table, name, seed)
+    model["advice"], model["recalibrators"], model["changes"] = advised(
+        table, name, seed, lambda kind: step(f"{kind} of {name}")
+    )
     if thresholds:
         step(f"decisions of {name}")
         model["decisions"] = decision_rows(table, name, thresholds, seed)

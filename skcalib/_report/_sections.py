@@ -24,6 +24,7 @@ from skcalib._report._sentences import (
     certificate_sentence,
     class_sentence,
     decision_sentence,
+    listed,
     nothing_to_gain,
     pvalue_words,
     rest_sentence,
@@ -237,7 +238,8 @@ def _recalibrator_table(model):
     before = next(row for row in model["recalibrators"] if row["name"] == "as it is")
     lines = [
         [
-            escape(row["name"]),
+            escape(row["name"])
+            + (f"<small>own maps: {escape(listed(row['segments']))}</small>" if row["segments"] else ""),
             "–" if row is before else _gain(row, "brier_gain", before["brier"]),
             "–" if row is before else _gain(row, "gain", before["log_loss"]),
             number(row["brier"]),
