@@ -63,6 +63,49 @@ def fit_logistic(
     return _minimised(loss, *begin, lower)
 
 
+def fit_standardised(features, targets, sample_weight, lowest_slope=-np.inf):
+    """Return the slopes and the intercept of least log-loss; the fit sees features of mean 0 and deviation 1.
+
+    `features` is an array (d, n), or a callable that gives them for a slice of the rows, without a column of ones.
+    Where a slope would be below `lowest_slope` the others are fitted with it there.
+    """
+    features = _by_slice(features)
+    centre, scale = location_scale(features, len(targets), sample_weight)
+
+    def standardised(rows):
+        block = (features(rows) - centre[:, None]) / scale[:, None]
+        return np.vstack((block, np.ones(block.shape[1])))
+
+    lower = np.append(np.full(len(scale), lowest_slope), -np.inf)
+    coef = fit_logistic(standardised, targets, sample_weight, lower=lower)
+    slopes = coef[:-1] / scale
+    return slopes.tolist(), float(coef[-1] - slopes @ centre)
+
+
+def location_scale(features, n_rows, sample_weight):
+    """Return the weighted means and standard deviations of features, which are as in `fit_standardised`.
+
+    A deviation that is mere rounding is infinite, which makes the standardised feature 0.
+    """
+    features = _by_slice(features)
+
+    def average(of_block):
+        total = weight = 0.0
+        for rows in row_blocks(n_rows):
+            values = of_block(features(rows))
+            block_weight = np.ones(values.shape[1]) if sample_weight is None else sample_weight[rows]
+            total, weight = total + values @ block_weight, weight + block_weight.sum()
+        return total / weight
+
+    centre = average(lambda values: values)
+    scale = np.sqrt(average(lambda values: (values - centre[:, None]) ** 2))
+    return centre, np.where(scale > 1e-12 * np.abs(centre), scale, np.inf)
+
+
+def _by_slice(features):
+    return features if callable(features) else lambda rows: features[:, rows]
+
+
 class PlattTargets:
     """Platt's smoothed targets, ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)``: an array that is made slice by slice."""
 

@@ -5,11 +5,10 @@ from scipy.special import expit
 
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib._solvers.logistic import PlattTargets, fit_logistic, fit_standardised, location_scale
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._maps import Affine, Expit, LogSides
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
-from skcalib.recalibrators._scaling import location_scale
 
 
 class BetaCalibration(PartiallyPooledRecalibrator):
@@ -121,11 +120,13 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     def _fit_binary(self, log_odds, labels, sample_weight):
         targets = PlattTargets.of(labels, sample_weight) if self.smooth_targets else labels
         if self.parameters == "am":
-            (self.a_,), self.c_ = _fit_slopes(lambda rows: log_odds[None, rows], targets, sample_weight)
+            # A slope that would be negative is 0 (Kull et al., Section 4): the optimum under that constraint.
+            (self.a_,), self.c_ = fit_standardised(log_odds[None], targets, sample_weight, lowest_slope=0.0)
             self.b_ = self.a_
         elif self.parameters == "abm":
-            slopes, self.c_ = _fit_slopes(lambda rows: _log_features(log_odds[rows]), targets, sample_weight)
-            self.a_, self.b_ = slopes
+            (self.a_, self.b_), self.c_ = fit_standardised(
+                lambda rows: _log_features(log_odds[rows]), targets, sample_weight, lowest_slope=0.0
+            )
         else:
             self.a_, self.b_ = _fit_slopes_through_half(log_odds, targets, sample_weight)
             self.c_ = (self.a_ - self.b_) * float(np.log(2))
@@ -159,23 +160,6 @@ def _log_features(log_odds):
     """Return log(s) and -log(1 - s), shape (2, n)."""
     softplus = np.log1p(np.exp(-np.abs(log_odds)))
     return np.stack((np.minimum(log_odds, 0) - softplus, np.maximum(log_odds, 0) + softplus))
-
-
-def _fit_slopes(features, targets, sample_weight):
-    """Return the slopes, not negative, and the intercept of least log-loss.
-
-    Where a slope would be negative the others are fitted without it (Kull et al., Section 4): the optimum of the convex
-    loss under the constraint.
-    """
-    centre, scale = location_scale(features, len(targets), sample_weight)
-
-    def standardised(rows):
-        block = (features(rows) - centre[:, None]) / scale[:, None]
-        return np.vstack((block, np.ones(block.shape[1])))
-
-    coef = fit_logistic(standardised, targets, sample_weight, lower=np.append(np.zeros(len(scale)), -np.inf))
-    slopes = coef[:-1] / scale
-    return slopes.tolist(), float(coef[-1] - slopes @ centre)
 
 
 def _fit_slopes_through_half(log_odds, targets, sample_weight):
