@@ -161,6 +161,29 @@ def test_the_error_interval_is_the_public_one():
     assert (table.error[0], table.error_low[0], table.error_high[0]) == pytest.approx(tuple(alone))
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"norm": 1}, {"norm": 1, "method": "label_binned"}, {"n_resamples": 300}, {"confidence_level": 0.6}]
+)
+def test_intervals_beside_others_are_those_of_groups_alone(options):
+    """The searches of many groups are answered together, with the random numbers that each has by itself."""
+    rng = np.random.default_rng(5)
+    sizes = [20, 60, 12, 300, 60, 2000, 40]
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    scores = np.where(groups % 2, rng.beta(0.4, 2, len(groups)), np.round(rng.random(len(groups)), 1))
+    y = rng.random(len(scores)) < scores ** np.where(groups == 3, 2, 1)
+    weight = rng.integers(1, 3, len(y)).astype(float)
+    for kind in ({}, {"sample_weight": weight}):
+        table = calibration_by_group(y, scores, groups, **kind, **options, random_state=1)
+        drawn = np.random.RandomState(1)  # whose numbers the groups take in their order
+        for k, group in enumerate(table.group):
+            own = groups == group
+            rows = {name: values[own] for name, values in kind.items()} | {"binning": EqualMass("cube_root")}
+            alone = calibration_error_interval(
+                y[own], scores[own], random_state=drawn, **rows, **{"n_resamples": 199, **options}
+            )
+            assert (table.error[k], table.error_low[k], table.error_high[k]) == tuple(alone)
+
+
 def test_orders():
     y, scores, groups = np.array([1, 0, 0, 1] * 25), np.full(100, 0.5), np.repeat(list("cab"), [60, 38, 2])
     given = calibration_by_group(y, scores, groups, order="given", random_state=0)

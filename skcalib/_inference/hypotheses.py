@@ -68,6 +68,8 @@ def error_hypotheses(error, data, resampling):
     drawn = [powers[0].at(cells.event_frequency)] if len(powers) == 1 else powers
 
     def statistic(frequency):
+        if len(drawn) == 1:
+            return combine(drawn[0].power(frequency)[..., None])
         pieces = zip(drawn, np.split(frequency, ends, axis=-1), strict=True)
         return combine(np.stack([power.power(piece) for power, piece in pieces], axis=-1))
 

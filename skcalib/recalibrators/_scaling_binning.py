@@ -17,6 +17,8 @@ from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._transformer import check_recalibrator
 
+_BITS = 40  # of a forecast, by which edges tell it from another one
+
 
 class Verification(NamedTuple):
     """What `ScalingBinning.verify` found.
@@ -235,7 +237,7 @@ class ScalingBinning(BinnedRecalibrator):
         forbid_certificates(self.recalibrator_.fit(*scale_rows), "its forecasts are binned again.")
         # Step 2: uniform-mass bins of its output on T2.
         scaled, *rest = self._scaled(edge_rows[0]), *edge_rows[1:]
-        self.bin_edges_ = self._strategy()._edges_of(scaled, *rest)
+        self.bin_edges_ = self._strategy()._edges_of(_without_last_digits(scaled), *rest)
         # Step 3: the value of a bin is the mean of its output, not of the labels, on T3.
         same = value_rows[0] is edge_rows[0]
         scaled, labels, weight = scaled if same else self._scaled(value_rows[0]), *value_rows[1:]
@@ -274,3 +276,9 @@ class ScalingBinning(BinnedRecalibrator):
             "multiclass": "marginal",
             "labels": np.arange(len(self.classes_)),
         }
+
+
+def _without_last_digits(scaled):
+    """Return forecasts to 12 digits: no edge then lies between two that differ by rounding, which an engine may do."""
+    mantissa, exponent = np.frexp(scaled)
+    return np.ldexp(np.rint(mantissa * 2.0**_BITS), exponent - _BITS)
