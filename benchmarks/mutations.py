@@ -98,7 +98,7 @@ MUTATIONS = [
         "_report/_sentences.py",
         "_TIMES_HALF_WIDTH = 1.1915876",
         "_TIMES_HALF_WIDTH = 1.0",
-        "report report_classes reporting",
+        "report",
     ),
     ("displays/_frames.py", '"loc": "best", "title": title', '"loc": "center", "title": title', "displays look_book"),
     ("displays/_frames.py", "0.75 * frame.width, size=size", "7.5 * frame.width, size=size", "displays look_book"),
