@@ -63,23 +63,27 @@ def fit_logistic(
     return _minimised(loss, *begin, lower)
 
 
-def fit_standardised(features, targets, sample_weight, lowest_slope=-np.inf):
+def fit_standardised(features, targets, sample_weight, *, lowest_slope=-np.inf, has_intercept=True):
     """Return the slopes and the intercept of least log-loss; the fit sees features of mean 0 and deviation 1.
 
     `features` is an array (d, n), or a callable that gives them for a slice of the rows, without a column of ones.
-    Where a slope would be below `lowest_slope` the others are fitted with it there.
+    Where a slope would be below `lowest_slope` the others are fitted with it there. Without an intercept features keep
+    their mean, and there is one coefficient fewer.
     """
-    features = _by_slice(features)
+    features, n_intercepts = _by_slice(features), int(has_intercept)
     centre, scale = location_scale(features, len(targets), sample_weight)
+    if not has_intercept:
+        size = np.hypot(centre, np.where(np.isinf(scale), 0, scale))
+        centre, scale = np.zeros(len(size)), np.where(size > 0, size, np.inf)
 
     def standardised(rows):
         block = (features(rows) - centre[:, None]) / scale[:, None]
-        return np.vstack((block, np.ones(block.shape[1])))
+        return np.vstack((block, np.ones((n_intercepts, block.shape[1]))))
 
-    lower = np.append(np.full(len(scale), lowest_slope), -np.inf)
-    coef = fit_logistic(standardised, targets, sample_weight, lower=lower)
-    slopes = coef[:-1] / scale
-    return slopes.tolist(), float(coef[-1] - slopes @ centre)
+    lower = np.repeat([lowest_slope, -np.inf], [len(scale), n_intercepts])
+    slopes, intercept = np.split(fit_logistic(standardised, targets, sample_weight, lower=lower), [len(scale)])
+    slopes = slopes / scale
+    return np.append(slopes, intercept - slopes @ centre)
 
 
 def location_scale(features, n_rows, sample_weight):

@@ -58,6 +58,12 @@ class PlattScaling(PartiallyPooledRecalibrator):
     slope_, intercept_ : float
         Parameters of the sigmoid. For K > 2 classes lists with one entry per class.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.BetaCalibration : Two slopes and an intercept: bends each end by itself.
@@ -132,7 +138,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
             self.slope_, self.intercept_ = float(slope / scale), float(at_centre - slope * centre / scale)
         else:
             targets = PlattTargets.of(labels, sample_weight) if self._smooths_targets else labels
-            (self.slope_,), self.intercept_ = fit_standardised(log_odds[None], targets, sample_weight)
+            self.slope_, self.intercept_ = fit_standardised(log_odds[None], targets, sample_weight).tolist()
 
     def _fit_pooled(self, problems):
         if self.loss == "squared":
