@@ -217,8 +217,7 @@ def of_two_classes(rng):
 
 def two_class_ways(fitted):
     pieces = (skcalib.IsotonicCalibration, skcalib.HistogramBinning, skcalib.UniformMassBinning, skcalib.VennAbers)
-    is_constant = len(getattr(fitted, "bin_values_", (0, 1))) == 1  # one piece is no table
-    return [in_sql, in_onnx, in_javascript] + [in_sql_table] * (isinstance(fitted, pieces) and not is_constant)
+    return [in_sql, in_onnx, in_javascript] + [in_sql_table] * isinstance(fitted, pieces)
 
 
 def same_forecasts(found, wanted, given, name):

@@ -19,7 +19,7 @@ SECONDS = 240  # a fault that makes the tests hang is noticed, too
 # (file, the text, the fault, tests of that room). The text stands in the file once.
 MUTATIONS = [
     # A sign, a constant, an off-by-one in what rows become.
-    ("_rows/links.py", "lowest = logsumexp(", "lowest = 0 * logsumexp(", "temperature"),
+    ("_rows/links.py", "lowest = logsumexp(", "lowest = 0 * logsumexp(", "tensors"),
     ("_rows/condensed.py", "held % 2 == 1", "held % 2 == 0", "condensed floor"),
     ("_rows/ranks.py", "np.minimum(cut + 1, last)", "np.minimum(cut, last)", "ranks"),
     ("_rows/sorting.py", "return scores[order], labels[order]", "return scores[order], labels", "sorting"),
@@ -50,9 +50,9 @@ MUTATIONS = [
         "information",
     ),
     ("binning/_least_loss.py", "weight * (1 - scores))", "weight * (1 + scores))", "information"),
-    ("binning/_lookup.py", "scores > cut.take(", "scores >= cut.take(", "binning"),
+    ("binning/_lookup.py", "scores > cut.take(", "scores >= cut.take(", "binning sorting"),
     ("_cells/statistics.py", 'side="right"), len(scores))', 'side="left"), len(scores))', "bin_statistics"),
-    ("_cells/cells.py", "_ONE_SCORE = 1e-12", "_ONE_SCORE = 1e-2", "condensed interval errors tables"),
+    ("_cells/cells.py", "_ONE_SCORE = 1e-12", "_ONE_SCORE = 1e-2", "by_group interval"),
     # Errors.
     ("_errors/binned.py", "variance / (self.n_rows - 1)  # Kumar", "variance / self.n_rows  # Kumar", "golden errors"),
     ("_errors/binned.py", "cells.weight >= 2", "cells.weight > 2", "errors"),
@@ -68,8 +68,8 @@ MUTATIONS = [
     ("_inference/adjustment.py", "np.arange(len(order), 0, -1)", "len(order)", "adjustment by_group"),
     (
         "_inference/inversion.py",
-        "(1 + np.count_nonzero(hits)) / (1 + len(hits))",
-        "np.count_nonzero(hits) / len(hits)",
+        "float(1 + np.count_nonzero(hits)) / (1 + len(hits))",
+        "float(np.count_nonzero(hits)) / len(hits)",
         "interval calibration_test",
     ),
     (

@@ -35,8 +35,12 @@ def _rows(n=400, dtype=np.float64):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_sums_are_those_of_a_loop(dtype, weighted):
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_sums_are_those_of_a_loop(dtype, weighted, is_sorted):
     scores, labels, weights = _rows(dtype=dtype)
+    if is_sorted:  # many of them lie on the edges
+        order = np.argsort(scores, kind="stable")
+        scores, labels, weights = scores[order], labels[order], weights[order]
     weights = weights if weighted else np.ones(len(scores))
     expected = np.zeros((len(SUMS), len(EDGES) - 1))
     for s, y, w in zip(scores.astype(float).tolist(), labels.tolist(), weights.tolist(), strict=True):

@@ -44,6 +44,8 @@ def test_scores_on_an_edge_belong_to_the_bin_below(n_bins):
     assert assign_bins(edges, edges).tolist() == [0, *range(n_bins)]
     assert assign_bins(np.nextafter(edges[1:-1], 2), edges).tolist() == list(range(1, n_bins))
     assert assign_bins(np.array([0.0, -0.0, 1.0]), edges).tolist() == [0, 0, n_bins - 1]
+    many = np.tile(edges, 5000)  # these are looked up in a table
+    np.testing.assert_array_equal(assign_bins(many, edges), np.tile([0, *range(n_bins)], 5000))
 
 
 @pytest.mark.parametrize("n_bins", [10, 15, 20, 100])

@@ -161,6 +161,29 @@ def test_the_error_interval_is_the_public_one():
     assert (table.error[0], table.error_low[0], table.error_high[0]) == pytest.approx(tuple(alone))
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"norm": 1}, {"norm": 1, "method": "label_binned"}, {"n_resamples": 300}, {"confidence_level": 0.6}]
+)
+def test_intervals_beside_others_are_those_of_groups_alone(options):
+    """The searches of many groups are answered together, with the random numbers that each has by itself."""
+    rng = np.random.default_rng(5)
+    sizes = [20, 60, 12, 300, 60, 2000, 40]
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    scores = np.where(groups % 2, rng.beta(0.4, 2, len(groups)), np.round(rng.random(len(groups)), 1))
+    y = rng.random(len(scores)) < scores ** np.where(groups == 3, 2, 1)
+    weight = rng.integers(1, 3, len(y)).astype(float)
+    for kind in ({}, {"sample_weight": weight}):
+        table = calibration_by_group(y, scores, groups, **kind, **options, random_state=1)
+        drawn = np.random.RandomState(1)  # whose numbers the groups take in their order
+        for k, group in enumerate(table.group):
+            own = groups == group
+            rows = {name: values[own] for name, values in kind.items()} | {"binning": EqualMass("cube_root")}
+            alone = calibration_error_interval(
+                y[own], scores[own], random_state=drawn, **rows, **{"n_resamples": 199, **options}
+            )
+            assert (table.error[k], table.error_low[k], table.error_high[k]) == tuple(alone)
+
+
 def test_orders():
     y, scores, groups = np.array([1, 0, 0, 1] * 25), np.full(100, 0.5), np.repeat(list("cab"), [60, 38, 2])
     given = calibration_by_group(y, scores, groups, order="given", random_state=0)
@@ -314,6 +337,16 @@ def test_the_stretched_interval_by_hand_and_its_dual(events):
         if 0 < level < 1:
             at = bias_test(scores, y.sum(), level, None, np.var(y - scores))
             assert (found.bias_pvalue < 1 - level) == (not at.low <= 0 <= at.high)
+
+
+@pytest.mark.parametrize("events", [12, 28])
+def test_scores_that_tell_nothing_have_the_test_of_their_mean(events):
+    # Stretched by the residuals the interval is longer than Clopper and Pearson's, whose test is that of 40 tosses.
+    found = bias_test(np.repeat([0.02, 0.98], 20), events, 0.9, None, 0.9)
+    expected = binomtest(events, 40, 0.5)
+    assert found.bias_pvalue == pytest.approx(expected.pvalue, abs=1e-9)
+    limits = expected.proportion_ci(0.9)
+    assert found[1:3] == pytest.approx((0.5 - limits.high, 0.5 - limits.low), abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [220, 900])

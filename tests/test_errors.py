@@ -137,6 +137,14 @@ def test_class_weight_multiplies_the_squares(method):
     assert calibration_error(names[codes], proba, class_weight=by_name, **options) == expected
 
 
+def test_a_class_of_weight_zero_is_left_out_of_the_largest_error():
+    # The third class never happens, and is off by .6; the others by .1 and .5.
+    proba, codes = np.tile([0.3, 0.1, 0.6], (10, 1)), np.arange(10) >= 4
+    options = {"norm": np.inf, "multiclass": "marginal", "labels": [0, 1, 2], "binning": 1}
+    assert calibration_error(codes.astype(int), proba, **options) == pytest.approx(0.6)
+    assert calibration_error(codes.astype(int), proba, class_weight=[1, 1, 0], **options) == pytest.approx(0.5)
+
+
 def test_class_weight_of_two_classes_goes_by_label():
     y, s = _sample("continuous")
     proba = np.column_stack((s**2, s))  # rows that do not sum to 1: each class has an error of its own

@@ -35,6 +35,8 @@ every_metric = pytest.mark.parametrize("metric", metrics_("labels"))
 def test_swapped_arguments(metric):
     with refused(ValueError, "y_true holds probabilities", "swapped"):
         metric(SCORES, Y)
+    with refused(ValueError, "y_true holds probabilities", "swapped"):
+        metric(np.append(SCORES, [0.0, 1.0]), np.append(Y, [0, 1]))  # a probability may be exactly 0 or 1
 
 
 @pytest.mark.parametrize("y_proba", [PREDICTED, PREDICTED.astype(bool), PREDICTED.tolist(), Y])

@@ -13,6 +13,7 @@ from skcalib._report import _command, _scanned
 from skcalib._report._models import given_classes
 from skcalib._report._numbers import report_numbers
 from skcalib._report._reader import ReportError
+from skcalib._report._recalibration import TrialRows
 from skcalib._report._sentences import certificate_sentence, class_sentence
 from skcalib._report._statistics import REPORT_BINNING
 from skcalib._report._table import read_table
@@ -84,7 +85,8 @@ def test_numbers_of_classes_are_those_of_the_library(file):
             calibration_error(codes == k, scores[:, k], binning=REPORT_BINNING)
         )
     gains = {row["name"]: row for row in model["recalibrators"]}
-    gain = recalibration_gain(codes, scores, recalibrator=TemperatureScaling(), labels=range(3))
+    splits = [(fold.train, fold.test) for fold in TrialRows.of(table, "p_*", 0).folds]
+    gain = recalibration_gain(codes, scores, recalibrator=TemperatureScaling(), labels=range(3), cv=splits)
     assert gains["TemperatureScaling"]["gain"] == pytest.approx(gain.estimate)
     assert gains["TemperatureScaling"]["gain_low"] == pytest.approx(gain.low)
     assert {"DirichletCalibration", "VectorScaling", "StackedRecalibrator"} <= set(gains)

@@ -1,11 +1,15 @@
 """The site that ``python -m sphinx -W -b html doc doc/_build`` built last, in headless Chromium at three widths."""
 
+import runpy
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from _browser import set_width
 
-BUILT = Path(__file__).parents[1] / "doc" / "_build"
+DOC = Path(__file__).parents[1] / "doc"
+BUILT = DOC / "_build"
+WORDS = runpy.run_path(str(DOC / "extensions" / "find_words.py"))["WORDS"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not (BUILT / "index.html").exists(), reason="The site is not built: doc/_build."),
@@ -70,3 +74,20 @@ def test_pages_fit(browser, width):
         if wrong := faults(browser, path):
             found[path.relative_to(BUILT).as_posix()] = wrong
     assert not found
+
+
+def found_first(browser, word):
+    """Return the page that the search shows first."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.get(f"{(BUILT / 'search.html').as_uri()}?{urlencode({'q': word})}")
+    first = "#search-results ul.search li a"
+    WebDriverWait(browser, 30).until(lambda driver: driver.find_elements("css selector", first))
+    return browser.find_element("css selector", first).get_attribute("href").split("?")[0].split("#")[0]
+
+
+@pytest.mark.parametrize("page", WORDS)
+def test_the_search_finds_the_page_first(browser, page):
+    set_width(browser, 1280)
+    found = {word: found_first(browser, word).rpartition("/")[2] for word in WORDS[page]}
+    assert found == dict.fromkeys(WORDS[page], f"{page}.html")

@@ -7,6 +7,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 import skcalib
+from skcalib.binning import EqualWidth
 from skcalib.export import to_sql, to_sql_table
 
 duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
@@ -230,6 +231,36 @@ def test_tables_of_pieces(recalibrator, input):
     close(found[valid], fitted.predict_proba(np.array(new, dtype=float)[valid])[:, 1])
     assert len(found) == len(new)
     assert np.isnan(found[~valid]).all()
+
+
+def test_no_step_lies_between_forecasts_that_differ_by_rounding():
+    """Engines round EXP and LN in other ways than NumPy: a step there would give such scores another bin."""
+    scores = np.round(np.random.default_rng(0).random(300), 1)
+    scores = np.concatenate((scores, np.nextafter(scores, -1), np.nextafter(scores, 2)))
+    scores = np.clip(scores, 0, 1)
+    y = np.random.default_rng(1).random(len(scores)) < scores**2
+    for n_bins in range(2, 12):
+        fitted = skcalib.ScalingBinning(binning=n_bins).fit(scores, y)
+        close(run_scores([to_sql(fitted, dialect="duckdb")], scores)[:, 0], fitted.predict_proba(scores)[:, 1])
+
+
+def test_equal_width_bins_of_log_odds():
+    """The steps are log-odds, so that no engine computes a probability: also as a table."""
+    scores, y = _two_class_rows()
+    z = np.round(8 * scores - 4, 1)
+    fitted = skcalib.HistogramBinning(EqualWidth(6), input="logit").fit(z, y)
+    steps = np.log(np.arange(1, 6) / np.arange(5, 0, -1))
+    new = np.concatenate([z, [-800, 800.0], *(steps + shift * np.spacing(steps) for shift in range(-4, 5))])
+    expected = fitted.predict_proba(new)[:, 1]
+    table = to_sql_table(fitted, table="pieces", dialect="duckdb")
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (n INTEGER, p DOUBLE)")
+    connection.executemany("INSERT INTO t VALUES (?, ?)", list(enumerate(new.tolist())))
+    connection.execute(table.create)
+    found = connection.execute(f"SELECT {table.expression} FROM t {table.join} ORDER BY n").fetchall()
+    close(np.ravel(found), expected)
+    assert "EXP" not in to_sql(fitted)
+    close(run_scores([to_sql(fitted, dialect="duckdb")], new)[:, 0], expected)
 
 
 def test_tables_of_what_has_no_pieces():

@@ -128,6 +128,17 @@ def test_impossible_classes_stay_impossible(kind):
     np.testing.assert_allclose(found, other / other.sum(axis=1, keepdims=True), atol=tolerance)
 
 
+@pytest.mark.parametrize("kind", MASKED, ids=lambda kind: kind.__name__)
+def test_logits_are_known_up_to_a_constant_a_row(kind):
+    logits, labels = _masked()
+    constant = np.random.default_rng(2).choice([-100.0, 0.0, 100.0], len(logits))[:, None]
+    expected, found = (
+        kind(input="logit").fit(rows, labels).predict_proba(rows) for rows in (logits, logits + constant)
+    )
+    # The weights of a mixture are found to 1e-4.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=5e-4 if kind is StackedRecalibrator else 1e-9)
+
+
 def test_temperature_of_masked_logits_is_that_of_the_options_alone():
     """The log-likelihood over the options of each row, maximised on a grid."""
     logits, labels = _masked(600)

@@ -47,7 +47,7 @@ class CellSums:
         """Sum of the weights of all rows."""
         return float(self.weight.sum())
 
-    @property
+    @cached_property
     def share(self):
         """Share of the total weight in each bin."""
         return self.weight / self.weight.sum()

@@ -1,6 +1,6 @@
 """Exact inference on a bias: is the number of events of some rows what their scores predict."""
 
-from functools import reduce
+from functools import cache, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -180,6 +180,7 @@ class _Tails(NamedTuple):
     weight: np.ndarray
     events: float
     log_pmf: np.ndarray | None
+    distance: np.ndarray
     is_one: bool
 
     @classmethod
@@ -194,7 +195,8 @@ class _Tails(NamedTuple):
         exact = weight.sum() < _FEW_ROWS and are_counts
         with np.errstate(divide="ignore"):
             log_pmf = np.log(event_count_pmf(q, weight)) if exact else None
-        return cls(centre, variance, skewness, q, weight, events, log_pmf, events == 1 and are_counts)
+        distance = np.arange(len(log_pmf) if exact else 0) - events
+        return cls(centre, variance, skewness, q, weight, events, log_pmf, distance, events == 1 and are_counts)
 
     def upper(self, tau):
         """Return P(S >= k)."""
@@ -225,7 +227,7 @@ class _Tails(NamedTuple):
 
     def _exact(self, tau, part):
         # Tilting by -tau multiplies P(S = j) by exp(-tau j).
-        log_mass = self.log_pmf - tau * (np.arange(len(self.log_pmf)) - self.events)
+        log_mass = self.log_pmf - tau * self.distance
         mass = np.exp(log_mass - log_mass.max())
         return mass[part].sum() / mass.sum()
 
@@ -279,7 +281,7 @@ def _bias(z, weight, delta):
 
 def _root(function, step):
     """Return the root of a falling function that is positive near 0 and negative far above."""
-    low, high = 0.0, step
+    function, low, high = cache(function), 0.0, step
     while function(high) > 0:
         low, high = high, 2 * high
     while function(low) < 0:

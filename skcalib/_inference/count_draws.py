@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-_BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
+BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
 _FEWEST_DRAWS, _LARGEST_BLOCK = 64, 1 << 22  # draws at a time where the cells are many, and their counts
 _KEPT = 1 << 23  # counts whose random numbers are kept in memory
 # Draws from which on those of a cell are put in order, once for all frequencies: the counts are the same, and intervals
@@ -41,7 +41,7 @@ class CountDraws:
 
     def __init__(self, cells, n_draws, rng, uniforms=None, trials=None):
         self.trials = np.maximum(np.rint(cells.weight if trials is None else trials), 1)
-        self.ratio, self.excess = cells.score_ratio, cells.residual_factor - 1
+        self.ratio, self.excess, self.n_draws = cells.score_ratio, cells.residual_factor - 1, n_draws
         seed = rng.randint(np.iinfo(np.int32).max)
         sizes = block_sizes(n_draws, len(self.trials))
         if uniforms is not None:
@@ -51,13 +51,27 @@ class CountDraws:
             self._blocks = list(blocks) if n_draws * len(self.trials) <= _KEPT else None
             self._seed, self._sizes = seed, sizes
 
+    @classmethod
+    def joined(cls, draws):
+        """Return the draws of several problems that are one block each, side by side, with the same random numbers."""
+        draws, whole = list(draws), object.__new__(cls)
+        for name in ("trials", "ratio", "excess", "_range"):
+            setattr(whole, name, np.concatenate([getattr(one, name) for one in draws], axis=-1))
+        whole._blocks = [_JoinedBlock([one._blocks[0] for one in draws])]
+        return whole
+
+    @property
+    def is_one_block(self):
+        """Whether all draws are kept in one block."""
+        return self._blocks is not None and len(self._blocks) == 1
+
     def __call__(self, frequency, c=0):
         """Yield blocks of event frequencies drawn for frequencies (m,)."""
         if np.all(self.trials == 1):
             never = 1 - frequency
             yield from ((block.uniform > never).astype(np.float64) for block in self._uniforms())
             return
-        ratio = np.clip(1 - (1 - self.ratio) * (1 + min(c, 1.0) * self.excess), 0, 1)
+        ratio = np.clip(1 - (1 - self.ratio) * (1 + np.minimum(c, 1.0) * self.excess), 0, 1)
         law = self.trials, frequency, ratio
         if np.all(_expected(*law[:2]) >= _MANY):
             yield from (_normal_counts(block.normal, *law) / self.trials for block in self._uniforms())
@@ -174,13 +188,39 @@ class _Block:
         return order, np.take_along_axis(columns, order, axis=1)
 
 
+class _JoinedBlock(_Block):
+    """Blocks side by side, whose deviates and orders are not made again."""
+
+    def __init__(self, blocks):
+        super().__init__(np.concatenate([block.uniform for block in blocks], axis=1))
+        self._blocks = blocks
+
+    @cached_property
+    def normal(self):
+        return np.concatenate([block.normal for block in self._blocks], axis=1)
+
+    @cached_property
+    def ranked(self):
+        return tuple(map(np.concatenate, zip(*(block.ranked for block in self._blocks), strict=True)))
+
+
+def drawn_together(asked):
+    """Return blocks of event frequencies for each (draws, frequency, c): in one pass where all are of one block."""
+    draws, frequencies, c = zip(*asked, strict=True) if asked else ((), (), ())
+    if len(asked) < 2 or not all(isinstance(one, CountDraws) and one.is_one_block for one in draws):
+        return [one(*law) for one, *law in asked]
+    sizes = [len(frequency) for frequency in frequencies]
+    (drawn,) = CountDraws.joined(draws)(np.concatenate(frequencies), np.repeat(c, sizes))
+    return [[part] for part in np.split(drawn, np.cumsum(sizes)[:-1], axis=1)]
+
+
 def _uniform(seed, k, shape):
     return np.random.default_rng([seed, k]).random(shape)
 
 
 def block_sizes(n_draws, n_cells):
     """Return the numbers of draws that are made at a time."""
-    size = max(1, _BLOCK // n_cells, min(_FEWEST_DRAWS, _LARGEST_BLOCK // n_cells))
+    size = max(1, BLOCK // n_cells, min(_FEWEST_DRAWS, _LARGEST_BLOCK // n_cells))
     return [min(size, n_draws - start) for start in range(0, n_draws, size)]
 
 

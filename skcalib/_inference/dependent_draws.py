@@ -116,6 +116,7 @@ class ClusterDraws:
         fitted = np.clip(self._scores + deviation[rows.cell], 0, 1)
         code = (self._cluster[:, None] * n_tasks + np.arange(n_tasks)).ravel()
         self.correlation = cluster_correlation(self._scores.ravel(), (rows.labels - fitted).ravel(), weight, code)
+        self.n_draws = n_draws
         self._sizes, self._seed = block_sizes(n_draws, n * n_tasks), rng.randint(np.iinfo(np.int32).max)
         self._kept = [self._latent(k) for k in range(len(self._sizes))] if n_draws * n <= _KEPT else None
 

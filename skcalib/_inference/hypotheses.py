@@ -59,16 +59,17 @@ def error_hypotheses(error, data, resampling):
     cells = Cells.joined([power.cells for power in powers])
     ends = np.cumsum([len(power.weight) for power in powers])[:-1]
 
-    def combine(powers):
+    def combine_groups(powers):
         powers = classes.combine(powers.reshape(*powers.shape[:-1], len(segments), classes.n_tasks))
-        if error.groups is None:
-            return powers[..., 0]
         errors = powers if error.norm == np.inf else np.maximum(powers, 0) ** (1 / error.norm)
         return reduced(errors, weights, error.reduce)
 
+    combine = classes.combine if error.groups is None else combine_groups
     drawn = [powers[0].at(cells.event_frequency)] if len(powers) == 1 else powers
 
     def statistic(frequency):
+        if len(drawn) == 1:
+            return combine(drawn[0].power(frequency)[..., None])
         pieces = zip(drawn, np.split(frequency, ends, axis=-1), strict=True)
         return combine(np.stack([power.power(piece) for power, piece in pieces], axis=-1))
 

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from skcalib._cells.cells import Cells
+from skcalib._inference.count_draws import BLOCK, drawn_together
 from skcalib._progress import Progress
 
 _SMALLEST_STEP, _GROWTH = 1 / 8, 4  # of c, after 0 and from there
 _PRECISION = 0.002  # of c, relative
 _CLOSE = 0.02  # relative distance from a tail at which a share of draws is taken to be equal to it
+_ROUNDING = 4 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
@@ -53,33 +54,28 @@ class Hypotheses:
     directions: list
     progress: Progress
 
-    def drawn(self, direction, c, sides=False):
-        """Return the statistics at c and, if asked for, how far the draws lie on the side of the observed deviation."""
-        if c == 0:
-            return self.null
-        return self._drawn(self.frequency(direction, c), c, sides)
+    def drawn(self, blocks, c, sides):
+        """Return the statistics of drawn blocks and, where asked for, how far they are on the side of the deviation."""
+        towards = self.cells.share * self.directions[0] if sides else None
+        values, distances = [], []
+        for drawn in blocks:
+            values.append(self.statistic(drawn))
+            if sides:
+                distances.append(drawn @ towards - self.cells.mean_score @ towards)
+            self.progress(f"{sum(map(len, values))} draws at c = {c:.3g}")
+        return np.concatenate(values), np.concatenate(distances) if sides else None
 
     @cached_property
     def null(self):
         """The statistics for calibrated scores, and how far the draws lie on the side of the observed deviation."""
-        return self._drawn(self.cells.mean_score, 0.0, True)
-
-    def _drawn(self, frequency, c, with_sides):
-        towards = self.cells.share * self.directions[0]
-        values, sides = [], []
-        for drawn in self.draw(frequency, c):
-            values.append(self.statistic(drawn))
-            if with_sides:
-                sides.append(drawn @ towards - self.cells.mean_score @ towards)
-            self.progress(f"{sum(map(len, values))} draws at c = {c:.3g}")
-        return np.concatenate(values), np.concatenate(sides) if with_sides else None
+        return self.drawn(self.draw(self.cells.mean_score, 0.0), 0.0, True)
 
     @property
     def side(self):
         """How far the labels lie on the side of the observed deviation."""
         return self.cells.share * self.directions[0] @ self.cells.deviation
 
-    @property
+    @cached_property
     def slack(self):
         """Distance within which values are tied: labels with equal sums may differ in the last digit."""
         return 1e-12 * max(abs(self.observed), float(np.median(np.abs(self.null[0]))))
@@ -108,15 +104,63 @@ def resampling_pvalue(hypotheses):
 
 def inverted_limits(hypotheses, tail):
     """Return the lower and the upper limit of an error, each wrong with probability `tail`."""
+    return next(limits_of_each([hypotheses], tail))
+
+
+def limits_of_each(many, tail):
+    """Yield the limits for each of many hypotheses, as `inverted_limits` returns them.
+
+    A search asks for one set of draws after the other. As many searches as fill a block of counts go on side by side,
+    and their questions are answered in one pass: of many small problems most time would go into calls.
+    """
+    together, n_counts = [], 0
+    for hypotheses in many:
+        together.append(hypotheses)
+        n_counts += hypotheses.draw.n_draws * len(hypotheses.cells.weight)
+        if n_counts >= BLOCK:
+            yield from _searched(together, tail)
+            together, n_counts = [], 0
+    yield from _searched(together, tail)
+
+
+def _searched(many, tail):
+    limits, answers = [None] * len(many), dict.fromkeys(range(len(many)))
+    searches = [_limits(hypotheses, tail) for hypotheses in many]
+    while answers:
+        asked = {}
+        for k, answer in answers.items():
+            try:
+                asked[k] = searches[k].send(answer)
+            except StopIteration as end:
+                limits[k] = end.value
+        laws = [(many[k].draw, many[k].frequency(direction, c), c) for k, (direction, c, _) in asked.items()]
+        blocks = drawn_together(laws)
+        answers = {k: many[k].drawn(drawn, *asked[k][1:]) for k, drawn in zip(asked, blocks, strict=True)}
+    return limits
+
+
+def _limits(hypotheses, tail):
+    """Search the limits: a generator that yields (direction, c, sides), is sent what is drawn, and returns them.
+
+    The same for each generator below: `yield from` hands its questions on.
+    """
+    if "null" not in vars(hypotheses):
+        vars(hypotheses)["null"] = yield hypotheses.directions[0], 0.0, True
     low, lines = 0.0, [_Line(hypotheses, direction, tail) for direction in hypotheses.directions]
     if rejected := resampling_pvalue(hypotheses) < tail:
-        low = min(line.lowest() for line in lines)
+        low = np.inf
+        for line in lines:
+            low = min(low, (yield from line.lowest()))
         low = low if low < np.inf else hypotheses.error(hypotheses.cells.event_frequency)
-    high = max(line.highest() for line in lines)
+    high = -np.inf
+    for line in lines:
+        high = max(high, (yield from line.highest()))
     if not rejected:
         # The true frequencies may also lie on the other side of the scores.
-        others = (_Line(hypotheses, -line.direction, tail).highest(beyond=(line.limit, high)) for line in lines)
-        high = max(high, *others)
+        one_side = high
+        for line in lines:
+            other = _Line(hypotheses, -line.direction, tail)
+            high = max(high, (yield from other.highest(beyond=(line.limit, one_side))))
     return low, max(low, high)
 
 
@@ -125,12 +169,17 @@ class _Line:
 
     def __init__(self, hypotheses, direction, tail):
         self.hypotheses, self.direction, self.tail = hypotheses, direction, tail
-        self._values = {}
+        self._drawn = {0.0: hypotheses.null}
 
     def lowest(self):
         """Return the error from which on the observed value is not too large for the draws; inf where there is none."""
         reached = self.hypotheses.observed - self.hypotheses.slack
-        c = self._crossing(lambda c: self._excess(_share(self._statistics(c) >= reached)))
+
+        def excess(c):
+            values, _ = yield from self._draws(c)
+            return self._excess(_share(values >= reached))
+
+        c = yield from self._crossing(excess)
         return np.inf if c is None else self._error(c)
 
     def highest(self, beyond=None):
@@ -144,23 +193,22 @@ class _Line:
         reached = max(self.hypotheses.observed, float(np.median(null))) + self.hypotheses.slack
 
         def excess(c):
-            if beyond is None:
-                return -self._excess(_share(self._statistics(c) <= reached))
-            values, sides = self.hypotheses.drawn(self.direction, c, sides=True)
-            # The draws must also lie on the side of the scores on which the labels lie.
-            on_side = _share(sides >= self.hypotheses.side * (1 - 1e-12))
-            return -self._excess(min(_share(values <= reached), on_side))
+            values, sides = yield from self._draws(c, beyond is not None)
+            share = _share(values <= reached)
+            if beyond is not None:  # The draws must also lie on the side of the scores on which the labels lie.
+                share = min(share, _share(sides >= self.hypotheses.side * (1 - 1e-12)))
+            return -self._excess(share)
 
-        if beyond is not None and self._error(beyond[0]) <= beyond[1] and excess(beyond[0]) >= 0:
+        if beyond is not None and self._error(beyond[0]) <= beyond[1] and (yield from excess(beyond[0])) >= 0:
             return beyond[1]
-        c = self._crossing(excess)
+        c = yield from self._crossing(excess)
         self.limit = self.hypotheses.last(self.direction) if c is None else c
         return self._error(self.limit)
 
-    def _statistics(self, c):
-        if c not in self._values:
-            self._values[c] = self.hypotheses.drawn(self.direction, c)[0]
-        return self._values[c]
+    def _draws(self, c, sides=False):
+        if c not in self._drawn:
+            self._drawn[c] = yield self.direction, c, sides
+        return self._drawn[c]
 
     def _excess(self, share):
         """Return by how much a share of draws exceeds the tail, as normal deviates; 0 within its Monte Carlo error."""
@@ -174,12 +222,40 @@ class _Line:
     def _crossing(self, excess):
         """Return the c at which `excess`, a step function that rises on the whole, reaches 0, or None."""
         last = self.hypotheses.last(self.direction)
-        below, c = 0.0, 0.0
-        while excess(c) < 0:
+        below, c = (0.0, -np.inf), 0.0
+        while (value := (yield from excess(c))) < 0:
             if c >= last:
                 return None
-            below, c = c, min(max(_GROWTH * c, self.hypotheses.first(self.direction)), last)
-        return c if c == 0 or excess(c) == 0 else brentq(excess, below, c, xtol=_PRECISION * c)
+            below, c = (c, value), min(max(_GROWTH * c, self.hypotheses.first(self.direction)), last)
+        return c if value == 0 or c == 0 else (yield from _root(excess, below, (c, value), _PRECISION * c))
+
+
+def _root(function, before, now, precision):
+    """Return the root between two points (x, value): the steps of `scipy.optimize.brentq`, for a generator."""
+    (x_before, before), (x, now) = before, now
+    x_other = other = last = step = 0.0
+    while True:
+        if before and now and (before < 0) != (now < 0):
+            x_other, other = x_before, before
+            last = step = x - x_before
+        if abs(other) < abs(now):
+            x_before, x, x_other, before, now, other = x, x_other, x, now, other, now
+        least, half = (precision + _ROUNDING * abs(x)) / 2, (x_other - x) / 2
+        if now == 0 or abs(half) < least:
+            return x
+        ahead = np.inf
+        if abs(last) > least and abs(now) < abs(before):
+            if x_before == x_other:
+                ahead = -now * (x - x_before) / (now - before)
+            else:
+                one, two = (before - now) / (x_before - x), (other - now) / (x_other - x)
+                slope = two * one * (other - before)
+                ahead = -now * (other * two - before * one) / slope if slope else np.inf
+        is_near = 2 * abs(ahead) < min(abs(last), 3 * abs(half) - least)
+        last, step = (step, ahead) if is_near else (half, half)
+        x_before, before = x, now
+        x += step if abs(step) > least else least if half > 0 else -least
+        now = yield from function(x)
 
 
 def _share(hits):

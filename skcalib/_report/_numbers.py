@@ -101,7 +101,9 @@ def _model_numbers(table, name, baseline, seed, step):
         model["columns"] = dict(zip(table.classes, table.columns[name], strict=True))
         model["classes"] = _group_rows(*table.by_class(name, seed), seed, kind="class")
     step(f"recalibrators of {name}")
-    model["advice"], model["recalibrators"], model["changes"] = advised(table, name, seed)
+    model["advice"], model["recalibrators"], model["changes"] = advised(
+        table, name, seed, lambda kind: step(f"{kind} of {name}")
+    )
     if name != table.names[0]:
         model["brier_difference"] = table.brier_difference(name)
     words = summary_sentence(model, table.total_weight), advice_words(model, table.segment_name)

@@ -21,6 +21,7 @@ from skcalib._report._sentences import (
     SIGNIFICANCE_LEVEL,
     certificate_sentence,
     class_sentence,
+    listed,
     pvalue_words,
     segment_sentence,
 )
@@ -230,7 +231,8 @@ def _recalibrator_table(model):
     before = next(row for row in model["recalibrators"] if row["name"] == "as it is")
     lines = [
         [
-            escape(row["name"]),
+            escape(row["name"])
+            + (f"<small>own maps: {escape(listed(row['segments']))}</small>" if row["segments"] else ""),
             "–" if row is before else _gain(row, "brier_gain", before["brier"]),
             "–" if row is before else _gain(row, "gain", before["log_loss"]),
             number(row["brier"]),

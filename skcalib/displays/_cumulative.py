@@ -104,11 +104,16 @@ class CumulativeDifferenceDisplay(FromEstimator):
 
     Examples
     --------
+    Scores that are too high: the running mean of label minus score falls.
+
     >>> import numpy as np
     >>> from skcalib.displays import CumulativeDifferenceDisplay
-    >>> display = CumulativeDifferenceDisplay.from_predictions([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8])
-    >>> display.curves[0].difference.round(3).tolist()
-    [0.0, -0.05, -0.15, -0.05, 0.0]
+    >>> rng = np.random.default_rng(0)
+    >>> y_proba = rng.random(1000)
+    >>> y_true = rng.random(1000) < y_proba**1.5
+    >>> display = CumulativeDifferenceDisplay.from_predictions(y_true, y_proba)
+    >>> round(float(display.curves[0].difference[-1]), 2)
+    -0.08
     """
 
     def __init__(self, curves, *, confidence_level=0.9):

@@ -26,6 +26,7 @@ _MOST_FETCHED = 2**21
 # Cells of one finer histogram, over all that are split, and of one cell; rows that a cell should hold.
 _MOST_CELLS, _MOST_PARTS, _ROWS_OF_PART = 2**20, 2**10, 16
 _ROWS_OF_SMALL = 64  # of cells whose scores are fetched rather than split
+_SETTLED = -2  # parent of a cell that is not split any more
 _LARGEST_EXPONENT = 1000.0
 
 
@@ -41,7 +42,7 @@ class Cells(Bunch):
     number : ndarray of int, shape (n_cells,)
         What the engine calls the cell.
     parent : ndarray of int, shape (n_cells,)
-        The split that made it; -1 for those of the first histogram.
+        The split cell that it was a part of; -1 for those of the first histogram, -2 for those that stay.
     count, weight, weighted_label : ndarray
         See `BinStatistics`.
     weighted_score, weighted_score_squared, weighted_score_label, weight_squared : ndarray
@@ -66,9 +67,17 @@ class Cells(Bunch):
         return cells
 
     def joined(self, other):
-        """Return the cells of both, in order; field by field, because there may be millions."""
+        """Return the cells of both, in order. Each field is given up at once: there may be millions of cells."""
         order = np.lexsort([np.concatenate((self[name], other[name])) for name in ("low", "segment")])
-        return Cells(**{name: np.concatenate((values, other[name]))[order] for name, values in self.items()})
+        return Cells(**{name: np.concatenate((self.pop(name), other.pop(name)))[order] for name in list(self)})
+
+    def pooled(self, starts):
+        """Return the cells with those between two starts as one; what was a cell's number has no meaning then."""
+        first, sums = np.flatnonzero(starts), self.items()
+        last = np.append(first[1:], len(starts)) - 1
+        kept = {name: values[first] for name, values in sums if name in ("segment", "low", "number", "parent")}
+        kept["high"] = self.high[last]
+        return Cells(**kept, **{name: np.add.reduceat(values, first) for name, values in sums if name not in kept})
 
 
 class ScoreHistogram:
@@ -113,19 +122,26 @@ class ScoreHistogram:
         """Number of valid rows."""
         return int(self.cells.count.sum())
 
-    def refine(self, is_needed, most_fetched=None):
+    def refine(self, is_needed, most_fetched=None, begins=None):
         """Split cells until those that are still needed are distinct scores.
 
-        `is_needed(cells)` is given the cells of one segment and returns a mask. A cell that is not needed once must
-        not be needed later. Questions to which few of the parts of a cell matter fetch fewer rows.
+        `is_needed(cells)` is given the cells of one segment and returns a mask. A cell that is not needed once is not
+        needed later. Questions to which few of the parts of a cell matter fetch fewer rows. `begins(cells)` returns the
+        cells that must stay apart from the one before; others are pooled once neither is needed, which bounds memory.
         """
         most_fetched = _MOST_FETCHED if most_fetched is None else min(most_fetched, _MOST_FETCHED)
         while True:
             masks = [is_needed(cells) for cells in self.by_segment().values()]
-            split = np.concatenate([np.zeros(0, dtype=bool), *masks]) & (self.cells.low < self.cells.high)
+            needed = np.concatenate([np.zeros(0, dtype=bool), *masks]) & (self.cells.parent != _SETTLED)
+            split = needed & (self.cells.low < self.cells.high)
             if not split.any():
                 return
-            parents, kept, self.cells = self.cells.at(split), self.cells.at(~split), None
+            starts = np.ones(len(split), dtype=bool)
+            if begins is not None:
+                starts = np.concatenate([begins(cells) for cells in self.by_segment().values()])
+                starts |= needed | np.append(True, needed[:-1])
+            parents, kept, self.cells = self.cells.at(split), self.cells.at(~split).pooled(starts[~split]), None
+            kept.parent[:] = _SETTLED
             parts = self._parts(parents, most_fetched)
             # With weights of 0 and 1 for labels both sums are exact; events need not be with other weights.
             for name in ("count",) if self.weighted else ("count", "weighted_label"):
@@ -136,41 +152,29 @@ class ScoreHistogram:
 
     def _parts(self, parents, most_fetched):
         """Return what the given cells hold: their distinct scores, or a finer histogram where these are too many."""
-        scale = _scale(parents)
-        frame = self._joined(parents, scale)
-        n_rows = parents.count.sum()
+        nw, n_rows, scale = narwhals(), parents.count.sum(), _scale(parents)
+        steps = np.floor((parents.high - parents.low) * scale)
+        first = np.append(0, np.cumsum(steps[:-1] + 1)).astype(np.int32)  # number of the first part of each
+        keys = {name: self.segment_numbers[parents.segment] for name in self.names[:-1]} | {"cell": parents.number}
+        small = {"first": first, "start": parents.low, "scale": scale}
+        frame = self.frame.join(beside(self.frame, keys | small), on=list(keys), how="inner")
+        kept = [nw.col("score"), nw.col("label"), *([nw.col("weight")] if self.weighted else [])]
         # Splitting small cells leaves about as many rows; one too narrow to be divided is fetched, however many it has.
         if (
             n_rows <= most_fetched
             or n_rows <= min(_MOST_FETCHED, _ROWS_OF_SMALL * len(scale))
             or np.any((parents.high - parents.low) * scale < 1)
         ):
-            columns = self._sums(frame, ["parent", "score"])
-            of = columns["parent"]
-            number = np.arange(len(of))
-            return self._cells(columns, parents.segment[of], of, columns["score"], columns["score"], number)
-        nw = narwhals()
-        part = ((nw.col("score") - nw.col("start")) * nw.col("scale")).floor().cast(nw.Int32)
-        frame = frame.with_columns(part.alias("part")).drop("start", "scale")
-        extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
-        columns = self._sums(frame, ["parent", "part"], extent)
-        self.frame, self.names = frame, ["parent", "part"]
-        of = columns["parent"]
-        return self._cells(columns, parents.segment[of], of, columns["low"], columns["high"], columns["part"])
-
-    def _joined(self, parents, scale):
-        """Return the rows of the given cells, with the number of the cell, its least score and the scale of parts."""
-        small = {"parent": np.arange(len(scale)), "start": parents.low, "scale": scale}
-        frame, names = self.frame, self.names
-        if names[0] == "parent":
-            frame, names = frame.rename({"parent": "grandparent"}), ["grandparent", *names[1:]]
-            keys = {"grandparent": parents.parent}
+            columns = self._sums(frame.select(*kept, nw.col("first").alias("cell")), ["cell", "score"])
+            low = high = columns["score"]
         else:
-            keys = {name: self.segment_numbers[parents.segment] for name in names[:-1]}
-        keys[names[-1]] = parents.number
-        joined = frame.join(beside(frame, keys | small), on=list(keys), how="inner")
-        kept = ["score", "label", *(["weight"] if self.weighted else []), *small]
-        return joined.select(*kept)
+            part = ((nw.col("score") - nw.col("start")) * nw.col("scale")).floor().cast(nw.Int32)
+            self.frame, self.names = frame.select(*kept, (nw.col("first") + part).alias("cell")), ["cell"]
+            extent = [nw.col("score").min().alias("low"), nw.col("score").max().alias("high")]
+            columns = self._sums(self.frame, ["cell"], extent)
+            low, high = columns["low"], columns["high"]
+        of = np.searchsorted(first, columns["cell"], side="right") - 1
+        return self._cells(columns, parents.segment[of], of, low, high, columns["cell"])
 
     def _cells(self, columns, segment, parent, low, high, number):
         names = ("count", "weight", "weighted_label", "weight_squared", *self.score_sums)

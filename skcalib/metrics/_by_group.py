@@ -13,6 +13,8 @@ from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm, has_thin_bins, resolved_method
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
 from skcalib._inference.dependent_draws import FEW_EVENTS
+from skcalib._inference.hypotheses import Resampling
+from skcalib._inference.inversion import limits_of_each
 from skcalib._inference.results import ResultTable
 from skcalib._input.hints import hint_at_keywords
 from skcalib._input.labels import check_groups
@@ -216,18 +218,13 @@ def calibration_by_group(
         cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
         strategy = check_binning(binning, EqualMass("cube_root"))
         names, samples, first = _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type)
-    error_options = {
-        "norm": norm,
-        "method": method,
-        "weight_type": weight_type,
-        "confidence_level": confidence_level,
-        "n_resamples": n_resamples,
-        "random_state": check_random_state(random_state),
-    }
+    resampling = Resampling(n_resamples, check_random_state(random_state), importance=weight_type == "importance")
     progress = Progress("calibration_by_group", verbose)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "clusters=|sample_weight holds", UserWarning)  # one for all groups is enough
-        columns = _columns(names, samples, confidence_level, error_options, adjustment, progress)
+        columns = _columns(names, samples, confidence_level, adjustment)
+        errors = _errors(samples, {"norm": norm, "method": method}, resampling, confidence_level, progress)
+        columns |= dict(zip(("error", "error_low", "error_high"), errors, strict=True))
     if clusters is not None:
         _warn_of_few_events(columns)
     keys = {"sorted": None, "given": first, "error": -columns["error"]}  # NaN comes last
@@ -287,15 +284,27 @@ def _as_array(names):
     return array
 
 
-def _columns(names, samples, confidence_level, error_options, adjustment, progress):
+def _errors(samples, params, resampling, confidence_level, progress):
+    """Return the errors and their limits, three arrays: NaN where bins have too few rows for a debiased error."""
+    is_debiased = resolved_method(**params) in ("debiased", "unbiased")
+    errors = np.full((3, len(samples)), np.nan)
+    places = [k for k, sample in enumerate(samples) if not (is_debiased and has_thin_bins(sample.statistics))]
+
+    def asked():
+        for place in places:
+            progress(f"errors of {place:,} of {len(samples):,} groups", place / len(samples))
+            errors[0, place], hypotheses = samples[place].error_hypotheses(params, resampling)
+            yield hypotheses
+
+    limits = list(limits_of_each(asked(), (1 - confidence_level) / 2))
+    errors[1:, places] = np.array(limits).reshape(-1, 2).T
+    return errors
+
+
+def _columns(names, samples, confidence_level, adjustment):
     """Return the columns of the table, in the order of the names."""
     n, mean_score, event_frequency = np.array([(one.n, one.mean_score, one.event_frequency) for one in samples]).T
     pvalue, bias_low, bias_high, bias_pvalue = np.array([one.bias_test(confidence_level) for one in samples]).T
-    errors = []
-    for sample in samples:
-        progress(f"errors of {len(errors):,} of {len(samples):,} groups", len(errors) / len(samples))
-        errors.append(_error(sample, error_options))
-    error, error_low, error_high = np.array(errors).T
     if adjustment == "holm":
         adjusted = holm(pvalue)
     else:
@@ -309,20 +318,11 @@ def _columns(names, samples, confidence_level, error_options, adjustment, progre
         "bias": mean_score - event_frequency,
         "bias_low": bias_low,
         "bias_high": bias_high,
-        "error": error,
-        "error_low": error_low,
-        "error_high": error_high,
         "pvalue": pvalue,
         "adjusted_pvalue": adjusted,
         "bias_pvalue": bias_pvalue,
         "adjusted_bias_pvalue": holm(bias_pvalue),
     }
-
-
-def _error(sample, options):
-    """Return the error and its limits; NaN where most bins have too few rows for a debiased error."""
-    is_debiased = resolved_method(options["method"], options["norm"]) in ("debiased", "unbiased")
-    return (np.nan,) * 3 if is_debiased and has_thin_bins(sample.statistics) else sample.error(options)
 
 
 def _warn_of_few_events(columns):

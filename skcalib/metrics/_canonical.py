@@ -63,6 +63,17 @@ def kernel_calibration_error(y_true, y_proba, *, bandwidth="median", sample_weig
 
     Examples
     --------
+    Forecasts that are too sure: their log-odds are twice too large.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import kernel_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> round(kernel_calibration_error(y_true, y_proba), 4)
+    0.0052
+
     Two equal rows, one label each way: <(.5, -.5), (-.5, .5)> = -.5.
 
     >>> from skcalib.metrics import kernel_calibration_error

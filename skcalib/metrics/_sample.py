@@ -5,11 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import BinaryTask
+from skcalib._cells.reductions import BinaryTask, BinnedTask, check_rows_or_bins
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.bias import bias_test, cluster_bias_test
+from skcalib._inference.hypotheses import error_hypotheses
 from skcalib.binning import BaseBinning
-from skcalib.metrics._interval import calibration_error_interval
+from skcalib.metrics._errors import calibration_error
+from skcalib.metrics._table import metric_of
 
 
 class Sample(NamedTuple):
@@ -50,13 +52,17 @@ class Sample(NamedTuple):
         events, variance = self.statistics.weighted_label.sum(), self.statistics.total_residual_variance
         return bias_test(scores, events, confidence_level, weight, variance)
 
-    def error(self, options):
-        """Return the calibration error and its interval; `options` are those of `calibration_error_interval`."""
-        if self.task is None or self._bins_tell_all(options["method"]):
-            return calibration_error_interval(self.statistics, **options)
-        scores, labels, weight = self.task
-        by_row = {"sample_weight": weight, "clusters": self.cluster, "binning": self.binning}
-        return calibration_error_interval(labels, scores, **by_row, **options)
+    def error_hypotheses(self, params, resampling):
+        """Return the calibration error with these parameters, and the hypotheses about it."""
+        params = {"binning": self.binning, **params}
+        if self.task is None or self._bins_tell_all(params["method"]):
+            data, params["binning"] = BinnedTask(self.statistics), None
+        else:
+            scores, labels, weight = self.task
+            data = check_rows_or_bins(labels, scores, sample_weight=weight, multiclass="auto", drop=False)
+        error = metric_of(calibration_error).error(params)
+        hypotheses = error_hypotheses(error, data, resampling._replace(cluster=self.cluster))
+        return error.value(error.observed(data)), hypotheses
 
     def _bins_tell_all(self, method):
         """Return whether the sums of the bins give the same error as the rows, which takes longer."""

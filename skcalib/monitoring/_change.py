@@ -15,6 +15,8 @@ from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm
 from skcalib._errors.cumulative import range_of
 from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells
+from skcalib._inference.hypotheses import Resampling
+from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable, html_table, text_table
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
@@ -219,16 +221,10 @@ def calibration_change(
     rng = np.random.default_rng(seed.randint(2**32, dtype=np.uint64))
     cells = (_cells_of_statistics if before.task is None else _cells_of_rows)(before, after, weight_type)
     statistic, pvalue, shift = cells.compared(n_resamples, confidence_level, rng)
-    options = {
-        "norm": norm,
-        "method": method,
-        "weight_type": weight_type,
-        "confidence_level": confidence_level,
-        "n_resamples": n_resamples,
-        "random_state": seed,
-    }
+    resampling = Resampling(n_resamples, seed, importance=weight_type == "importance")
+    options = {"norm": norm, "method": method}, resampling, confidence_level
     biases = [_bias(sample, confidence_level) for sample in (before, after)]
-    errors = [_error(sample, name, options) for sample, name in ((before, "before"), (after, "after"))]
+    errors = [_error(sample, name, *options) for sample, name in ((before, "before"), (after, "after"))]
     return CalibrationChange(
         n_before=before.n,
         n_after=after.n,
@@ -306,11 +302,12 @@ def _bias(sample, confidence_level):
     return IntervalEstimate(float(sample.mean_score - sample.event_frequency), test.low, test.high)
 
 
-def _error(sample, name, options):
+def _error(sample, name, params, resampling, confidence_level):
     try:
-        return sample.error(options)
+        estimate, hypotheses = sample.error_hypotheses(params, resampling)
     except ValueError as error:
         raise ValueError(f"The error of the sample {name!r} cannot be computed. {error}") from error
+    return IntervalEstimate(estimate, *inverted_limits(hypotheses, (1 - confidence_level) / 2))
 
 
 def _shared_labels(*labels):

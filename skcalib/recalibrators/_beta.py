@@ -62,6 +62,12 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     a_, b_, c_ : float
         Parameters of the map. For K > 2 classes lists with one entry per class.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.PlattScaling : A slope and an intercept on the log-odds.

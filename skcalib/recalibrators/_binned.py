@@ -3,8 +3,10 @@
 from numbers import Real
 
 import numpy as np
+from scipy.special import expit
 from sklearn.utils import check_random_state
 
+import skcalib.recalibrators._maps as nodes
 from skcalib._defaults import ParameterHints
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.warn import warn
@@ -17,6 +19,8 @@ from skcalib.recalibrators._map_forms import steps
 
 # A difference between the parts' event frequencies beyond this many standard errors means rows that are sorted.
 _SORTED_Z = 5.0
+
+_SURE, _HALVINGS = 750.0, 80  # log-odds whose probability is 0 or 1; steps from there to neighbours in float64
 
 
 class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
@@ -58,7 +62,20 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         check_bins(self)
 
     def _map(self, score):
-        return steps(score, self.bin_edges_[1:-1], self.bin_values_)
+        cuts = self.bin_edges_[1:-1]
+        if isinstance(score, nodes.Expit):  # cuts of the log-odds themselves: engines round EXP in other ways
+            score, cuts = score.of, _log_odds_up_to(cuts)
+        return steps(score, cuts, self.bin_values_)
+
+
+def _log_odds_up_to(probabilities):
+    """Return the greatest log-odds whose probability, as `expit` rounds it, is at most each given one."""
+    low, high = np.full((2, len(probabilities)), [[-_SURE], [_SURE]])
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        is_up_to = expit(middle) <= probabilities
+        low, high = np.where(is_up_to, middle, low), np.where(is_up_to, high, middle)
+    return low
 
 
 def _split_rows(labels, fractions, random_state=None):

@@ -79,6 +79,12 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of `X`, where they are strings.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range. Also if the features do not fit the scores, or a column is not there.
+
     See Also
     --------
     GroupwiseRecalibrator : A map of its own for each group that is given.

@@ -70,6 +70,12 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         Where the parabola holds: the lowest and the highest log-odds of the calibration set, over all classes where
         `class_pooling` holds them together.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.PlattScaling : A slope and an intercept on the log-odds.

@@ -59,6 +59,12 @@ class PlattScaling(PartiallyPooledRecalibrator):
     slope_, intercept_ : float
         Parameters of the sigmoid. For K > 2 classes lists with one entry per class.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.BetaCalibration : Two slopes and an intercept: bends each end by itself.

@@ -17,6 +17,8 @@ from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._transformer import check_recalibrator
 
+_BITS = 40  # of a forecast, by which edges tell it from another one
+
 
 class Verification(NamedTuple):
     """What `ScalingBinning.verify` found.
@@ -84,6 +86,12 @@ class ScalingBinning(BinnedRecalibrator):
     n_bins_ : int
         Number of bins, which may be smaller than asked for: see `EqualMass`.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.HistogramBinning : The event frequency of each bin.
@@ -148,8 +156,8 @@ class ScalingBinning(BinnedRecalibrator):
     ):
         """Verify on fresh rows that the calibration error is small enough.
 
-        The fit itself comes without a promise, since the scaling family may be wrong. But the error of a binned model
-        can be measured without bias.
+        The fit itself comes without a promise, since the scaling family may be wrong. But the squared error of a binned
+        model can be measured without bias.
 
         Parameters
         ----------
@@ -235,7 +243,7 @@ class ScalingBinning(BinnedRecalibrator):
         forbid_certificates(self.recalibrator_.fit(*scale_rows), "its forecasts are binned again.")
         # Step 2: uniform-mass bins of its output on T2.
         scaled, *rest = self._scaled(edge_rows[0]), *edge_rows[1:]
-        self.bin_edges_ = self._strategy()._edges_of(scaled, *rest)
+        self.bin_edges_ = self._strategy()._edges_of(_without_last_digits(scaled), *rest)
         # Step 3: the value of a bin is the mean of its output, not of the labels, on T3.
         same = value_rows[0] is edge_rows[0]
         scaled, labels, weight = scaled if same else self._scaled(value_rows[0]), *value_rows[1:]
@@ -265,8 +273,8 @@ class ScalingBinning(BinnedRecalibrator):
             return {"y_true": codes == predicted, "y_proba": probabilities[np.arange(len(codes)), predicted]}
         if self.normalize:
             raise ValueError(
-                "One-vs-rest probabilities that were made to sum to 1 are no longer binned, and their error cannot be "
-                "measured without bias. Fit with normalize=False."
+                "One-vs-rest probabilities that were made to sum to 1 are no longer binned, and their squared error "
+                "cannot be measured without bias. Fit with normalize=False."
             )
         return {
             "y_true": codes,
@@ -274,3 +282,9 @@ class ScalingBinning(BinnedRecalibrator):
             "multiclass": "marginal",
             "labels": np.arange(len(self.classes_)),
         }
+
+
+def _without_last_digits(scaled):
+    """Return forecasts to 12 digits: no edge then lies between two that differ by rounding, which an engine may do."""
+    mantissa, exponent = np.frexp(scaled)
+    return np.ldexp(np.rint(mantissa * 2.0**_BITS), exponent - _BITS)

@@ -81,6 +81,12 @@ class SplineCalibration(BinaryRecalibrator):
     roughness_penalty_ : float
         Weight of the curvature penalty that was used.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.IsotonicCalibration : Any increasing map.

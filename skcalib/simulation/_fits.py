@@ -114,6 +114,10 @@ def fit_score_distribution(scores, *, resolution=None):
     skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
     skcalib.simulation.CalibrationModel : Scores and labels with a known error.
 
+    References
+    ----------
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Section 3.
+
     Examples
     --------
     >>> from scipy import stats
