@@ -6,6 +6,7 @@ from scipy.special import expit
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from benchmarks.report_advice import SIMULATED, WORST, calibrated_tables, judged
 from skcalib import GroupwiseRecalibrator, PlattScaling
 from skcalib._report._advice import advised
 from skcalib._report._advice_sentences import advice, changes, monitor_sentence, worst_segments
@@ -83,6 +84,22 @@ def test_clusters_that_move_together_are_no_reason_to_recalibrate():
     labels = rng.random(5000) < expit(odds + (apart - apart.mean())[clusters] + 0.25)
     assert _advice(labels, expit(odds))["kind"] != "none"
     assert _advice(labels, expit(odds), clusters=clusters)["kind"] == "none"
+
+
+@pytest.mark.slow
+def test_the_advice_is_near_the_best_candidate_on_rows_it_has_not_seen():
+    names = ("base-rate shift", "curve", "one segment off", "many small segments", "drift in one segment")
+    for name in names:
+        row = judged(SIMULATED[name](np.random.default_rng([3, 1]), 12_000), seed=3)
+        assert row["excess"] <= WORST + 2 * row["noise"], name
+        assert row["loss"] < row["none"], name
+        if name in ("one segment off", "drift in one segment"):
+            assert row["after"] < row["worst"] / 2, name
+
+
+@pytest.mark.slow
+def test_calibrated_tables_get_no_advice():
+    assert sum(calibrated_tables(10)) <= 2  # of 30; at most 5 % are promised
 
 
 # --- The paired test --------------------------------------------------------------------------------------------------

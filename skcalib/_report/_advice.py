@@ -55,7 +55,7 @@ def _since(rows, chosen, changes, order):
     later = rows.at(kept)
     if len(later.codes) < _FEWEST_SINCE or later.folds is None:
         return None
-    trials = later.maps(stack=chosen.name == "StackedRecalibrator")
+    trials = later.maps()
     new, _ = _chosen(later, trials)
     if new is trials[0] is chosen:
         return None
@@ -91,7 +91,7 @@ def _simplest(rows, trials):
 
     The first one is where nothing changes; another one must beat it by more than noise.
     """
-    best = min(trials, key=lambda trial: mean(rows.out_of_fold(trial.losses["log"]), rows.tested_weight))
+    best = rows.best(trials)
     for trial in trials:
         within = trial is best or rows.gain(trial, best)[1] >= SIGNIFICANCE_LEVEL
         if within and (trial is trials[0] or rows.gain(trials[0], trial)[1] < SIGNIFICANCE_LEVEL):

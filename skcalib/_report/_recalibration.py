@@ -35,6 +35,7 @@ OF_MORE_CLASSES = (
     "DirichletCalibration",
     "StackedRecalibrator",
 )
+_N_CURVES, _NO_CURVE = 2, 0.2  # the last ones before the stack; p-value
 _SAVED = {"log": ("log_loss", "gain"), "brier": ("brier", "brier_gain")}
 
 
@@ -180,20 +181,30 @@ class TrialRows:
         """Return the binary problem of what a trial predicts out of fold."""
         return binary_task(Rows(trial.probabilities, self.rows.labels[self.tested], self.tested_weight))
 
-    def maps(self, step=None, *, stack=True):
+    def maps(self, step=None):
         """Return the trials of the scores as they are and of the library's recalibrators, the simplest first.
 
-        Without those that take long for so many classes.
+        Without those that take long for so many classes; and without the stack where it would mix curves for nothing:
+        where no curve beats the maps of one to three numbers by more than noise.
         """
         n_classes, found = self.columns.shape[1], [self.unchanged()]
-        stack = stack and (n_classes == 1 or self.columns.size <= _MOST_SCORES_OF_STACK)
         for kind in OF_TWO_CLASSES if n_classes == 1 else OF_MORE_CLASSES:
-            takes_long = {"StackedRecalibrator": not stack, "DirichletCalibration": n_classes > _MOST_CLASSES_OF_MATRIX}
-            if not takes_long.get(kind, False):
-                if step is not None:
-                    step(kind)
-                found.append(self.trial(getattr(catalogue, kind)()))
+            if kind == "DirichletCalibration" and n_classes > _MOST_CLASSES_OF_MATRIX:
+                continue
+            if kind == "StackedRecalibrator":
+                simple, curves = found[:-_N_CURVES], found[-_N_CURVES:]
+                if n_classes > 1 and self.columns.size > _MOST_SCORES_OF_STACK:
+                    continue
+                if n_classes == 1 and self.gain(self.best(simple), self.best(curves))[1] > _NO_CURVE:
+                    continue
+            if step is not None:
+                step(kind)
+            found.append(self.trial(getattr(catalogue, kind)()))
         return found
+
+    def best(self, trials):
+        """Return the trial with the lowest log-loss."""
+        return min(trials, key=lambda trial: mean(self.out_of_fold(trial.losses["log"]), self.tested_weight))
 
 
 def mean_gain(gains, weight, clusters=None, of_fits=0.0):
