@@ -156,8 +156,8 @@ class ScalingBinning(BinnedRecalibrator):
     ):
         """Verify on fresh rows that the calibration error is small enough.
 
-        The fit itself comes without a promise, since the scaling family may be wrong. But the error of a binned model
-        can be measured without bias.
+        The fit itself comes without a promise, since the scaling family may be wrong. But the squared error of a binned
+        model can be measured without bias.
 
         Parameters
         ----------
@@ -273,8 +273,8 @@ class ScalingBinning(BinnedRecalibrator):
             return {"y_true": codes == predicted, "y_proba": probabilities[np.arange(len(codes)), predicted]}
         if self.normalize:
             raise ValueError(
-                "One-vs-rest probabilities that were made to sum to 1 are no longer binned, and their error cannot be "
-                "measured without bias. Fit with normalize=False."
+                "One-vs-rest probabilities that were made to sum to 1 are no longer binned, and their squared error "
+                "cannot be measured without bias. Fit with normalize=False."
             )
         return {
             "y_true": codes,
