@@ -347,6 +347,10 @@ def test_summary_sentence():
         "Scores are too extreme: the likelier outcome happens less often than predicted, by 2.0 percentage points"
     )
     assert summary_sentence(_model(none, none, (0, 0, 0.01), 0.5), 10).startswith("Scores are right on average. ")
+    # Intervals have 90 %, and the sentence the level .05: it needs 0 outside an interval that is 1.19 times as long.
+    for estimate, words in ((0.0115, "Scores are right on average. "), (0.0125, "Scores are too high by 1.")):
+        near = (estimate, estimate - 0.01, estimate + 0.01)
+        assert summary_sentence(_model(near, none, (0, 0, 0.01), 0.5), 10).startswith(words)
 
 
 def test_models_are_compared_with_an_interval():
@@ -571,15 +575,9 @@ def test_long_work_writes_a_line_a_step_to_standard_error(monkeypatch, file, cap
     printed = capsys.readouterr()
     lines = printed.err.splitlines()
     assert all(re.fullmatch(r"skcalib report: .+ \(\d+ s\)", line) for line in lines)
-    steps = (
-        "reading",
-        "errors of p",
-        "test of p",
-        "segments and periods of p",
-        "recalibrators of p",
-        *(f"{kind} of p" for kind in _recalibration.OF_TWO_CLASSES[:-1]),
-        "numbers for a paper of p",
-    )
+    steps = ("reading", "errors of p", "test of p", "segments and periods of p", "recalibrators of p")
+    steps += tuple(f"{kind} of p" for kind in _recalibration.OF_TWO_CLASSES[:-1])
+    steps += ("numbers for a paper of p",)
     assert all(line.removeprefix("skcalib report: ").startswith(step) for line, step in zip(lines, steps, strict=True))
     assert json.loads(printed.out)["n_rows"] == 600
 
