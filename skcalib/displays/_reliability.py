@@ -150,8 +150,9 @@ class ReliabilityDisplay(FromEstimator):
             Probabilities in [0, 1]; a dict draws several models in the same axes, by name. They must be given: bin
             statistics are for `from_statistics`.
         binning : BaseBinning, int or None, default=None
-            Strategy; an int is a number of equal-mass bins. None means 15 equal-mass bins; neighbours are merged until
-            each holds 10 rows. `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
+            Strategy; an int is a number of equal-mass bins. None means 15 equal-width bins: one with more than its
+            share of the rows is cut into parts of equal mass, and neighbours are merged until each holds 10 rows.
+            `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
             "auto" is the positive class for one or two columns, "top_label" for more. "marginal" gives each class a
             panel.

@@ -3,7 +3,6 @@
 from numbers import Real
 
 import numpy as np
-from scipy.special import logsumexp
 
 from skcalib._input.scalars import as_numbers, invalid
 from skcalib._input.scores import check_scores
@@ -17,7 +16,7 @@ from skcalib.recalibrators._map_forms import softmax
 from skcalib.recalibrators._maps import Scaled
 
 _ROUNDING = 1e-6
-_MOST_STEPS, _SETTLED, _NO_CURVATURE = 100, 1e-18, 1e-12
+_MOST_STEPS, _SETTLED, _NO_CURVATURE, _FALLS = 100, 1e-18, 1e-12, 0.25
 
 
 class PriorShift(LogitRecalibrator):
@@ -125,21 +124,20 @@ def _matched(logits, counts, sample_weight):
     """
     weight = np.ones(len(logits)) if sample_weight is None else sample_weight
     share, n_classes, intercepts = weight / weight.sum(), logits.shape[1], np.zeros(logits.shape[1])
-    target = (counts + share @ row_softmax(logits)) / (1 + counts.sum())
-
-    def loss(at):
-        return share @ logsumexp(logits + at, axis=1) - target @ at
-
+    probability = row_softmax(logits)
+    target = (counts + share @ probability) / (1 + counts.sum())
     for _ in range(_MOST_STEPS):
-        probability = row_softmax(logits + intercepts)
-        mean = share @ probability
-        curvature = np.diag(mean + _NO_CURVATURE) - (probability.T * share) @ probability + 1 / n_classes
-        step = np.linalg.solve(curvature, target - mean)
-        decrement, before = (target - mean) @ step, loss(intercepts)
-        if decrement < _SETTLED:
+        gradient = target - share @ probability
+        flat = 1 / n_classes  # the same number added to all logits changes nothing
+        curvature = np.diag(share @ probability + _NO_CURVATURE) - (probability.T * share) @ probability + flat
+        step = np.linalg.solve(curvature, gradient)
+        if gradient @ step < _SETTLED:
             break
-        while loss(intercepts + step) > before - decrement * 1e-4 and decrement > _SETTLED:
-            step, decrement = step / 2, decrement / 2
+        while True:  # shorter steps, until the log-likelihood no longer falls by much along them: it is concave
+            probability = row_softmax(logits + (intercepts + step))
+            if (target - share @ probability) @ step >= -_FALLS * (gradient @ step):
+                break
+            step = step / 2
         intercepts = intercepts + step
     return target, intercepts
 
