@@ -253,11 +253,15 @@ SENTENCES = [
     ),
     ("hides how they differ", lambda: _summary(segments=BAD), lambda: _summary(segments=[BAD[0]], **BIAS)),
     (
-        "Since March the scores are off by +7.0 points on average, before by +1.0",
+        "Since March the scores are too high by 7.0 points on average; before, too high by 1.0",
         lambda: _summary(changes=[CHANGE]),
         lambda: _summary(),
     ),
-    ("those of x are off", lambda: _summary(changes=[{**CHANGE, "group": "x"}]), lambda: _summary(changes=[CHANGE])),
+    (
+        "those of x are too high",
+        lambda: _summary(changes=[{**CHANGE, "group": "x"}]),
+        lambda: _summary(changes=[CHANGE]),
+    ),
     ("Leave the scores as they are", lambda: _summary(), lambda: _summary(advice=_advice())),
     ("too few rows of one class to recalibrate", lambda: _summary(recalibrators=[]), lambda: _summary()),
     ("Recalibrate with PlattScaling().", lambda: _summary(advice=_advice()), lambda: _summary()),
@@ -290,7 +294,7 @@ SENTENCES = [
     ),
     ("No monitor raised an alarm.", lambda: monitor_sentence([{"alarm": False}]), lambda: monitor_sentence([MONITOR])),
     (
-        "1 of 1 monitors raised an alarm: x in May, lost since April",
+        "1 of 1 monitors raised an alarm: x in May, the change at about April",
         lambda: monitor_sentence([MONITOR]),
         lambda: monitor_sentence([{"alarm": False}]),
     ),
