@@ -5,11 +5,10 @@ from scipy.special import expit
 
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib._solvers.logistic import PlattTargets, fit_standardised
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._maps import Affine, Expit, LogSides
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
-from skcalib.recalibrators._scaling import location_scale
 
 
 class BetaCalibration(PartiallyPooledRecalibrator):
@@ -126,8 +125,14 @@ class BetaCalibration(PartiallyPooledRecalibrator):
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         targets = PlattTargets.of(labels, sample_weight) if self.smooth_targets else labels
-        n_intercepts = int(self.parameters != "ab")
-        coef = _fit_slopes(lambda rows: self._slope_features(log_odds[rows]), targets, sample_weight, n_intercepts)
+        # A slope that would be negative is 0 (Kull et al., Section 4): the optimum under that constraint.
+        coef = fit_standardised(
+            lambda rows: self._slope_features(log_odds[rows]),
+            targets,
+            sample_weight,
+            lowest_slope=0.0,
+            has_intercept=self.parameters != "ab",
+        )
         self._set_map(coef, None)
 
     def _fit_pooled(self, problems):
@@ -163,24 +168,3 @@ def _log_features(log_odds):
     """Return log(s) and -log(1 - s), shape (2, n)."""
     softplus = np.log1p(np.exp(-np.abs(log_odds)))
     return np.stack((np.minimum(log_odds, 0) - softplus, np.maximum(log_odds, 0) + softplus))
-
-
-def _fit_slopes(features, targets, sample_weight, n_intercepts):
-    """Return the slopes, not negative, and the intercept if there is one, of least log-loss.
-
-    Where a slope would be negative the others are fitted without it (Kull et al., Section 4): the optimum of the convex
-    loss under the constraint.
-    """
-    centre, scale = location_scale(features, len(targets), sample_weight)
-    if not n_intercepts:
-        size = np.hypot(centre, np.where(np.isinf(scale), 0, scale))
-        centre, scale = np.zeros(len(size)), np.where(size > 0, size, np.inf)
-
-    def standardised(rows):
-        block = (features(rows) - centre[:, None]) / scale[:, None]
-        return np.vstack((block, np.ones((n_intercepts, block.shape[1]))))
-
-    lower = np.repeat([0, -np.inf], [len(scale), n_intercepts])
-    slopes, intercept = np.split(fit_logistic(standardised, targets, sample_weight, lower=lower), [len(scale)])
-    slopes = slopes / scale
-    return np.append(slopes, intercept - slopes @ centre)
