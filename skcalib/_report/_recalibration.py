@@ -9,7 +9,7 @@ from scipy.special import stdtr, stdtrit
 from skcalib import recalibrators as catalogue
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._report._forecasts import binary_task
-from skcalib._report._statistics import CONFIDENCE_LEVEL, REPORT_BINNING, Rows, mean
+from skcalib._report._statistics import CONFIDENCE_LEVEL, MEAN_ABSOLUTE, Rows, mean
 from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.metrics import calibration_error
 from skcalib.recalibrators._folds import cross_validation_folds
@@ -173,7 +173,7 @@ class TrialRows:
             found, _ = self.gain(before, trial, loss)
             row |= {name.replace("gain", gain): value for name, value in found.items()}
         task = self.predicted(trial)
-        error = calibration_error(task.labels, task.scores, binning=REPORT_BINNING, **task.given)
+        error = calibration_error(task.labels, task.scores, **MEAN_ABSOLUTE, **task.given)
         return {**row, "calibration_error": error}
 
     def predicted(self, trial):

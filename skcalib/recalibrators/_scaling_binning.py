@@ -8,6 +8,7 @@ from skcalib._cells.statistics import bin_statistics
 from skcalib._defaults import check_fitted
 from skcalib._inference.results import record_html, record_text
 from skcalib._input.labels import check_targets, encode_labels
+from skcalib._input.scalars import check_number
 from skcalib._input.sklearn_private import HasMethods
 from skcalib.binning import UniqueScores
 from skcalib.recalibrators._attributes import BINS, fitted
@@ -213,10 +214,8 @@ class ScalingBinning(BinnedRecalibrator):
         from skcalib.metrics import calibration_error_interval  # which a fit does without
 
         check_fitted(self)
-        if not 0 < max_error <= 1:
-            raise ValueError(f"max_error must lie in (0, 1], found {max_error!r}.")
-        if not 0.5 < confidence_level < 1:
-            raise ValueError(f"confidence_level must lie in (0.5, 1), found {confidence_level!r}.")
+        check_number(max_error, "max_error", above=0, at_most=1)
+        check_number(confidence_level, "confidence_level", above=0.5, below=1)
         interval = calibration_error_interval(
             **self._verifiable(scores, y),
             binning=UniqueScores(),
