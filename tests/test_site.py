@@ -30,6 +30,8 @@ const cut = [...article.querySelectorAll('pre, table, img, svg, .formula, h1, h2
 const points = heading => parseFloat(getComputedStyle(heading).fontSize);
 const size = tag => Math.max(0, ...[...article.querySelectorAll(tag)].map(points));
 return {
+  crushed: [...article.querySelectorAll('td, th')].filter(
+    cell => cell.textContent.trim().length > 15 && cell.clientWidth > 0 && cell.clientWidth < 60).length,
   overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   cut: cut, h1: size('h1'), h2: size('h2'), h3: size('h3'),
   missing: [...article.querySelectorAll('img')].filter(i => i.complete && i.naturalWidth === 0).map(i => i.src),
@@ -48,6 +50,7 @@ def faults(browser, path):
     seen = browser.execute_script(_MEASURE)
     found = [f"cut: {one}" for one in seen["cut"]] + [f"missing: {one}" for one in seen["missing"]]
     found += [f"{seen['overflow']} pixels to scroll sideways"] if seen["overflow"] > 0 else []
+    found += [f"{seen['crushed']} cells too narrow for their words"] if seen["crushed"] else []
     sizes = [seen[tag] for tag in ("h1", "h2", "h3") if seen[tag]]
     found += [f"headings of {sizes} pixels"] if sizes != sorted(sizes, reverse=True) else []
     return found
@@ -57,12 +60,14 @@ def test_faults_are_found(browser, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(
         '<body><div class="bd-article"><h1 style="font-size: 10px">a</h1><h2>b</h2><pre style="white-space: pre">'
-        f'{"x" * 300}</pre><img src="lost.png"></div></body>'
+        f'{"x" * 300}</pre><img src="lost.png"><table><td style="overflow-wrap: anywhere; width: 1px; display: block">'
+        "seventeen letters</td></table></div></body>"
     )
     set_width(browser, 390)
     assert [one.split(":")[0].split(" ")[0] for one in faults(browser, path)][0] == "cut"
     assert any("sideways" in one for one in faults(browser, path))
     assert any("headings" in one for one in faults(browser, path))
+    assert any("narrow" in one for one in faults(browser, path))
     assert any("missing" in one for one in faults(browser, path))
 
 

@@ -11,6 +11,8 @@ CONFIDENCE_LEVEL = 0.9
 LABELS = [False, True]
 # The library's 15 bins, fewer where they would hold too few rows for a debiased error.
 REPORT_BINNING = MinimumMass(EqualMass(15), min_weight=10)
+# The error of all sentences, of the diagrams and of the tables of groups: percentage points that a reader can picture.
+MEAN_ABSOLUTE = {"norm": 1, "binning": REPORT_BINNING}
 
 
 class Rows(NamedTuple):
@@ -32,6 +34,11 @@ class Rows(NamedTuple):
         """What an interval or a test of an event is told besides labels and scores."""
         return {**self.given, "weight_type": self.weight_type, "clusters": self.clusters}
 
+    @property
+    def cited(self):
+        """What a summary of an event is told besides labels and scores."""
+        return {name: value for name, value in self.dependence.items() if name != "labels"}
+
     def at(self, rows):
         """Return some of the rows."""
         *columns, weight_type = self
@@ -48,7 +55,14 @@ def mean(values, weight):
 
 
 def mean_interval(values, weight=None, weight_type="frequency", clusters=None):
-    """Return a mean with its interval, from the sums of clusters, where there are any, by Student's distribution.
+    """Return a mean with its interval: see `mean_error`."""
+    centre, error, degrees = mean_error(values, weight, weight_type, clusters)
+    half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * error)
+    return {"estimate": centre, "low": centre - half, "high": centre + half}
+
+
+def mean_error(values, weight=None, weight_type="frequency", clusters=None, more_variance=0.0):
+    """Return a mean, its standard error from the sums of clusters, where there are any, and degrees of freedom.
 
     Weights of importance make each row a cluster: a large weight is one row nevertheless.
     """
@@ -62,5 +76,4 @@ def mean_interval(values, weight=None, weight_type="frequency", clusters=None):
         sums = np.bincount(unit, weight * residual)
         degrees = max(len(sums) - 1, 1)
         variance = sums @ sums / total**2 * len(sums) / degrees
-    half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * np.sqrt(variance))
-    return {"estimate": centre, "low": centre - half, "high": centre + half}
+    return centre, np.sqrt(variance + more_variance), degrees

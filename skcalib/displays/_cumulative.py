@@ -9,15 +9,7 @@ from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, distinct_scores, named_models
-from skcalib.displays._style import (
-    colors,
-    curve_styles,
-    model_and_size,
-    model_label,
-    neutral,
-    reference_style,
-    styled,
-)
+from skcalib.displays._style import colors, curve_styles, model_and_size, model_label, neutral, reference_style, styled
 
 _MOST_POINTS = 2000  # of a curve that are drawn, its extremes among them
 
@@ -249,12 +241,7 @@ def _curve(model, table):
     deviation = np.sqrt(np.sum(weight * scores * (1 - scores))) / total
     first = min(0.0, float(scores[0]))
     return CumulativeCurve(
-        model,
-        np.append(first, scores),
-        table.weight / total,
-        np.append(0.0, difference),
-        float(deviation),
-        total,
+        model, np.append(first, scores), table.weight / total, np.append(0.0, difference), float(deviation), total
     )
 
 
