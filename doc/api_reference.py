@@ -202,7 +202,11 @@ def text():
 
 
 def write(folder):
-    """Write the page into a folder, unless it is there already."""
+    """Write the page into a folder, unless it is there already; remove the pages of names that are gone."""
     path = Path(folder) / "api.rst"
     if not path.exists() or path.read_text("utf-8") != text():
         path.write_text(text(), "utf-8")
+    listed = {f"{module}.{name}" for module, title, *_ in SECTIONS for name in names(module, title)}
+    for page in Path(folder).glob("_generated/skcalib.*.rst"):
+        if page.stem not in listed:
+            page.unlink()

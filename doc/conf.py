@@ -41,6 +41,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "find_words",
     "link_examples",
     "link_names",
     "mathml",
@@ -104,7 +105,7 @@ warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 # Pages that are made by the build have no source to edit.
 _WRITTEN = [path.relative_to(_HERE).with_suffix("").as_posix() for path in _HERE.rglob("*.md")]
 _SIDEBARS = {"_generated/*": ["page-toc"], "auto_gallery/*": ["page-toc"], "api": ["page-toc"]}
-_SIDEBARS |= {name: ["page-toc", "edit-this-page"] for name in _WRITTEN}
+_SIDEBARS |= {name: ["page-toc", "edit-this-page"] for name in _WRITTEN if name != "index"} | {"index": []}
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"skcalib {version}"

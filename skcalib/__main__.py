@@ -18,6 +18,7 @@ def main(argv=None):
     demo.set_defaults(run=_run_demo)
     add_report_command(commands)
     arguments = parser.parse_args(argv)
+    arguments.argv = list(sys.argv[1:] if argv is None else argv)  # a report says how it was made
     return arguments.run(arguments)
 
 

@@ -38,8 +38,9 @@ def run_demo(data, seed, out):
             gain = model.gain_
     print(
         f"\nThe default saves {gain.estimate:.3f} nats per row out of fold ({gain.low:.3f} to {gain.high:.3f})."
-        "\nECE: 15 equal-width bins, l1, of the predicted class (two classes: of the positive one). Debiased: the same"
-        "\nwithout the bias of the label noise; 0 means no error that the noise does not explain.",
+        "\nECE: norm 1, 15 equal-width bins, of the predicted class (two classes: of the positive one). Debiased: the"
+        "\nsame error less what chance adds to it. 0 means that chance explains all of it."
+        "\nNext: python -m skcalib report FILE --label LABEL --score SCORE makes a page about your own predictions.",
         file=out,
     )
 

@@ -113,6 +113,11 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of `X`, where they are strings.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if `y` has one class only, or a parameter is not one of those listed.
+
     See Also
     --------
     RecalibratedClassifierCV : Classifier and recalibrator in one estimator.
@@ -137,6 +142,11 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
 
     ``Pipeline(memory=...)`` caches the scores: a search over later steps then costs cv + 1 fits per outer split,
     however many candidates it compares.
+
+    References
+    ----------
+    Platt (1999), Probabilistic outputs for support vector machines and comparisons to regularized likelihood methods,
+    Section 2.1: scores of left-out folds.
 
     Examples
     --------

@@ -1,5 +1,7 @@
 """Choices: which candidate of a search to refit."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.metrics import get_scorer as get_sklearn_scorer
 
@@ -86,6 +88,7 @@ def sharpest_within(max_error, *, objective="neg_brier_score", n_standard_errors
     return SharpestWithin(max_error, objective, n_standard_errors, binning)
 
 
+@dataclass(eq=False)
 class SharpestWithin:
     """The rule that `sharpest_within` returns.
 
@@ -100,15 +103,15 @@ class SharpestWithin:
         The two scorers that the search must compute.
     """
 
-    def __init__(self, max_error, objective, n_standard_errors, binning):
-        self.max_error = max_error
-        self.objective = objective
-        self.n_standard_errors = n_standard_errors
-        self.binning = binning
-        self.scoring = {
-            "objective": _scorer(objective),
-            _CALIBRATION: get_scorer("neg_" + _CALIBRATION, binning=binning),
-        }
+    max_error: float
+    objective: object
+    n_standard_errors: float
+    binning: object
+
+    def __post_init__(self):
+        """Make the scorers."""
+        calibration = get_scorer("neg_" + _CALIBRATION, binning=self.binning)
+        self.scoring = {"objective": _scorer(self.objective), _CALIBRATION: calibration}
 
     def __call__(self, cv_results):
         """Return the index of the chosen candidate, as `refit` of a search does."""
@@ -131,13 +134,6 @@ class SharpestWithin:
             f"{np.sqrt(max(upper[best], 0)):.4f} ({self.n_standard_errors} standard errors) and is taken."
         )
         return best
-
-    def __repr__(self):
-        """Say how the rule was made."""
-        return (
-            f"sharpest_within({self.max_error}, objective={self.objective!r}, "
-            f"n_standard_errors={self.n_standard_errors}, binning={self.binning!r})"
-        )
 
 
 def _scorer(objective):

@@ -97,6 +97,14 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where the classifier tells.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if `y` has one class only, `cv` trains a fold on rows that it tests, or, with ``ensemble=False``, does
+        not test each row once.
+    TypeError
+        In `fit`, if `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` is none.
+
     See Also
     --------
     CrossFittedClassifier : The same as two steps of a pipeline, so that a search can reuse the scores.

@@ -225,16 +225,10 @@ def test_text_is_no_score(scores):
     assert assign_bins([0.1, 0.7], [0, 0.5, 1]).tolist() == assign_bins([0, 1], [0, 0.5, 1]).tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("support", [("0", "1"), "01", None, 5, (0, 1, 2), (1, 0), (0, np.nan)])
-def test_a_support_is_two_numbers(support):
-    with refused(ValueError, "support must be"):
-        EqualMass(2).bin_edges([0.1, 0.7], support=support)
-
-
 def test_support_of_log_odds():
     scores = np.array([-3.0, -1.0, 2.0, 5.0])
-    assert EqualMass(2).bin_edges(scores, support=(-np.inf, np.inf)).tolist() == [-np.inf, 0.5, np.inf]
-    assert MinimumMass(EqualMass(4), 2).bin_edges(scores, support=(-np.inf, np.inf)).tolist() == [-np.inf, 0.5, np.inf]
+    assert EqualMass(2)._edges_of(scores, support=(-np.inf, np.inf)).tolist() == [-np.inf, 0.5, np.inf]
+    assert MinimumMass(EqualMass(4), 2)._edges_of(scores, support=(-np.inf, np.inf)).tolist() == [-np.inf, 0.5, np.inf]
 
 
 # What users give to `bin_edges`
@@ -274,8 +268,3 @@ def test_edges_of_lists_and_of_rows_without_weight(strategy):
 def test_wrong_rows_are_named(strategy, arguments, words):
     with refused(ValueError, *words):
         strategy.bin_edges(*arguments)
-
-
-def test_log_odds_have_edges_on_their_own_support():
-    edges = EqualMass(2).bin_edges([-3.0, -1.0, 2.0, 5.0], support=(-np.inf, np.inf))
-    assert edges.tolist() == [-np.inf, 0.5, np.inf]

@@ -440,6 +440,15 @@ def test_the_users_size_of_a_figure_is_kept(size):
     _assert_tidy(display)
 
 
+def test_long_names_are_shortened_in_the_legend_of_given_axes():
+    y, scores = _scores(300)
+    _, ax = plt.subplots(figsize=(3, 3))
+    models = {"gradient boosting with monotone constraints and two hundred trees": scores, "other": scores**2}
+    display = ReliabilityDisplay.from_predictions(y, models, ax=ax, random_state=0)
+    display.figure_.draw_without_rendering()
+    assert display.legend_.get_window_extent().width <= ax.get_window_extent().width
+
+
 @pytest.mark.parametrize("layout", ["constrained", None])
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 2), (2, 3)])
 def test_a_diagram_fills_the_axes_that_are_given(n_rows, n_columns, layout):

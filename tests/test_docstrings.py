@@ -97,3 +97,48 @@ def test_shared_parameters_are_described_alike():
             text = " ".join(" ".join(parameter.desc).split())
             begins = [one for one in SENTENCES.get(parameter.name, ()) if text.startswith(one)]
             assert begins or parameter.name not in SENTENCES, f"{name}: {parameter.name} : {text}"
+
+
+# Public names without a paper: what they are, or whose page names it.
+NO_PAPER = {
+    "CautiousRecalibrator": "a rule of this package: recalibrate only where it gains",
+    "expand_soft_labels": "rows in another form",
+    "BinStatistics": "sums",
+    "get_scorer": "scikit-learn's scorers",
+    "get_scorer_names": "scikit-learn's scorers",
+    "BaseBinning": "a base",
+    "FixedEdges": "bins that are given",
+    "UniqueScores": "bins that are given",
+    "assign_bins": "bins that are given",
+    "check_binning": "bins that are given",
+    "CalibrationCertificate": "a result",
+    "CertifiedThreshold": "a result",
+    "CertifiedThresholdClassifier": "certified_threshold",
+    "GroupMonitors": "CalibrationMonitor",
+    "ComparisonDisplay": "compare",
+    "MonitorDisplay": "CalibrationMonitor",
+    "MulticalibrationDisplay": "MulticalibratedRecalibrator",
+    "SegmentDisplay": "segment_calibration_test",
+    "PowerCurve": "a formula",
+    "BaseRecalibrator": "a base",
+    "BinaryRecalibrator": "a base",
+    "LogitRecalibrator": "a base",
+}
+
+
+def test_what_may_raise_says_so_and_what_has_a_paper_names_it():
+    silent, nameless, known = [], [], []
+    for module in map(import_module, PUBLIC):
+        for name in (name for name in module.__all__ if not name.startswith("_")):
+            value = getattr(module, name)
+            if not callable(value):
+                continue
+            text = inspect.getdoc(value)
+            takes_data = hasattr(value, "fit") if inspect.isclass(value) else inspect.signature(value).parameters
+            if takes_data and "\nRaises\n------\n" not in text:
+                silent.append(name)
+            if "\nReferences\n----------\n" not in text:
+                (known if name in NO_PAPER else nameless).append(name)
+    assert not silent
+    assert not nameless
+    assert set(known) == set(NO_PAPER)

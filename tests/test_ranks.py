@@ -112,10 +112,10 @@ def test_cuts_of_few_rows(scores, n_bins, weighted):
 @every_shape
 def test_edges_of_many_rows(scores, n_bins):
     support = (-np.inf, np.inf) if scores.min() < 0 else (0, 1)
-    found = EqualMass(n_bins).bin_edges(scores, support=support)
+    found = EqualMass(n_bins)._edges_of(scores, support=support)
     np.testing.assert_array_equal(found[1:-1], _plain_edges(scores, n_bins))
     weight = np.random.default_rng(2).gamma(0.5, size=len(scores))
-    found = EqualMass(15).bin_edges(scores, sample_weight=weight, support=support)
+    found = EqualMass(15)._edges_of(scores, sample_weight=weight, support=support)
     np.testing.assert_array_equal(found[1:-1], _plain_edges(scores, 15, weight))
 
 

@@ -1,7 +1,9 @@
 """What the README and the how-to pages show does run."""
 
+import builtins
 import re
 import shutil
+import symtable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -45,9 +47,24 @@ def readme():
 
 def test_readme_starts_with_two_commands(readme):
     blocks = re.findall(r"```bash\n(.*?)```", readme, flags=re.S)
-    assert [len(block.splitlines()) for block in blocks] == [1, 1]
-    assert "-m skcalib demo" in blocks[0]
-    assert "-m pytest" in blocks[1]
+    assert [len(block.splitlines()) for block in blocks] == [1, 1, 1]
+    assert blocks[0] == 'pip install ".[plot]"\n'
+    assert "-m skcalib demo" in blocks[1]
+    assert "-m pytest" in blocks[2]
+    first_screen = readme.splitlines()[:12]
+    assert "(doc/scikit_learn.md)" in "".join(first_screen)
+
+
+def test_readme_snippets_name_nothing_that_they_do_not_define(readme):
+    """Each block can be pasted alone: what it loads it has imported or assigned before."""
+    for block in re.findall(r"```python\n(.*?)```", readme, flags=re.S):
+        table = symtable.symtable(block, "block", "exec")
+        unknown = [
+            one.get_name()
+            for one in table.get_symbols()
+            if one.is_referenced() and not one.is_assigned() | one.is_imported()
+        ]
+        assert set(unknown) <= set(dir(builtins))
 
 
 def _forms(estimator, frozen=False):
@@ -65,12 +82,12 @@ def _best(forms, names):
 
 @pytest.mark.slow
 def test_readme_snippets_run_in_order_and_ours_is_the_best(readme, capsys):
-    names = {}
     blocks = re.findall(r"```python\n(.*?)```", readme, flags=re.S)
     assert len(blocks) == 3
     for block, (theirs, rows) in zip(
         blocks, (("model", "train"), ("forest", "train"), ("model", "calibration")), strict=True
     ):
+        names = {}
         exec(block, names)
         printed = re.findall(r"^([a-zA-Z -]+?) +(\d\.\d{3})", capsys.readouterr().out, flags=re.M)
         assert [name for name, _ in printed][1] == "scikit-learn"

@@ -19,7 +19,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from skcalib import PlattScaling
 from skcalib.__main__ import main
-from skcalib._report import _command, _reader, _recalibration
+from skcalib._report import _command, _recalibration
 from skcalib._report._checks import identifiers, repeats_note
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._html import percent, with_interval
@@ -27,7 +27,7 @@ from skcalib._report._numbers import report_numbers
 from skcalib._report._periods import named_periods
 from skcalib._report._reader import ReportError, read_columns
 from skcalib._report._sentences import comparison_sentence, pvalue_words, segment_sentence, summary_sentence
-from skcalib._report._statistics import REPORT_BINNING
+from skcalib._report._statistics import MEAN_ABSOLUTE
 from skcalib._report._table import read_table
 from skcalib.evaluation import recalibration_gain
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
@@ -43,7 +43,8 @@ from skcalib.monitoring import calibration_change
 needs_matplotlib = pytest.mark.skipif(
     find_spec("matplotlib") is None, reason="the page needs matplotlib (extra report)"
 )
-needs_pandas = pytest.mark.skipif(find_spec("pandas") is None, reason="compares with what pandas reads")
+for package in ("pandas", "pyarrow"):
+    pytest.importorskip(package, reason="the report needs pandas and pyarrow (extra report)")
 
 
 def _write(path, columns):
@@ -66,12 +67,6 @@ def file(tmp_path):
     return _write(tmp_path / "data.csv", _data())
 
 
-@pytest.fixture
-def without_pandas(monkeypatch):
-    found = _reader.find_spec
-    monkeypatch.setattr(_reader, "find_spec", lambda name: None if name == "pandas" else found(name))
-
-
 def _numbers(table):
     return report_numbers(table, seed=0, step=lambda what: None)
 
@@ -87,23 +82,17 @@ def _table(y, scores, weight=None, segments=None):
 MIXED = 'y,p,name,flag,gap,"a,b"\n1,0.25,yes,True,1,x\n0,1e-3,no,False,,y\n1,.5,,True,3,z\n'
 
 
-@needs_pandas
-def test_plain_reader_reads_what_pandas_reads(tmp_path, monkeypatch):
+def test_columns_have_the_type_of_their_values(tmp_path):
     (tmp_path / "data.csv").write_text(MIXED, encoding="utf-8")
-    names = ["y", "p", "name", "flag", "gap", "a,b"]
-    by_pandas = read_columns(tmp_path / "data.csv", names)
-    monkeypatch.setattr(_reader, "find_spec", lambda name: None)
-    plainly = read_columns(tmp_path / "data.csv", names)
-    for name in names:
-        assert plainly[name].dtype.kind == by_pandas[name].dtype.kind, name
-        np.testing.assert_array_equal(plainly[name], by_pandas[name])
-    assert plainly["name"].tolist() == ["yes", "no", None]
-    assert plainly["flag"].dtype == bool
-    assert np.isnan(plainly["gap"][1])
+    columns = read_columns(tmp_path / "data.csv", ["y", "p", "name", "flag", "gap", "a,b"])
+    assert [column.dtype.kind for column in columns.values()] == ["i", "f", "O", "b", "f", "O"]
+    assert columns["name"].tolist() == ["yes", "no", None]
+    assert columns["flag"].dtype == bool
+    assert np.isnan(columns["gap"][1])
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_separators_byte_order_mark_and_gzip(tmp_path, separator, without_pandas):
+def test_separators_byte_order_mark_and_gzip(tmp_path, separator):
     text = "\ufeffy;p\n1;0.5\n0;0.25\n".replace(";", separator)
     (tmp_path / "data.csv").write_text(text, encoding="utf-8")
     with gzip.open(tmp_path / "data.csv.gz", "wt", encoding="utf-8") as packed:
@@ -114,28 +103,12 @@ def test_separators_byte_order_mark_and_gzip(tmp_path, separator, without_pandas
         assert columns["p"].tolist() == [0.5, 0.25]
 
 
-@needs_pandas
-def test_separators_with_pandas(tmp_path):
-    (tmp_path / "data.csv").write_text("\ufeffy;p\n1;0.5\n0;0.25\n", encoding="utf-8")
-    assert read_columns(tmp_path / "data.csv", ["y", "p"])["p"].tolist() == [0.5, 0.25]
+def test_parquet(tmp_path):
+    import pandas
 
-
-@pytest.mark.parametrize("reader", ["pandas", "polars"])
-def test_parquet(tmp_path, monkeypatch, reader):
-    for package in ("polars",) if reader == "polars" else ("pandas", "pyarrow"):
-        pytest.importorskip(package, reason=f"{reader} reads Parquet with {package}")
     frame = {"y": [1, 0, None], "p": [0.5, None, 0.25], "name": ["a", None, "b"], "flag": [True, False, True]}
     path = tmp_path / "data.parquet"
-    if reader == "polars":
-        import polars
-
-        found = _reader.find_spec
-        monkeypatch.setattr(_reader, "find_spec", lambda name: None if name == "pyarrow" else found(name))
-        polars.DataFrame(frame).write_parquet(path)
-    else:
-        import pandas
-
-        pandas.DataFrame(frame).astype({"y": "Int64"}).to_parquet(path)
+    pandas.DataFrame(frame).astype({"y": "Int64"}).to_parquet(path)
     columns = read_columns(path, ["y", "p", "name", "flag"])
     assert np.isnan(columns["p"][1])
     assert columns["name"].tolist() == ["a", None, "b"]
@@ -150,11 +123,13 @@ def test_parquet(tmp_path, monkeypatch, reader):
     assert "\n" not in str(caught.value)
 
 
-def test_parquet_without_a_reader(tmp_path, monkeypatch):
-    (tmp_path / "data.parquet").write_bytes(b"PAR1")
-    monkeypatch.setattr(_reader, "find_spec", lambda name: None)
-    with pytest.raises(ReportError, match=r"needs pandas and pyarrow: pip install \"skcalib\[report\]\""):
-        read_columns(tmp_path / "data.parquet", ["y"])
+@pytest.mark.parametrize("name", ["data.parquet", "data.csv"])
+def test_files_without_a_reader(tmp_path, monkeypatch, name):
+    (tmp_path / name).write_bytes(b"PAR1" if name == "data.parquet" else b"y,p\n1,0.5\n")
+    for package in ("pandas", "pyarrow", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ReportError, match=r"needs pandas and pyarrow to be read: pip install \"skcalib\[report\]\""):
+        read_columns(tmp_path / name, ["y"])
 
 
 @pytest.mark.parametrize(
@@ -167,10 +142,7 @@ def test_parquet_without_a_reader(tmp_path, monkeypatch):
     ],
     ids=["empty", "ragged", "binary", "column"],
 )
-@pytest.mark.parametrize("plain", [True, pytest.param(False, marks=needs_pandas)], ids=["plain", "pandas"])
-def test_unreadable_files(tmp_path, monkeypatch, content, message, plain):
-    if plain:
-        monkeypatch.setattr(_reader, "find_spec", lambda name: None)
+def test_unreadable_files(tmp_path, content, message):
     (tmp_path / "data.csv").write_bytes(content)
     with pytest.raises(ReportError, match=message) as caught:
         read_columns(tmp_path / "data.csv", ["y", "p"])
@@ -212,10 +184,10 @@ def test_numbers_are_those_of_the_library(file):
     data = _data()
     for model in numbers["models"]:
         scores = data[model["name"]]
-        interval = calibration_error_interval(data["y"], scores, binning=REPORT_BINNING, random_state=0)
+        interval = calibration_error_interval(data["y"], scores, **MEAN_ABSOLUTE, random_state=0)
         assert [model["errors"][0][key] for key in ("estimate", "low", "high")] == pytest.approx(list(interval))
-        assert model["errors"][0]["estimate"] == pytest.approx(calibration_error(data["y"], scores))  # as n >= 150
-        assert model["errors"][1]["estimate"] == pytest.approx(expected_calibration_error(data["y"], scores))
+        assert model["errors"][1]["estimate"] == pytest.approx(calibration_error(data["y"], scores))  # as n >= 150
+        assert model["errors"][2]["estimate"] == pytest.approx(expected_calibration_error(data["y"], scores))
         for error in model["errors"]:
             assert ("reason" in error and error["reason"] is not None) == (error["estimate"] > error["high"])
         brier, nats = model["proper_scores"]
@@ -226,7 +198,7 @@ def test_numbers_are_those_of_the_library(file):
         half = 1.6448536 * np.std(gaps) / np.sqrt(600)
         assert model["over_confidence"]["estimate"] == pytest.approx(np.mean(gaps))
         assert model["over_confidence"]["low"] == pytest.approx(np.mean(gaps) - half)
-        metric = partial(calibration_error, binning=REPORT_BINNING)
+        metric = partial(calibration_error, **MEAN_ABSOLUTE)
         assert model["test"]["pvalue"] == calibration_test(data["y"], scores, metric=metric, random_state=0).pvalue
         assert model["test"]["rejects"] == (model["errors"][0]["low"] > 0)  # interval and test agree
         assert sum(row["weight"] for row in model["bins"]) == 600
@@ -243,12 +215,12 @@ def test_segments_are_sorted_by_p_value_and_small_ones_marked(file):
         assert row["n_rows"] == inside.sum()
         assert row["n_events"] == data["y"][inside].sum()
         assert row["mean_score"] == pytest.approx(data["p"][inside].mean())
-        estimate = calibration_error(data["y"][inside], data["p"][inside], binning=REPORT_BINNING)
+        estimate = calibration_error(data["y"][inside], data["p"][inside], **MEAN_ABSOLUTE)
         assert row["estimate"] == pytest.approx(estimate)
         assert row["is_small"] == (inside.sum() < 100)
         assert row["bias"] == pytest.approx(row["mean_score"] - row["event_frequency"])
     assert [row["pvalue"] for row in rows] == sorted(row["pvalue"] for row in rows)
-    table = calibration_by_group(data["y"], data["p"], data["s"], binning=REPORT_BINNING, random_state=0)
+    table = calibration_by_group(data["y"], data["p"], data["s"], **MEAN_ABSOLUTE, random_state=0)
     by_name = {row["segment"]: row for row in rows}
     for name, adjusted in zip(table.group.tolist(), table.adjusted_pvalue, strict=True):
         assert by_name[name]["adjusted_pvalue"] == adjusted
@@ -268,9 +240,10 @@ def test_recalibrators_are_cross_validated():
     data = _data(500, power=2)
     y, scores = data["y"].astype(bool), data["p"]
     rows = {row["name"]: row for row in _numbers(_table(y, scores))["models"][0]["recalibrators"]}
-    platt = rows["PlattScaling"]
+    folds = _recalibration.TrialRows.of(_table(y, scores), "p", 0).folds
+    platt, splits = rows["PlattScaling"], [(fold.train, fold.test) for fold in folds]
     for key, loss, score in (("gain", "log", "log_loss"), ("brier_gain", "brier", "brier")):
-        gain = recalibration_gain(y, scores, recalibrator=PlattScaling(), loss=loss)
+        gain = recalibration_gain(y, scores, recalibrator=PlattScaling(), loss=loss, cv=splits)
         assert (platt[key], platt[f"{key}_low"], platt[f"{key}_high"]) == pytest.approx(tuple(gain))
         assert platt[score] == pytest.approx(rows["as it is"][score] - gain.estimate)
     assert rows["as it is"]["log_loss"] == pytest.approx(log_loss(y, np.clip(scores, 2**-52, 1 - 2**-52)))
@@ -360,13 +333,13 @@ def test_summary_sentence():
     none = (0, -0.01, 0.01)
     model = _model((0.044, 0.02, 0.068), none, (0.045, 0.02, 0.061), 0.001)
     assert summary_sentence(model, 15747) == (
-        "Scores are too high by 4.4 percentage points on average (2.0 to 6.8). The calibration error is 4.5 % (2.0 to "
-        "6.1 %), more than noise at n = 15,747 (p ≤ .001)."
+        "Scores are too high by 4.4 percentage points on average (2.0 to 6.8). The mean absolute calibration error is "
+        "4.5 % (2.0 to 6.1 %), more than noise at n = 15,747 (p ≤ .001)."
     )
     model = _model((-0.013, -0.02, -0.006), none, (0, 0, 0.01), 0.5)
     assert summary_sentence(model, 100) == (
-        "Scores are too low by 1.3 percentage points on average (0.6 to 2.0). The calibration error is 0.0 % (0.0 to "
-        "1.0 %), no more than noise can be at n = 100 (p = .50): apart from the average the rows show no "
+        "Scores are too low by 1.3 percentage points on average (0.6 to 2.0). The mean absolute calibration error is "
+        "0.0 % (0.0 to 1.0 %), no more than noise can be at n = 100 (p = .50): apart from the average the rows show no "
         "miscalibration."
     )
     model = _model(none, (0.02, 0.01, 0.03), (0, 0, 0.01), 0.5)
@@ -374,6 +347,10 @@ def test_summary_sentence():
         "Scores are too extreme: the likelier outcome happens less often than predicted, by 2.0 percentage points"
     )
     assert summary_sentence(_model(none, none, (0, 0, 0.01), 0.5), 10).startswith("Scores are right on average. ")
+    # Intervals have 90 %, and the sentence the level .05: it needs 0 outside an interval that is 1.19 times as long.
+    for estimate, words in ((0.0115, "Scores are right on average. "), (0.0125, "Scores are too high by 1.")):
+        near = (estimate, estimate - 0.01, estimate + 0.01)
+        assert summary_sentence(_model(near, none, (0, 0, 0.01), 0.5), 10).startswith(words)
 
 
 def test_models_are_compared_with_an_interval():
@@ -446,7 +423,7 @@ def test_page_is_whole_and_self_contained(file, tmp_path, capsys):
     data = re.search(r'<script type="application/json" id="numbers">(.*?)</script>', text, flags=re.S).group(1)
     assert json.loads(data)["n_rows"] == 600
     assert not re.search(r"@import|url\(", text)
-    assert len(page.pictures) == 2
+    assert len(page.pictures) == 1
     assert page.pictures[0].startswith("Reliability diagram, event frequency against predicted probability: p in ")
     for model in _numbers(read_table(file, label="y", scores=["p", "q"], segment="s"))["models"]:
         assert f"{model['name']}: {model['summary']}" in out
@@ -487,7 +464,7 @@ def test_page_of_few_rows_or_one_class_says_what_is_not_possible(tmp_path, n):
     assert "Not possible: it takes 5 rows with the event and 5 without." in text
     assert 'id="segments"' not in text  # nor what was not given
     assert 'id="time"' not in text
-    assert len(_Page(text).pictures) == 2
+    assert len(_Page(text).pictures) == 1
 
 
 @pytest.mark.slow
@@ -539,10 +516,7 @@ def test_default_output(file, tmp_path, monkeypatch):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-@pytest.mark.parametrize("plain", [True, pytest.param(False, marks=needs_pandas)], ids=["plain", "pandas"])
-def test_bad_input_is_one_line_and_exit_status_2(tmp_path, capsys, monkeypatch, columns, options, message, plain):
-    if plain:
-        monkeypatch.setattr(_reader, "find_spec", lambda name: None)
+def test_bad_input_is_one_line_and_exit_status_2(tmp_path, capsys, columns, options, message):
     path = _write(tmp_path / "data.csv", {**_data(), **columns})
     assert main(["report", str(path), "--label", "y", "--score", "p", "--json", *options]) == 2
     out = capsys.readouterr()
@@ -602,6 +576,8 @@ def test_long_work_writes_a_line_a_step_to_standard_error(monkeypatch, file, cap
     lines = printed.err.splitlines()
     assert all(re.fullmatch(r"skcalib report: .+ \(\d+ s\)", line) for line in lines)
     steps = ("reading", "errors of p", "test of p", "segments and periods of p", "recalibrators of p")
+    steps += tuple(f"{kind} of p" for kind in _recalibration.OF_TWO_CLASSES)
+    steps += ("numbers for a paper of p",)
     assert all(line.removeprefix("skcalib report: ").startswith(step) for line, step in zip(lines, steps, strict=True))
     assert json.loads(printed.out)["n_rows"] == 600
 
@@ -641,22 +617,14 @@ def test_the_input_is_never_overwritten(tmp_path, capsys):
     assert (tmp_path / "x.csv").read_bytes() == before
 
 
-@pytest.mark.parametrize("reader", ["pandas", "plain"])
-def test_two_columns_of_one_name_are_refused(tmp_path, monkeypatch, reader):
-    if reader == "plain":
-        monkeypatch.setattr("skcalib._report._reader.find_spec", lambda name: None)
+def test_two_columns_of_one_name_are_refused(tmp_path):
     path = _csv(tmp_path / "x.csv", ["y", "p", "p"], [(0, 0.1, 0.9), (1, 0.9, 0.1)])
     with pytest.raises(ReportError, match="has 2 columns called 'p'"):
         read_columns(path, ["y", "p"])
     assert read_columns(path, ["y"])["y"].tolist() == [0, 1]  # the other column is not asked for
 
 
-@pytest.mark.parametrize("reader", ["pandas", "plain"])
-def test_words_that_look_missing_are_words(tmp_path, monkeypatch, reader):
-    if reader == "plain":
-        monkeypatch.setattr("skcalib._report._reader.find_spec", lambda name: None)
-    else:
-        pytest.importorskip("pandas", reason="the other reader")
+def test_words_that_look_missing_are_words(tmp_path):
     path = _csv(tmp_path / "x.csv", ["y", "p", "country"], [("NA", 0.1, "NA"), ("None", "NA", "DE"), ("NA", 0.3, "")])
     columns = read_columns(path, ["y", "p", "country"], words=("y", "country"))
     assert columns["y"].tolist() == ["NA", "None", "NA"]
@@ -774,7 +742,7 @@ def test_periods_are_compared_with_the_first(tmp_path):
     first, third = (np.array([m == k for m in np.repeat([1, 2, 3], 300)]) for k in (1, 3))
     scores, y = table.forecasts("p")[:2]
     change = calibration_change(
-        y[first], scores[first], y[third], scores[third], binning=REPORT_BINNING, random_state=0
+        y[first], scores[first], y[third], scores[third], binning=MEAN_ABSOLUTE["binning"], random_state=0
     )
     assert rows[2]["change_pvalue"] == change.pvalue
     assert rows[2]["bias"] == pytest.approx(scores[third].mean() - y[third].mean())
@@ -827,11 +795,11 @@ def test_clusters_are_told_to_every_interval(tmp_path):
     ]
     y, scores, given = columns["y"], columns["p"], {"clusters": columns["patient"], "random_state": 0}
     (model,), (before,) = clustered["models"], plain["models"]
-    interval = calibration_error_interval(y, scores, binning=REPORT_BINNING, **given)
+    interval = calibration_error_interval(y, scores, **MEAN_ABSOLUTE, n_resamples=199, **given)
     assert [model["errors"][0][key] for key in ("estimate", "low", "high")] == pytest.approx(list(interval))
-    metric = partial(calibration_error, binning=REPORT_BINNING)
-    assert model["test"]["pvalue"] == calibration_test(y, scores, metric=metric, **given).pvalue
-    by_group = calibration_by_group(y, scores, columns["s"], binning=REPORT_BINNING, **given)
+    metric = partial(calibration_error, **MEAN_ABSOLUTE)
+    assert model["test"]["pvalue"] == calibration_test(y, scores, metric=metric, n_resamples=199, **given).pvalue
+    by_group = calibration_by_group(y, scores, columns["s"], **MEAN_ABSOLUTE, **given)
     assert sorted(row["bias_high"] for row in model["segments"]) == pytest.approx(sorted(by_group.bias_high))
     # the mean of all rows is that of the clusters' means, as all have 30 rows: Student's interval, plainly
     for key, values in (("score_minus_frequency", scores - y), ("brier", (scores - y) ** 2)):
@@ -855,7 +823,7 @@ def test_clusters_of_weighted_rows_periods_and_classes(tmp_path):
     numbers = _numbers(table)
     assert (numbers["n_clusters"], numbers["weight_type"]) == (59, "importance")
     whole = calibration_by_group(
-        table.labels, table.scores["p"], table.periods, binning=REPORT_BINNING, sample_weight=table.weight,
+        table.labels, table.scores["p"], table.periods, **MEAN_ABSOLUTE, sample_weight=table.weight,
         weight_type="importance", clusters=table.clusters, random_state=0,
     )  # fmt: skip
     assert [row["bias_low"] for row in numbers["models"][0]["periods"]] == pytest.approx(whole.bias_low)

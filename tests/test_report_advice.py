@@ -94,7 +94,8 @@ def test_gains_are_those_of_the_library():
     rows = TrialRows.of(_table(labels, scores, segments), "p", 0)
     before = rows.unchanged()
     found, pvalue = rows.gain(before, rows.trial(PlattScaling()))
-    expected = recalibration_gain(labels, scores, recalibrator=PlattScaling())
+    splits = [(fold.train, fold.test) for fold in rows.folds]
+    expected = recalibration_gain(labels, scores, recalibrator=PlattScaling(), cv=splits)
     assert tuple(found.values()) == pytest.approx(tuple(expected))
     error = (expected.high - expected.low) / 2 / norm.ppf(0.95)
     assert pvalue == pytest.approx(norm.sf(expected.estimate / error))
@@ -157,7 +158,9 @@ GAIN = {"gain": 0.02, "gain_low": 0.01, "gain_high": 0.03, "log_loss": 0.5, "row
 
 
 def _said(segment=None, candidates=True, **found):
-    return " ".join(advice({"advice": {**NOTHING, **found}, "recalibrators": [{}] * candidates}, segment))
+    return " ".join(
+        advice({"advice": {**NOTHING, **found}, "recalibrators": [{}] * candidates, "segments": [{}] * 5}, segment)
+    )
 
 
 def test_advice_in_words():
@@ -187,7 +190,7 @@ def test_the_summary_names_the_worst_segments_and_since_when():
     assert worst_segments(model, "subject") == [
         "By subject, 2 of 3 segments are off by more than chance. The worst: law too high by 30.0 points; math too low "
         "by 12.0 points.",
-        "The average of all rows (+1.1 points) hides this.",
+        "The average of all rows (+1.1 points) hides how they differ.",
     ]
     model["segments"] = rows[2:]
     assert worst_segments(model, "subject") == []

@@ -13,11 +13,14 @@ from skcalib._report import _command, _scanned
 from skcalib._report._models import given_classes
 from skcalib._report._numbers import report_numbers
 from skcalib._report._reader import ReportError
-from skcalib._report._sentences import certificate_sentence, class_sentence
-from skcalib._report._statistics import REPORT_BINNING
+from skcalib._report._recalibration import TrialRows
+from skcalib._report._sentences import certificate_sentence, class_sentence, rest_sentence
+from skcalib._report._statistics import MEAN_ABSOLUTE
 from skcalib._report._table import read_table
 from skcalib.evaluation import recalibration_gain
 from skcalib.metrics import calibration_error, calibration_error_interval
+
+pytest.importorskip("pandas", reason="the report needs pandas (extra report)")
 
 NAMES = ["bird", "cat", "dog"]
 
@@ -67,7 +70,7 @@ def test_numbers_of_classes_are_those_of_the_library(file):
     (model,) = numbers["models"]
     assert numbers["classes"] == NAMES
     assert model["columns"] == {name: f"p_{name}" for name in NAMES}
-    options = {"binning": REPORT_BINNING, "random_state": 0}
+    options = {**MEAN_ABSOLUTE, "random_state": 0}
     top = calibration_error_interval(codes, scores, multiclass="top_label", **options)
     assert [model["errors"][0][key] for key in ("estimate", "low", "high")] == pytest.approx(list(top))
     assert model["test"]["rejects"] == (top.low > 0)
@@ -80,11 +83,10 @@ def test_numbers_of_classes_are_those_of_the_library(file):
     for k, name in enumerate(NAMES):
         assert rows[name]["n_events"] == pytest.approx((codes == k).sum())
         assert rows[name]["bias"] == pytest.approx(scores[:, k].mean() - (codes == k).mean())
-        assert rows[name]["estimate"] == pytest.approx(
-            calibration_error(codes == k, scores[:, k], binning=REPORT_BINNING)
-        )
+        assert rows[name]["estimate"] == pytest.approx(calibration_error(codes == k, scores[:, k], **MEAN_ABSOLUTE))
     gains = {row["name"]: row for row in model["recalibrators"]}
-    gain = recalibration_gain(codes, scores, recalibrator=TemperatureScaling(), labels=range(3))
+    splits = [(fold.train, fold.test) for fold in TrialRows.of(table, "p_*", 0).folds]
+    gain = recalibration_gain(codes, scores, recalibrator=TemperatureScaling(), labels=range(3), cv=splits)
     assert gains["TemperatureScaling"]["gain"] == pytest.approx(gain.estimate)
     assert gains["TemperatureScaling"]["gain_low"] == pytest.approx(gain.low)
     assert {"DirichletCalibration", "VectorScaling", "StackedRecalibrator"} <= set(gains)
@@ -201,13 +203,23 @@ def test_page_of_classes(tmp_path, capsys):
 
 
 def test_sentences_of_classes():
-    rows = [{"class": f"c{k}", "bias": (-1) ** k * 0.02, "adjusted_pvalue": 0.01 * k} for k in range(10)]
+    size = {"estimate": 0.031, "low": 0.02, "high": 0.04, "bias": -0.02}
+    rows = [
+        {"class": f"c{k}", **size, "adjusted_pvalue": 0.02 * k, "adjusted_error_pvalue": 0.01 * k} for k in range(10)
+    ]
     assert class_sentence(rows[:1]) == (
-        "1 of 1 classes has probabilities that are too high or too low on average by more than chance: c0 (too high by "
-        "2.0 points)."
+        "Of 1 classes 1 has an error that is more than noise. The largest is that of c0, 3.1 %: its probabilities are "
+        "too low by 2.0 points on average."
     )
-    assert class_sentence(rows).startswith("5 of 10 classes have")
-    assert class_sentence(rows[5:]).startswith("On average no class of 5 has")
+    assert class_sentence(rows[3:]) == (
+        "Of 7 classes 2 have an error that is more than noise (c3, c4). The largest is that of c3, 3.1 %."
+    )
+    assert class_sentence(rows[5:]) == "No class of 5 has an error that is more than noise."
+    assert (
+        rest_sentence(rows[5:])
+        == "The other 5 classes have errors from 3.1 to 3.1 %; none of these are more than noise."
+    )
+    assert "; 1 of these is more than noise." in rest_sentence(rows[4:])
     assert certificate_sentence([{"n_bins": 10, "conditional": 0.0512}], of_classes=True) == (
         "For example, with 10 bins each recalibrated probability lies within 5.1 percentage points of the frequency "
         "with which the predicted class is right in its bin."

@@ -1,11 +1,15 @@
 """The site that ``python -m sphinx -W -b html doc doc/_build`` built last, in headless Chromium at three widths."""
 
+import runpy
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from _browser import set_width
 
-BUILT = Path(__file__).parents[1] / "doc" / "_build"
+DOC = Path(__file__).parents[1] / "doc"
+BUILT = DOC / "_build"
+WORDS = runpy.run_path(str(DOC / "extensions" / "find_words.py"))["WORDS"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not (BUILT / "index.html").exists(), reason="The site is not built: doc/_build."),
@@ -26,6 +30,8 @@ const cut = [...article.querySelectorAll('pre, table, img, svg, .formula, h1, h2
 const points = heading => parseFloat(getComputedStyle(heading).fontSize);
 const size = tag => Math.max(0, ...[...article.querySelectorAll(tag)].map(points));
 return {
+  crushed: [...article.querySelectorAll('td, th')].filter(
+    cell => cell.textContent.trim().length > 15 && cell.clientWidth > 0 && cell.clientWidth < 60).length,
   overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   cut: cut, h1: size('h1'), h2: size('h2'), h3: size('h3'),
   missing: [...article.querySelectorAll('img')].filter(i => i.complete && i.naturalWidth === 0).map(i => i.src),
@@ -44,6 +50,7 @@ def faults(browser, path):
     seen = browser.execute_script(_MEASURE)
     found = [f"cut: {one}" for one in seen["cut"]] + [f"missing: {one}" for one in seen["missing"]]
     found += [f"{seen['overflow']} pixels to scroll sideways"] if seen["overflow"] > 0 else []
+    found += [f"{seen['crushed']} cells too narrow for their words"] if seen["crushed"] else []
     sizes = [seen[tag] for tag in ("h1", "h2", "h3") if seen[tag]]
     found += [f"headings of {sizes} pixels"] if sizes != sorted(sizes, reverse=True) else []
     return found
@@ -53,12 +60,14 @@ def test_faults_are_found(browser, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(
         '<body><div class="bd-article"><h1 style="font-size: 10px">a</h1><h2>b</h2><pre style="white-space: pre">'
-        f'{"x" * 300}</pre><img src="lost.png"></div></body>'
+        f'{"x" * 300}</pre><img src="lost.png"><table><td style="overflow-wrap: anywhere; width: 1px; display: block">'
+        "seventeen letters</td></table></div></body>"
     )
     set_width(browser, 390)
     assert [one.split(":")[0].split(" ")[0] for one in faults(browser, path)][0] == "cut"
     assert any("sideways" in one for one in faults(browser, path))
     assert any("headings" in one for one in faults(browser, path))
+    assert any("narrow" in one for one in faults(browser, path))
     assert any("missing" in one for one in faults(browser, path))
 
 
@@ -70,3 +79,20 @@ def test_pages_fit(browser, width):
         if wrong := faults(browser, path):
             found[path.relative_to(BUILT).as_posix()] = wrong
     assert not found
+
+
+def found_first(browser, word):
+    """Return the page that the search shows first."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.get(f"{(BUILT / 'search.html').as_uri()}?{urlencode({'q': word})}")
+    first = "#search-results ul.search li a"
+    WebDriverWait(browser, 30).until(lambda driver: driver.find_elements("css selector", first))
+    return browser.find_element("css selector", first).get_attribute("href").split("?")[0].split("#")[0]
+
+
+@pytest.mark.parametrize("page", WORDS)
+def test_the_search_finds_the_page_first(browser, page):
+    set_width(browser, 1280)
+    found = {word: found_first(browser, word).rpartition("/")[2] for word in WORDS[page]}
+    assert found == dict.fromkeys(WORDS[page], f"{page}.html")

@@ -1,13 +1,18 @@
-"""The command: ``python -m benchmarks.arena --data DIR [--peers] [--rows N] [--markdown | --json]``."""
+"""The command: ``python -m benchmarks.arena --data DIR [--peers] [--rows N] [--markdown | --json | --page PAGE]``."""
 
 import argparse
+import io
 import json
 import sys
+import time
+from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.arena.experiments import few_rows, load, methods, run
 from benchmarks.arena.peers import installed
 from benchmarks.arena.summary import print_summary, summarize
+
+_BEGIN, _END = "<!-- tables: made by `python -m benchmarks.arena --peers --page` -->\n", "<!-- end of the tables -->"
 
 
 def main(argv=None):
@@ -29,8 +34,11 @@ def main(argv=None):
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--markdown", action="store_true", help="print the tables as Markdown, for the guide")
     output.add_argument("--json", action="store_true", help="print JSON in place of the tables")
+    output.add_argument("--page", type=Path, help="write the tables into this page")
     options = parser.parse_args(argv)
-    report = {}
+    report, out = {}, io.StringIO() if options.page else sys.stdout
+    if options.page:
+        with_tables(options.page.read_text(), "")  # a page without marks is told before the minutes are spent
     for kind in [options.kind] if options.kind else ["binary", "multiclass"]:
         contenders = methods(kind, options.methods)
         if options.peers:
@@ -42,10 +50,20 @@ def main(argv=None):
         results = run(data_sets, contenders, options.n_jobs)
         report[kind] = summarize(results)
         if not options.json:
-            print_summary(kind, results, report[kind], sys.stdout, markdown=options.markdown)
+            print_summary(kind, results, report[kind], out, markdown=options.markdown or bool(options.page))
     if options.json:
         json.dump(report, sys.stdout, indent=1)
+    if options.page:
+        options.page.write_text(with_tables(options.page.read_text(), out.getvalue()))
     return 0
+
+
+def with_tables(page, tables):
+    """Return the text of the page with the tables between its marks, and when and with what they were made."""
+    before, rest = page.split(_BEGIN)
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    made = f"Made on {time.strftime('%Y-%m-%d', time.gmtime())} with {versions}.\n"
+    return f"{before}{_BEGIN}\n{made}{tables}\n{_END}" + rest.split(_END)[1]
 
 
 if __name__ == "__main__":

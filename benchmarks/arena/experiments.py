@@ -8,6 +8,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 import skcalib
+import skcalib.binning
 from skcalib._rows.links import clip_probability
 from skcalib.metrics import calibration_error
 
@@ -57,7 +58,8 @@ def methods(kind, wanted=None):
 
 
 def _of_expression(title):
-    found = eval(title, {name: getattr(skcalib, name) for name in skcalib.__all__})
+    names = {name: getattr(module, name) for module in (skcalib, skcalib.binning) for name in module.__all__}
+    found = eval(title, names)
     return found() if isinstance(found, type) else found
 
 

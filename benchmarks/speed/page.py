@@ -32,8 +32,8 @@ _REASONS = {
     "vector scaling": '`alpha="auto"` takes two or three fits',
     "matrix scaling, structured": '`alpha="auto"` takes two or three fits',
     "matrix scaling, unpenalised": "a floor and a temperature are fitted first",
-    "histogram binning": "labels are coded and scores checked, at the fit and at the forecast, which has two columns",
-    "reliability diagram": "intervals of the error and of each bin",
+    "histogram binning": "labels are coded, rows are checked and hashed, and the forecast has two columns",
+    "reliability diagram": "intervals of the error and of each bin, and a layout that is made twice",
     "import": "the library's own modules, on top of scikit-learn's",
 }
 

@@ -23,8 +23,15 @@ samples = {f"{n:,} rows": sample(n) for n in (200, 20_000)}
 
 # %%
 # The usual error (ECE) is larger for 200 rows, although the model is the same: it contains the noise. The debiased
-# error does not. Its interval reaches 0 for 200 rows, and the test does not reject: these rows cannot tell.
-from skcalib.metrics import calibration_error_interval, calibration_test, expected_calibration_error
+# error subtracts most of it. For 200 rows its interval includes 0, and the test does not reject: too few rows to tell.
+from functools import partial
+
+from skcalib.metrics import (
+    calibration_error,
+    calibration_error_interval,
+    calibration_test,
+    expected_calibration_error,
+)
 
 for name, (y, scores) in samples.items():
     error = calibration_error_interval(y, scores, norm=1, random_state=0)
@@ -35,12 +42,14 @@ for name, (y, scores) in samples.items():
     )
 
 # %%
-# The diagrams show the same. The grey band is where a calibrated model would stay. It is wide for 200 rows.
+# The diagrams show the same error above each panel. The grey band is where a calibrated model would stay. It is wide
+# for 200 rows.
 from skcalib.displays import ReliabilityDisplay
 
 y, scores = (np.concatenate(parts) for parts in zip(*samples.values(), strict=True))
 which = np.repeat(list(samples), [200, 20_000])
-ReliabilityDisplay.from_predictions(y, scores, groups=which, order="given", random_state=0)
+norm_1 = partial(calibration_error, norm=1)
+ReliabilityDisplay.from_predictions(y, scores, groups=which, order="given", metric=norm_1, random_state=0)
 
 # %%
 # **See also:** :doc:`/which_error`, :doc:`/reading_a_diagram`. Reference: `calibration_error_interval`,

@@ -67,17 +67,21 @@ class BinStatistics(CellSums):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from skcalib.metrics import BinStatistics, calibration_error
-    >>> edges = [0, 0.5, 1]
-    >>> monday = BinStatistics.from_predictions([0, 1], [0.2, 0.4], edges)
-    >>> tuesday = BinStatistics.from_predictions([1, 1], [0.8, 0.9], edges)
+    >>> rng = np.random.default_rng(0)
+    >>> edges = [0, 0.25, 0.5, 0.75, 1]
+    >>> def one_day():
+    ...     scores = rng.random(500)
+    ...     return BinStatistics.from_predictions(rng.random(500) < scores**1.5, scores, edges)
+    >>> monday, tuesday = one_day(), one_day()
     >>> both = monday.merge(tuesday)
     >>> both
-    BinStatistics(n_bins=2, n_rows=4, mean_score=0.575, event_frequency=0.75)
-    >>> both.mean_score.round(3).tolist(), both.event_frequency.tolist()
-    ([0.3, 0.85], [0.5, 1.0])
-    >>> round(calibration_error(both, norm="l1", method="plugin"), 3)
-    0.175
+    BinStatistics(n_bins=4, n_rows=1000, mean_score=0.51134, event_frequency=0.423)
+    >>> both.mean_score.round(2).tolist(), both.event_frequency.round(2).tolist()
+    ([0.12, 0.38, 0.62, 0.88], [0.05, 0.23, 0.51, 0.84])
+    >>> round(calibration_error(both), 3)
+    0.095
     """
 
     def __post_init__(self):

@@ -18,12 +18,8 @@ class KernelPower(Power):
     """The integral of |E[Y | s] - s|^p over the estimated density of the scores (Zhang et al., Eq. 8)."""
 
     def __init__(self, cells, *, norm=1, bandwidth=None, grid=_DRAWS_GRID):
-        # Not the parent's: of rows the weights may be None, and the scores single precision.
-        self.cells, self.norm = cells, norm
-        self.weight, self.scores = weight, scores = cells.weight, cells.mean_score
-        n = len(scores)
-        total = n if weight is None else weight.sum()
-        self.share = np.full(n, 1 / n) if weight is None else weight / total
+        super().__init__(cells, norm=norm)
+        scores, total = self.scores, len(self.scores) if self.weight is None else self.weight.sum()
         self.mean, low, high = self.share @ scores, float(scores.min()), float(scores.max())
         self.one_score = low == high
         if not self.one_score:

@@ -36,8 +36,9 @@ class Power:
 
     @cached_property
     def share(self):
-        """Share of the weight in each cell."""
-        return self.weight / self.weight.sum()
+        """Share of the weight in each cell, which rows have as well."""
+        n, weight = len(self.scores), self.weight
+        return np.full(n, 1 / n) if weight is None else weight / weight.sum()
 
     @classmethod
     def of_task(cls, task, most=None, **params):

@@ -24,9 +24,8 @@ class SmoothPower(Power):
     """The sigma at which smECE_sigma = sigma (Blasiok and Nakkiran, Definition 2), or smECE at a fixed `width`."""
 
     def __init__(self, cells, *, norm=1, width=None):
-        # Not the parent's: of rows the weights may be None, and the scores single precision.
-        self.cells, self.norm, self.width = cells, norm, width
-        self.weight, self.scores = cells.weight, cells.mean_score
+        super().__init__(cells, norm=norm)
+        self.width = width
 
     @classmethod
     def of_task(cls, task, most=None, **params):

@@ -82,9 +82,9 @@ def check_scored_labels(
     return data if sample_weight is None or not drop or sample_weight.min() > 0 else data.at(data.kept)
 
 
-def check_score_column(scores, labels, sample_weight, *, labels_name, name="scores", input="probability"):
+def check_score_column(scores, labels, sample_weight, *, labels_name, name="scores"):
     """Validate one column of `scores`, with labels 0 and 1 or None; return boolean labels, without weights of zero."""
-    scores = check_scores(scores, name=name, input=input)
+    scores = check_scores(scores, name=name)
     if scores.shape[1] != 1:
         raise ValueError(f"{name} must be one column, those of one event, found {scores.shape[1]} columns.")
     scores = scores[:, 0]

@@ -14,10 +14,15 @@ from skcalib._report._sentences import SIGNIFICANCE_LEVEL
 from skcalib._report._statistics import mean
 from skcalib._rows.links import log_odds
 
-_MOST_SEGMENTS = 50  # that get a map of their own
+_MOST_SEGMENTS = 100  # that get a map of their own
+_FEW_SEGMENTS = 20  # that may have a map of more than two numbers
+_SHAPED = {name: name for name in ("BetaCalibration", "SplineCalibration", "IsotonicCalibration")}
+_SHAPED["StackedRecalibrator"] = "SplineCalibration"
+_BEYOND_DOUBT = 0.001  # an adjusted p-value
 _FEWEST_SINCE = 200  # rows, that a change of the advice takes
 _FEWEST_SIDE = 30  # rows of a segment on either side of its change
 _TINY, _RIDGE = 1e-12, 1e-9
+_FEWEST_ROWS = 50  # of a fit
 _LOST = 0.1  # share of the gain that the noise of a fit may cost
 _NONE = {"kind": "none", "recalibrator": None, "segments": [], "since": None, "rows_needed": None, "log_loss": None}
 
@@ -50,7 +55,7 @@ def _since(rows, chosen, changes, order):
     later = rows.at(kept)
     if len(later.codes) < _FEWEST_SINCE or later.folds is None:
         return None
-    trials = later.maps()
+    trials = later.maps(stack=chosen.name == "StackedRecalibrator")
     new, _ = _chosen(later, trials)
     if new is trials[0] is chosen:
         return None
@@ -77,7 +82,8 @@ def _rows_needed(rows, chosen, gain):
     fitted = np.array([loss[fold.train].mean() for loss, fold in zip(chosen.losses["log"], rows.folds, strict=True)])
     # Half of how much lower the loss is on the rows of the fit than on others is the cost of its noise.
     cost = max(mean(rows.out_of_fold(chosen.losses["log"]), None) - fitted.mean(), 0.0) / 2
-    return max(int(np.ceil(len(rows.codes) * cost / (_LOST * gain))), 50) if gain > 0 else None
+    fewest = _FEWEST_ROWS * max(len(chosen.groups), 1)
+    return max(int(np.ceil(len(rows.codes) * cost / (_LOST * gain))), fewest) if gain > 0 else None
 
 
 def _simplest(rows, trials):
@@ -99,23 +105,31 @@ def _chosen(rows, trials):
     if rows.segments is None:
         return one, []
     after = _off(rows, one)
-    if not after:
+    if not any(after):
         return one, []
     simple = catalogue.PlattScaling if rows.columns.shape[1] == 1 else catalogue.TemperatureScaling
-    kinds = dict.fromkeys((catalogue.PriorShift, simple, getattr(catalogue, one.name, simple)))
-    owners = dict.fromkeys(own for own in (_off(rows, trials[0]), after) if own)
-    tried = [rows.trial(kind(), own=own) for kind in kinds for own in sorted(owners, key=len)]
+    owners = {frozenset(own): own for own in (*_off(rows, trials[0])[:2], *after) if own}
+    owners = sorted(owners.values(), key=len)
+    kinds = [catalogue.PriorShift, simple]
+    if one.name in _SHAPED and len(owners[-1]) <= _FEW_SEGMENTS:
+        kinds.append(getattr(catalogue, _SHAPED[one.name]))
+    tried = [rows.trial(kind(), own=own) for kind in kinds for own in owners]
     return _simplest(rows, [one, *tried]), tried
 
 
 def _off(rows, trial):
-    """Return the segments in which a trial's probabilities are off by more than noise, the clearest first."""
+    """Return the segments in which a trial's probabilities are off by more than noise, the clearest first.
+
+    Before them those that are off beyond doubt; after them all segments, if those that are not off by themselves are
+    off together, else none.
+    """
     names, segment = np.unique(rows.segments[rows.tested], return_inverse=True)
-    pvalues = _pvalues(*(_sums(part, segment) for part in _score(rows, trial)))
-    order = np.argsort(pvalues, kind="stable")
-    adjusted = holm(pvalues)
-    off = [names[i] for i in order if adjusted[i] < SIGNIFICANCE_LEVEL]
-    return tuple(str(name) for name in off[:_MOST_SEGMENTS])
+    statistics = _statistics(*(_sums(part, segment) for part in _score(rows, trial)))
+    adjusted = holm(chdtrc(2, statistics))
+    order, off = np.argsort(-statistics, kind="stable"), adjusted < SIGNIFICANCE_LEVEL
+    together = not off.all() and chdtrc(2 * np.sum(~off), statistics[~off].sum()) < SIGNIFICANCE_LEVEL
+    chosen = (adjusted < _BEYOND_DOUBT, off, np.full(len(names), together))
+    return [tuple(names[[i for i in order[:_MOST_SEGMENTS] if own[i]]].tolist()) for own in chosen]
 
 
 def _score(rows, trial):
@@ -142,11 +156,11 @@ def _sums(values, codes, n=0):
     return np.stack(columns, axis=-1).reshape(-1, *values.shape[1:])
 
 
-def _pvalues(score, information):
-    """Return p-values of scores (..., 2) with their information (..., 2, 2)."""
+def _statistics(score, information):
+    """Return the statistics, chi-square with 2 degrees, of scores (..., 2) with their information (..., 2, 2)."""
     size = np.trace(information, axis1=-2, axis2=-1)[..., None, None]
     padded = information + (_TINY + _RIDGE * size) * np.eye(2)
-    return chdtrc(2, np.einsum("...i,...i", score, np.linalg.solve(padded, score[..., None])[..., 0]))
+    return np.einsum("...i,...i", score, np.linalg.solve(padded, score[..., None])[..., 0])
 
 
 def _changes(rows, chosen, order):
@@ -169,7 +183,7 @@ def _changes(rows, chosen, order):
         # sums of the rows from each period on
         number, after, known = (part[::-1].cumsum(axis=0)[::-1] for part in sums)
         share = known @ np.linalg.pinv(known[0])
-        pvalues = _pvalues(after - share @ after[0], known - share @ known)
+        pvalues = chdtrc(2, _statistics(after - share @ after[0], known - share @ known))
         pvalues[np.minimum(number[:, 0], number[0, 0] - number[:, 0]) < _FEWEST_SIDE] = 1.0
         at = int(pvalues.argmin())
         adjusted = min(pvalues[at] * len(groups) * max(len(order) - 1, 1), 1.0)

@@ -30,7 +30,7 @@ def worst_segments(model, segment):
     words = [f"By {segment}, {len(off)} of {len(rows)} segments {verb} off by more than chance{worst}."]
     overall = model["score_minus_frequency"]["estimate"]
     if biased and (abs(biased[0]["bias"]) > _HIDDEN * abs(overall) or any(row["bias"] * overall < 0 for row in biased)):
-        words.append(f"The average of all rows ({100 * overall:+.1f} points) hides this.")
+        words.append(f"The average of all rows ({100 * overall:+.1f} points) hides how they differ.")
     return words
 
 
@@ -60,7 +60,8 @@ def advice(model, segment):
         what = what if "classes" not in model else f"Shift the class frequencies{since} with PriorShift()"
     elif found["segments"]:
         own = "needs a map of its own" if len(found["segments"]) == 1 else "need maps of their own"
-        what = f"Recalibrate by {segment}{since} with {name}: {listed(found['segments'])} {own}"
+        named = "all" if len(found["segments"]) == len(model["segments"]) else listed(found["segments"])
+        what = f"Recalibrate by {segment}{since} with {name}: {named} {own}"
     else:
         what = f"Recalibrate{since} with {name}()"
     shares = [100 * found[key] / found["log_loss"] for key in ("gain", "gain_low", "gain_high")]

@@ -1,6 +1,8 @@
 """Checks of a file's columns, whose errors name the column and the row."""
 
 import re
+from datetime import date
+from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +19,11 @@ _ID_WORDS = (
 )
 _ID = re.compile(rf"(?i:(?:.*[\W_])?(?:{_ID_WORDS})(?:[\W_]*(?:id|no|nr|number|name|code))?)|.*[a-z]I[dD]")
 COUNTING = "Rows are counted from 0, the header not included."
+
+
+def modified_on(path):
+    """Return the day on which a file was written last, as YYYY-MM-DD; None for many files and for a pipe."""
+    return date.fromtimestamp(Path(path).stat().st_mtime).isoformat() if Path(path).is_file() else None
 
 
 def refuse_few_rows(n_rows, source):

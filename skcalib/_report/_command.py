@@ -6,7 +6,8 @@ import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Timer
+from shlex import quote
+from threading import Event, Thread
 from time import monotonic
 
 _QUIET_SECONDS = 5  # work that is done by then shows no progress
@@ -50,6 +51,21 @@ def add_report_command(commands):
     parser.add_argument(
         "--cluster", metavar="COLUMN", help="column of what dependent rows have in common: a patient, a match, a site"
     )
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        action="append",
+        default=[],
+        metavar="T",
+        help="score from which a row is treated, above 0 and below 1; may be given several times",
+    )
+    parser.add_argument("--title", help="title of the page")
+    parser.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        help="what the page calls a model, once for each --score",
+    )
     parser.add_argument("--positive", metavar="LABEL", help="the label that is the event (not needed for 0 and 1)")
     parser.add_argument("-o", "--output", metavar="FILE", help="where the page goes (default: report.html)")
     parser.add_argument("--json", action="store_true", help="print the numbers; write a page only with -o")
@@ -77,11 +93,14 @@ def _report(arguments):
 
     output = arguments.output or (None if arguments.json else "report.html")
     _check_output(output, arguments)
-    classes = given_classes(arguments.classes)
+    classes, thresholds = given_classes(arguments.classes), sorted(set(arguments.threshold))
+    if not all(0 < threshold < 1 for threshold in thresholds):
+        raise ReportError(f"--threshold {thresholds[0]:g} or {thresholds[-1]:g} is no score above 0 and below 1.")
     with _progress() as step:
         step(f"reading {arguments.file}")
         columns = {"label": arguments.label, "scores": list(dict.fromkeys(arguments.score)), "classes": classes}
         columns |= {"positive": arguments.positive, "cluster": arguments.cluster, "seed": arguments.seed}
+        columns["names"] = arguments.name
         others = {"segment": arguments.segment, "weight": arguments.weight, "time": arguments.time}
         others["weight_type"] = arguments.weight_type
         table = read_table(arguments.file, **columns, **others)
@@ -89,10 +108,13 @@ def _report(arguments):
         if arguments.baseline is not None:
             step(f"reading {arguments.baseline}")
             baseline = read_table(arguments.baseline, **columns)
+        if thresholds and table.classes is not None:
+            raise ReportError("--threshold is for one event, but each class has a score here: leave it out.")
         try:
-            numbers = report_numbers(table, baseline=baseline, seed=arguments.seed, step=step)
+            numbers = report_numbers(table, baseline=baseline, thresholds=thresholds, seed=arguments.seed, step=step)
         except ValueError as error:  # the columns are valid; a number of the report is not defined for them
             raise ReportError(" ".join(str(error).split())) from error
+        numbers |= {"title": arguments.title, "command": " ".join(["python -m skcalib", *map(quote, arguments.argv)])}
         if output is not None:
             _write_page(output, numbers, table, arguments.seed, step)
     if arguments.json:
@@ -122,13 +144,11 @@ def _check_output(output, arguments):
 
 def _write_page(output, numbers, table, seed, step):
     from skcalib._report._page import report_page
-    from skcalib._report._pictures import bin_count_picture, class_pictures, reliability_picture
+    from skcalib._report._pictures import class_pictures, reliability_picture
     from skcalib._report._reader import ReportError
 
     step("pictures")
     pictures = {"reliability": reliability_picture(table, seed)}
-    if numbers["certificates"]:
-        pictures["bin_count"] = bin_count_picture(numbers["n_rows"])
     for model in numbers["models"] if numbers["classes"] else ():
         step(f"pictures of the classes of {model['name']}")
         pictures["classes", model["name"]] = class_pictures(table, model["name"], model["classes"], seed)
@@ -155,24 +175,28 @@ def _replace(path, text):
 
 @contextmanager
 def _progress():
-    """Yield a function that is told what is done next; of long work it writes a line per step to standard error."""
-    begun = monotonic()
-    steps = []
+    """Yield a function that is told what is done next; of long work standard error has a line at least every 5 s."""
+    begun = written = monotonic()
+    steps, done = [], Event()
 
     def write():
-        print(f"skcalib report: {steps[-1]} ({monotonic() - begun:.0f} s)", file=sys.stderr, flush=True)
+        nonlocal written
+        written = monotonic()
+        print(f"skcalib report: {steps[-1]} ({written - begun:.0f} s)", file=sys.stderr, flush=True)
 
     def step(what):
         steps.append(what)
         if monotonic() - begun >= _QUIET_SECONDS:
             write()
 
-    # The step that is under way when the work turns out to be long.
-    appears = Timer(_QUIET_SECONDS, write)
-    appears.daemon = True
+    def remind():
+        while not done.wait(_QUIET_SECONDS / 5):
+            if steps and monotonic() - written >= _QUIET_SECONDS:
+                write()
+
     if _QUIET_SECONDS > 0:
-        appears.start()
+        Thread(target=remind, daemon=True).start()
     try:
         yield step
     finally:
-        appears.cancel()
+        done.set()

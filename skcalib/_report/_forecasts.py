@@ -43,6 +43,8 @@ class ReportTable:
         The columns of each model's classes.
     notes : tuple of str
         Notes about how the rows were read.
+    modified : str or None
+        Day on which the file was written last.
     """
 
     source: str
@@ -62,6 +64,7 @@ class ReportTable:
     classes: tuple | None = None
     columns: dict = field(default_factory=dict)
     notes: tuple = ()
+    modified: str | None = None
 
     @property
     def n_rows(self):

@@ -7,6 +7,7 @@ from skcalib._inference.results import html_rows
 from skcalib._report._sentences import SIGNIFICANCE_LEVEL, pvalue_words
 
 _MOST_COLUMNS = 4  # that a telephone shows
+_FEW_CLASSES, _WORST_CLASSES = 12, 10  # that are all shown, and of more the worst
 _LETTERS = 72  # in their titles
 
 
@@ -72,6 +73,11 @@ def bias_picture(row, widest):
 def pvalue_cell(pvalue, smallest=0.0):
     """Return a p-value for a column that is headed p."""
     return pvalue_words(pvalue, smallest).removeprefix("p ").removeprefix("= ")
+
+
+def n_shown(classes):
+    """Return how many of the classes a page shows: all of a few, else the ten worst."""
+    return len(classes) if len(classes) <= _FEW_CLASSES else _WORST_CLASSES
 
 
 def percent(share):

@@ -95,6 +95,18 @@ def score_models(specs, classes, header, others, path):
     return models
 
 
+def renamed(models, names):
+    """Return models with the names of ``--name``, one a model; without any as they are."""
+    if not names:
+        return models
+    if len(names) != len(models) or len(set(names)) != len(names):
+        raise ReportError(
+            f"--name was given {len(names)} times ({_shown(names)}) for {len(models)} models "
+            f"({_shown([model.name for model in models])}): give each model a name of its own, in their order."
+        )
+    return [model._replace(name=name) for model, name in zip(models, names, strict=True)]
+
+
 def class_codes(column, name, classes):
     """Return the position of each row's label among the classes."""
     values, inverse = _distinct(column)

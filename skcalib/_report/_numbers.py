@@ -7,14 +7,18 @@ from math import isfinite
 import numpy as np
 
 from skcalib._cells.reductions import binary_tasks
+from skcalib._inference.adjustment import holm
 from skcalib._inference.dependent_draws import FEW_EVENTS
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._report._advice import advised
 from skcalib._report._advice_sentences import advice_words
+from skcalib._report._decisions import decision_rows
 from skcalib._report._monitors import monitor_rows
 from skcalib._report._periods import period_rows
-from skcalib._report._sentences import SIGNIFICANCE_LEVEL, summary_sentence
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING, mean
+from skcalib._report._sentences import SIGNIFICANCE_LEVEL, pvalue_words, summary_sentence
+from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE, REPORT_BINNING, mean
+from skcalib.binning import EqualWidth, MinimumMass
+from skcalib.evaluation import calibration_summary
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
 from skcalib.metrics import (
     calibration_by_group,
@@ -25,17 +29,17 @@ from skcalib.metrics import (
     expected_calibration_error,
     maximum_calibration_error,
     reliability_curve,
-    sweep_calibration_error,
 )
 
 SMALL_SEGMENT = 100  # rows below which the place of a segment in the table may well be chance
 SMALL_CLASS = 30  # rows of a class, the same
 _N_RESAMPLES = 999
-_MANY_ROWS = 100_000
+_N_CLUSTER_DRAWS = 199  # of dependent labels, which take 50 times as long
+_FEWEST_IN_BIN = 50  # rows of a bin that may have the largest gap
 _BIN_COUNTS = (2, 3, 5, 10, 15, 20, 30, 50, 100)
 
 
-def report_numbers(table, *, seed, step, baseline=None):
+def report_numbers(table, *, seed, step, baseline=None, thresholds=()):
     """Return all numbers of a report.
 
     Parameters
@@ -48,6 +52,8 @@ def report_numbers(table, *, seed, step, baseline=None):
         Told what is done next, for a progress bar.
     baseline : ReportTable, default=None
         Earlier rows that the periods, or all rows, are compared with.
+    thresholds : sequence of float, default=()
+        Scores from which a row is treated.
 
     Returns
     -------
@@ -58,13 +64,15 @@ def report_numbers(table, *, seed, step, baseline=None):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "clusters=", UserWarning)  # a note of the report says it
         for name in table.names:
-            models.append(_model_numbers(table, name, baseline, seed, step))
+            models.append(_model_numbers(table, name, baseline, thresholds, seed, step))
     return _plain(
         {
             "source": table.source,
             "label": table.label,
             "event": table.event,
             "classes": table.classes,
+            "modified": table.modified,
+            "thresholds": list(thresholds),
             "n_rows": table.n_rows,
             "total_weight": table.total_weight,
             "weighted": table.is_weighted,
@@ -83,7 +91,7 @@ def report_numbers(table, *, seed, step, baseline=None):
     )
 
 
-def _model_numbers(table, name, baseline, seed, step):
+def _model_numbers(table, name, baseline, thresholds, seed, step):
     step(f"errors of {name}")
     task = table.task(name)
     bias = _bias(task, is_confidence=table.classes is not None)
@@ -99,9 +107,16 @@ def _model_numbers(table, name, baseline, seed, step):
     if table.classes is not None:
         step(f"classes of {name}")
         model["columns"] = dict(zip(table.classes, table.columns[name], strict=True))
-        model["classes"] = _group_rows(*table.by_class(name, seed), seed, kind="class")
+        model["classes"] = class_rows(*table.by_class(name, seed), seed)
     step(f"recalibrators of {name}")
-    model["advice"], model["recalibrators"], model["changes"] = advised(table, name, seed)
+    model["advice"], model["recalibrators"], model["changes"] = advised(
+        table, name, seed, lambda kind: step(f"{kind} of {name}")
+    )
+    if thresholds:
+        step(f"decisions of {name}")
+        model["decisions"] = decision_rows(table, name, thresholds, seed)
+    step(f"numbers for a paper of {name}")
+    model["paper"] = _paper(table, task, model, seed)
     if name != table.names[0]:
         model["brier_difference"] = table.brier_difference(name)
     words = summary_sentence(model, table.total_weight), advice_words(model, table.segment_name)
@@ -136,19 +151,24 @@ def _bias(task, *, is_confidence):
 def _errors(task, seed, classes):
     """Return calibration errors with their intervals; the first is the one of the summary."""
     of_rows = {"confidence_level": CONFIDENCE_LEVEL, **task.dependence}
-    options = {"random_state": seed, **of_rows}
-    n_rows = len(task.scores) if task.sample_weight is None else task.sample_weight.sum()
-    sweeps = 1000 if n_rows <= _MANY_ROWS else 199  # of very many bins; the interval is narrow then
+    options = {"random_state": seed, "n_resamples": 1000 if task.clusters is None else _N_CLUSTER_DRAWS, **of_rows}
+    # One cell with a few rows would decide the largest gap: bins are merged until each holds enough of the weight.
+    enough = _FEWEST_IN_BIN * (task.sample_weight.mean() if task.weight_type == "importance" else 1)
+    total = len(task.labels) if task.sample_weight is None else task.sample_weight.sum()
     kinds = {
-        "calibration error": {"binning": REPORT_BINNING},
+        "mean absolute calibration error": MEAN_ABSOLUTE,
+        "root mean square calibration error": {"norm": 2, "binning": REPORT_BINNING},
         "expected calibration error": {"metric": expected_calibration_error},
-        "sweep calibration error": {"metric": sweep_calibration_error, "n_resamples": sweeps},
-        "maximum calibration error": {"metric": maximum_calibration_error},
+        "maximum calibration error": {
+            "metric": partial(maximum_calibration_error, binning=MinimumMass(EqualWidth(15), min_weight=enough))
+        },
     }
+    if total < 2 * enough:
+        del kinds["maximum calibration error"]
     errors = []
     for name, kind in kinds.items():
         interval = calibration_error_interval(task.labels, task.scores, **kind, **options)
-        errors.append({"name": name, **interval._asdict(), "reason": interval.reason or None})
+        errors.append({"name": name, **interval._asdict(), "reason": _reason(*interval, interval.reason)})
     if classes is not None:  # a slope is one of the log-odds of an event
         return errors
     try:
@@ -162,6 +182,13 @@ def _errors(task, seed, classes):
     ]
 
 
+def _reason(estimate, low, high, known=""):
+    """Return why an estimate lies outside of its interval, if it does."""
+    if estimate < low:
+        return "the noise that is taken away from the estimate is uncertain itself"
+    return (known or "the estimate includes label noise") if estimate > high else None
+
+
 def _proper_scores(table, name):
     losses = table.losses(name)
     return [{"name": "Brier score", **losses["brier"]}, {"name": "log-loss", **losses["log"]}]
@@ -169,19 +196,19 @@ def _proper_scores(table, name):
 
 def _test(task, seed):
     """Return the test of the first error: it rejects exactly where the interval of that error excludes 0."""
-    metric = partial(calibration_error, binning=REPORT_BINNING)
+    metric = partial(calibration_error, **MEAN_ABSOLUTE)
     result = calibration_test(
         task.labels,
         task.scores,
         metric=metric,
-        n_resamples=_N_RESAMPLES,
+        n_resamples=_N_RESAMPLES if task.clusters is None else _N_CLUSTER_DRAWS,
         random_state=seed,
         **task.dependence,
     )
     return {
         "name": "resampling test of the calibration error",
         **result._asdict(),
-        "smallest_pvalue": 1 / (_N_RESAMPLES + 1),
+        "smallest_pvalue": 1 / ((_N_RESAMPLES if task.clusters is None else _N_CLUSTER_DRAWS) + 1),
         "rejects": result.pvalue < SIGNIFICANCE_LEVEL,
     }
 
@@ -204,7 +231,7 @@ def _group_rows(task, groups, seed, kind="segment"):
         task.labels,
         task.scores,
         groups,
-        binning=REPORT_BINNING,
+        **MEAN_ABSOLUTE,
         confidence_level=CONFIDENCE_LEVEL,
         random_state=seed,
         **task.dependence,
@@ -214,12 +241,62 @@ def _group_rows(task, groups, seed, kind="segment"):
         row = {name: getattr(table, name)[i] for name in ("mean_score", "event_frequency", "pvalue", "adjusted_pvalue")}
         row |= {"bias": table.bias[i], "bias_low": table.bias_low[i], "bias_high": table.bias_high[i]}
         row |= {"estimate": table.error[i], "low": table.error_low[i], "high": table.error_high[i]}
+        row["reason"] = _reason(table.error[i], table.error_low[i], table.error_high[i])
         n_rows = float(table.n[i])
         n_events = n_rows * float(table.event_frequency[i])
         name = {kind: str(table.group[i]), "n_rows": n_rows, "n_events": n_events}
         is_small = n_rows < SMALL_SEGMENT if kind == "segment" else n_events < SMALL_CLASS
         rows.append({**name, **row, "is_small": is_small})
     return rows
+
+
+def class_rows(task, names, seed):
+    """Return a row for each class against the rest: those whose error is more than noise first, the largest ahead.
+
+    The test of the error sees deviations that cancel in the bias. With clusters, whose draws take long for each class,
+    it is that of the bias.
+    """
+    rows = _group_rows(task, names, seed, kind="class")
+    for row in rows:
+        own = task.at(names == row["class"])
+        given = {**own.given, "weight_type": own.weight_type}
+        clustered = own.clusters is not None
+        test = None if clustered else calibration_test(own.labels, own.scores, method="kuiper", **given)
+        row["error_pvalue"] = row["pvalue"] if clustered else test.pvalue
+    for row, adjusted in zip(rows, holm(np.array([row["error_pvalue"] for row in rows])), strict=True):
+        row["adjusted_error_pvalue"] = float(adjusted)
+
+    def place(row):
+        error = np.nan_to_num(row["estimate"])
+        return (0, -error) if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL else (1, row["error_pvalue"])
+
+    return sorted(rows, key=place)
+
+
+def _paper(table, task, model, seed):
+    """Return a paragraph that can be cited; None where it is not defined."""
+    if table.classes is None:
+        try:
+            return str(calibration_summary(task.labels, task.scores, random_state=seed, pos_label=True, **task.cited))
+        except ValueError:  # one class only
+            return None
+    error, (brier, nats), test = model["errors"][0], model["proper_scores"], model["test"]
+
+    def shown(found, digits):
+        return f"{found['estimate']:.{digits}f} ({found['low']:.{digits}f} to {found['high']:.{digits}f})"
+
+    return (
+        f"In {table.n_rows:,} rows of {len(table.classes)} classes the top-label calibration error (mean absolute, "
+        f"debiased, up to 15 bins of equal mass) was {shown(error, 4)}, {pvalue_words(**_pvalue(test))} for the "
+        f"hypothesis of calibration. The predicted class was right in {100 * model['event_frequency']:.1f} % of the "
+        f"rows, its mean probability was {100 * model['mean_score']:.1f} %. The Brier score, summed over the classes, "
+        f"was {shown(brier, 4)} and the log-loss {shown(nats, 4)} nats. Intervals are at "
+        f"{100 * CONFIDENCE_LEVEL:g} % confidence."
+    )
+
+
+def _pvalue(test):
+    return {"pvalue": test["pvalue"], "smallest": test["smallest_pvalue"]}
 
 
 def _certificates(n_rows):

@@ -10,6 +10,7 @@ from skcalib._report._html import count, figure, percent
 from skcalib._report._sections import (
     certificate_section,
     class_section,
+    decision_section,
     error_table,
     period_section,
     recalibrator_section,
@@ -25,6 +26,7 @@ _CONTENTS = {
     "segments": "Segments",
     "time": "Time",
     "recalibrate": "Recalibration",
+    "decisions": "Decisions",
     "promise": "Promises",
 }
 
@@ -37,17 +39,20 @@ def report_page(numbers, pictures):
     numbers : dict
         What `report_numbers` returns.
     pictures : dict of Picture
-        The pictures, by "reliability" and "bin_count", the latter may be missing; and the pictures of a model's
-        classes by ("classes", name of the model).
+        The picture of "reliability", and those of a model's classes by ("classes", name of the model).
 
     Returns
     -------
     page : str
         HTML without any external file.
     """
+    names = [model["name"] for model in numbers["models"]]
     template = Template(files("skcalib._report").joinpath("template.html").read_text(encoding="utf-8"))
     return template.substitute(
-        title=escape(f"Calibration of {', '.join(model['name'] for model in numbers['models'])}"),
+        title=escape(numbers.get("title") or f"Calibration of {', '.join(names)}"),
+        paper=_paper(numbers),
+        command=escape(numbers.get("command") or ""),
+        decisions=decision_section(numbers),
         data=_data_sentences(numbers),
         summary=_summaries(numbers["models"]),
         contents=_contents(numbers),
@@ -58,7 +63,7 @@ def report_page(numbers, pictures):
         segments=segment_section(numbers),
         periods=period_section(numbers),
         recalibrators=recalibrator_section(numbers),
-        certificates=certificate_section(numbers, pictures.get("bin_count")),
+        certificates=certificate_section(numbers),
         level=f"{100 * numbers['confidence_level']:g}",
         significance=f"{100 * SIGNIFICANCE_LEVEL:g}",
         version=escape(__version__),
@@ -67,7 +72,8 @@ def report_page(numbers, pictures):
 
 def _data_sentences(numbers):
     weighted = f" of total weight {count(numbers['total_weight'])}" if numbers["weighted"] else ""
-    size = f"{numbers['source']}: {numbers['n_rows']:,} rows{weighted}"
+    written = f" of {numbers['modified']}" if numbers["modified"] else ""
+    size = f"{numbers['source']}{written}: {numbers['n_rows']:,} rows{weighted}"
     if numbers["classes"] is None:
         event = f"{numbers['label']} = {numbers['event']}, in {percent(numbers['event_frequency'])} of them"
         words = [f"{size}; the event is {event}."]
@@ -77,6 +83,14 @@ def _data_sentences(numbers):
         shown = ", ".join(names[:_MOST_CLASSES_NAMED]) + more
         words = [f"{size}; the column {numbers['label']} holds {len(names)} classes: {shown}."]
     return escape(" ".join([*words, *numbers["notes"]]))
+
+
+def _paper(numbers):
+    """Return the paragraphs that a paper can cite, folded; nothing where there are none."""
+    words = [escape(f"{model['name']}: {model['paper']}") for model in numbers["models"] if model["paper"]]
+    if not words:
+        return ""
+    return f"<details>\n<summary>Numbers for a paper</summary>\n<p>{'</p><p>'.join(words)}</p>\n</details>"
 
 
 def _summaries(models):
@@ -95,6 +109,7 @@ def _contents(numbers):
     given = {
         "classes": numbers["classes"],
         "segments": numbers["segment"],
+        "decisions": numbers["thresholds"] or None,
         "time": numbers["time"] or numbers["baseline"],
     }
     return "\n".join(

@@ -6,7 +6,7 @@ import numpy as np
 
 from skcalib._inference.adjustment import holm
 from skcalib._report._reader import ReportError
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING
+from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE, REPORT_BINNING
 from skcalib.metrics import calibration_by_group
 from skcalib.monitoring import calibration_change
 
@@ -141,7 +141,7 @@ def period_rows(table, name, baseline, seed):
     if periods is None:
         order = ["all rows"]
         periods = np.full(len(task.scores), order[0])
-    options = {"binning": REPORT_BINNING, "confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **task.dependence}
+    options = {**MEAN_ABSOLUTE, "confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **task.dependence}
     by_period = calibration_by_group(task.labels, task.scores, periods, **options)
     rows = []
     for period in order:

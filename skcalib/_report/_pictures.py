@@ -4,13 +4,13 @@ from functools import partial
 from io import BytesIO
 from typing import NamedTuple
 
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, REPORT_BINNING
-from skcalib.displays import BinCountDisplay, ReliabilityDisplay
+from skcalib._report._html import n_shown
+from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE
+from skcalib.displays import ReliabilityDisplay
 from skcalib.displays._reliability_curves import CurveOptions, diagram_numbers
-from skcalib.displays._style import format_count, percent, require_matplotlib
+from skcalib.displays._style import percent, require_matplotlib
 from skcalib.metrics import calibration_error
 
-_MOST_CLASSES = 12  # that have a picture
 # Fonts and sizes are the page's: a matplotlibrc is ignored.
 _STYLE = {"font.size": 10, "font.family": "sans-serif", "svg.fonttype": "path", "figure.facecolor": "white"}
 
@@ -29,7 +29,7 @@ def reliability_picture(table, seed):
     curves = [curve for part in numbers for curve in part["curves"]]
     kind = "binary" if table.classes is None else "top_label"
     display = ReliabilityDisplay(**{**numbers[0], "curves": curves, "kind": kind})
-    _, svg = _drawn(display.plot, (5.2, 7.0))
+    svg = _drawn(display.plot, (5.2, 7.0))
     parts = []
     for curve in display.curves:
         seen = curve.statistics.weight > 0
@@ -53,10 +53,10 @@ def class_pictures(table, name, rows, seed):
     """Return a small diagram of each class of a model, in the order of the rows of its table."""
     task, groups = table.by_class(name, seed)
     pictures = []
-    for row in rows[:_MOST_CLASSES]:
+    for row in rows[: n_shown(rows)]:
         of_class = task.at(groups == row["class"])
         numbers = _curve_numbers(row["class"], of_class, seed)
-        _, svg = _drawn(lambda ax, numbers=numbers: ReliabilityDisplay(**numbers).plot(ax, legend=False), (2.5, 2.9))
+        svg = _drawn(lambda ax, numbers=numbers: ReliabilityDisplay(**numbers).plot(ax, legend=False), (3.0, 3.3))
         alt = (
             f"Reliability diagram of the class {row['class']}: mean score minus frequency "
             f"{percent(row['bias'])} points on average."
@@ -66,36 +66,21 @@ def class_pictures(table, name, rows, seed):
 
 
 def _curve_numbers(name, task, seed):
-    metric = partial(calibration_error, binning=REPORT_BINNING)  # the error of the summary
+    metric = partial(calibration_error, **MEAN_ABSOLUTE)  # the error of the summary
     options = CurveOptions.checked(None, "auto", CONFIDENCE_LEVEL, 1000, metric, seed)
     return diagram_numbers(
         task.labels, {name: task.scores}, options=options, labels=LABELS, sample_weight=task.sample_weight
     )
 
 
-def bin_count_picture(n_rows):
-    """Return the tolerance that each number of bins would be promised."""
-    display, svg = _drawn(lambda ax: BinCountDisplay.from_guarantee(n_rows, epsilon=0.05, ax=ax), (5.2, 4.6))
-    (curve,) = display.curves
-    chosen = "no number of bins" if curve.chosen is None else f"at most {curve.chosen} bins"
-    alt = (
-        f"Promised tolerance against the number of bins for {format_count(n_rows)} rows: it rises from "
-        f"{curve.tolerance[0]:.3f} with {curve.n_bins[0]} to {curve.tolerance[-1]:.3f} with {curve.n_bins[-1]} bins; "
-        f"{chosen} for a tolerance of 0.05."
-    )
-    return Picture(
-        svg, alt, f"Tolerance promised for {format_count(n_rows)} rows; a tolerance of 0.05 allows {chosen}."
-    )
-
-
 def _drawn(draw, size):
-    """Return what `draw` returns for new axes, and the figure as SVG."""
+    """Return what is drawn on new axes as SVG."""
     plt = require_matplotlib()
     from matplotlib.figure import Figure
 
     with plt.style.context(["default", {**_STYLE, "svg.hashsalt": "skcalib"}]):
         figure = Figure(figsize=size, layout="constrained")
-        display = draw(figure.subplots())
+        draw(figure.subplots())
         out = BytesIO()
         figure.savefig(out, format="svg", metadata={"Date": None})
-    return display, out.getvalue()
+    return out.getvalue()

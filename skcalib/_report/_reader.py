@@ -1,11 +1,10 @@
-"""Columns of a CSV or Parquet file, with whatever can read them: pandas, polars, or NumPy and the standard library."""
+"""Columns of a CSV or Parquet file."""
 
 import csv
 import gzip
 import warnings
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -77,6 +76,8 @@ def on_disk(path, exists=False):
             yield file
         except ReportError as error:
             raise ReportError(str(error).replace(str(file), str(path))) from error
+        except ImportError as error:
+            raise ReportError(f'{path} needs pandas and pyarrow to be read: pip install "skcalib[report]".') from error
         except Exception as error:  # the readers' errors have no common class
             reason = " ".join(str(error).split()) or type(error).__name__
             raise ReportError(f"{path} cannot be read: {reason}".replace(str(file), str(path))) from error
@@ -102,8 +103,6 @@ def _header(path):
 def _read_csv(path, names, words):
     header, separator = _header(path)
     check_names(path, names, header)
-    if find_spec("pandas") is None:
-        return _read_csv_plainly(path, names, separator, words)
     import pandas as pd
 
     with warnings.catch_warnings():
@@ -116,36 +115,18 @@ def _read_csv(path, names, words):
 
 
 def _read_parquet(path, names):
-    if find_spec("pandas") is not None and find_spec("pyarrow") is not None:
-        import pyarrow.parquet
+    import pyarrow.parquet
 
-        check_names(path, names, _parquet_names(path))
-        # Without its metadata a column that pandas wrote as an index is a column.
-        table = pyarrow.parquet.read_table(path, columns=names).to_pandas(ignore_metadata=True)
-        return {name: _from_series(table[name]) for name in names}
-    if find_spec("polars") is not None:
-        import polars as pl
-
-        check_names(path, names, _parquet_names(path))
-        table = pl.read_parquet(path, columns=names)
-        return {name: _from_polars(table[name]) for name in names}
-    raise _no_parquet(path)
+    check_names(path, names, _parquet_names(path))
+    # Without its metadata a column that pandas wrote as an index is a column.
+    table = pyarrow.parquet.read_table(path, columns=names).to_pandas(ignore_metadata=True)
+    return {name: _from_series(table[name]) for name in names}
 
 
 def _parquet_names(path):
-    if find_spec("pyarrow") is not None:
-        import pyarrow.parquet
+    import pyarrow.parquet
 
-        return pyarrow.parquet.read_schema(path).names
-    if find_spec("polars") is not None:
-        import polars as pl
-
-        return list(pl.read_parquet_schema(path))
-    raise _no_parquet(path)
-
-
-def _no_parquet(path):
-    return ReportError(f'{path} is Parquet, which needs pandas and pyarrow: pip install "skcalib[report]".')
+    return pyarrow.parquet.read_schema(path).names
 
 
 def _from_series(series):
@@ -154,49 +135,6 @@ def _from_series(series):
     if values.dtype.kind != "O":
         return values
     return np.where(series.isna().to_numpy(), None, values)
-
-
-def _from_polars(series):
-    if series.null_count() == 0:
-        return series.to_numpy()
-    if series.dtype.is_numeric():
-        return series.to_numpy().astype(np.float64)  # polars has made them NaN
-    return np.array(series.to_list(), dtype=object)
-
-
-def _read_csv_plainly(path, names, separator, words):
-    with _opened(path) as lines:
-        reader = csv.reader(lines, delimiter=separator)
-        header = next(reader)
-        positions = [header.index(name) for name in names]
-        cells = []
-        for row in reader:
-            if not row:
-                continue
-            if len(row) != len(header):
-                raise ReportError(
-                    f"{path} cannot be read: line {reader.line_num} has {len(row)} values, the header {len(header)}."
-                )
-            cells.append([row[position] for position in positions])
-    columns = zip(*cells, strict=True) if cells else ((),) * len(names)
-    pairs = zip(names, columns, strict=True)
-    return {name: _parsed(np.array(column, dtype=object), name in words) for name, column in pairs}
-
-
-def _parsed(column, is_word):
-    """Return numbers or booleans where all cells are such, else the text."""
-    missing = np.fromiter((cell in (_MISSING[:1] if is_word else _MISSING) for cell in column), bool, len(column))
-    if len(column) and set(column) <= {"True", "False"}:
-        return column == "True"
-    try:
-        numbers = np.where(missing, "nan", column).astype(np.float64)
-    except ValueError:
-        return np.where(missing, None, column)
-    return numbers if missing.any() or np.any(numbers != np.round(numbers)) else _whole(numbers)
-
-
-def _whole(numbers):
-    return numbers.astype(np.int64) if np.all(np.abs(numbers) < 2**53) else numbers
 
 
 def _opened(path):

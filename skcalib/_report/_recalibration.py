@@ -9,15 +9,15 @@ from scipy.special import stdtr, stdtrit
 from skcalib import recalibrators as catalogue
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._report._forecasts import binary_task
-from skcalib._report._statistics import CONFIDENCE_LEVEL, REPORT_BINNING, Rows, mean
+from skcalib._report._statistics import CONFIDENCE_LEVEL, MEAN_ABSOLUTE, Rows, mean
 from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.metrics import calibration_error
 from skcalib.recalibrators._folds import cross_validation_folds
 
 N_FOLDS = 5
 _MOST_ROWS = 20_000  # of which a random sample is taken: the gains are known well enough from it
-_MOST_SCORES = 400_000
-_MOST_CLASSES_OF_STACK = 20
+_MOST_SCORES, _FEWEST_ROWS = 200_000, 4000  # of many classes
+_MOST_SCORES_OF_STACK, _MOST_CLASSES_OF_MATRIX = 30_000, 20
 # The library's recalibrators that a report compares, with their defaults, the simplest first.
 OF_TWO_CLASSES = (
     "PriorShift",
@@ -40,7 +40,7 @@ _SAVED = {"log": ("log_loss", "gain"), "brier": ("brier", "brier_gain")}
 
 def most_rows(classes):
     """Return how many rows the recalibrators are tried on."""
-    return _MOST_ROWS if classes is None else min(_MOST_ROWS, max(_MOST_SCORES // len(classes), 2000))
+    return _MOST_ROWS if classes is None else min(_MOST_ROWS, max(_MOST_SCORES // len(classes), _FEWEST_ROWS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +87,16 @@ class TrialRows:
     def folds(self):
         """Folds that keep clusters whole; None where a class (of several: all but one) has fewer rows than folds."""
         counts, cv = np.sort(np.bincount(self.codes, minlength=2)), N_FOLDS
+        # Not stratified by class: a fold whose frequencies are those of the others would reward fitting their noise,
+        # with 4,000 rows of 100 classes by .006 nats a row.
+        content, one = np.column_stack((self.columns, self.codes)), np.zeros(len(self.codes), dtype=np.intp)
         if self.rows.clusters is not None:
             n_clusters = self.clusters.max() + 1
             dealt = np.random.default_rng(0).permutation(n_clusters)[self.clusters] % N_FOLDS
             cv = [(np.flatnonzero(dealt != k), np.flatnonzero(dealt == k)) for k in range(min(N_FOLDS, n_clusters))]
         if counts[-2] < N_FOLDS or cv != N_FOLDS and len(cv) < N_FOLDS:
             return None
-        return cross_validation_folds(cv, self.columns, self.codes, self.rows.sample_weight)
+        return cross_validation_folds(cv, content, one, self.rows.sample_weight)
 
     @cached_property
     def codes(self):
@@ -164,28 +167,32 @@ class TrialRows:
 
     def row(self, trial, before):
         """Return the scores of a recalibrator as a row of the table of candidates."""
-        row = {"name": trial.name}
+        row = {"name": trial.name, "segments": list(trial.groups)}
         for loss, (key, gain) in _SAVED.items():
             row[key] = mean(self.out_of_fold(trial.losses[loss]), self.tested_weight)
             found, _ = self.gain(before, trial, loss)
             row |= {name.replace("gain", gain): value for name, value in found.items()}
         task = self.predicted(trial)
-        error = calibration_error(task.labels, task.scores, binning=REPORT_BINNING, **task.given)
+        error = calibration_error(task.labels, task.scores, **MEAN_ABSOLUTE, **task.given)
         return {**row, "calibration_error": error}
 
     def predicted(self, trial):
         """Return the binary problem of what a trial predicts out of fold."""
         return binary_task(Rows(trial.probabilities, self.rows.labels[self.tested], self.tested_weight))
 
-    def maps(self, step=None):
-        """Return the trials of the library's recalibrators, the simplest first."""
-        found = [self.unchanged()]
-        for kind in OF_TWO_CLASSES if self.columns.shape[1] == 1 else OF_MORE_CLASSES:
-            if kind == "StackedRecalibrator" and self.columns.shape[1] > _MOST_CLASSES_OF_STACK:
-                continue
-            if step is not None:
-                step(kind)
-            found.append(self.trial(getattr(catalogue, kind)()))
+    def maps(self, step=None, *, stack=True):
+        """Return the trials of the scores as they are and of the library's recalibrators, the simplest first.
+
+        Without those that take long for so many classes.
+        """
+        n_classes, found = self.columns.shape[1], [self.unchanged()]
+        stack = stack and (n_classes == 1 or self.columns.size <= _MOST_SCORES_OF_STACK)
+        for kind in OF_TWO_CLASSES if n_classes == 1 else OF_MORE_CLASSES:
+            takes_long = {"StackedRecalibrator": not stack, "DirichletCalibration": n_classes > _MOST_CLASSES_OF_MATRIX}
+            if not takes_long.get(kind, False):
+                if step is not None:
+                    step(kind)
+                found.append(self.trial(getattr(catalogue, kind)()))
         return found
 
 

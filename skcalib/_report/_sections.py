@@ -3,12 +3,14 @@
 from html import escape
 
 from skcalib._report._advice_sentences import LATE_LABELS, monitor_sentence
+from skcalib._report._decisions import BENEFITS
 from skcalib._report._html import (
     bias_picture,
     bias_words,
     count,
     figure,
     largest_bias,
+    n_shown,
     number,
     percent,
     pvalue_cell,
@@ -21,18 +23,22 @@ from skcalib._report._sentences import (
     SIGNIFICANCE_LEVEL,
     certificate_sentence,
     class_sentence,
+    decision_sentence,
+    listed,
+    nothing_to_gain,
     pvalue_words,
+    rest_sentence,
     segment_sentence,
 )
 
 _MOST_GROUPS = 50  # that a page shows; the JSON has all
 _EXPLAINED = {
-    "calibration error": "root mean square gap between score and event frequency, noise taken away; up to 15 bins of "
+    "mean absolute calibration error": "mean gap between score and event frequency, noise taken away; up to 15 bins of "
     "equal mass",
+    "root mean square calibration error": "the same, where large gaps count more",
     "expected calibration error": "mean absolute gap, 15 bins of equal width; noise makes it too large, so that its "
     "interval, from which that is removed, may lie below it",
-    "sweep calibration error": "mean absolute gap, as many bins as keep the event frequency rising",
-    "maximum calibration error": "gap of the worst of 15 bins of equal width; a bin with few rows may decide it",
+    "maximum calibration error": "gap of the worst of 15 bins of equal width; bins with fewer than 50 rows are merged",
     "calibration slope": "1 is right; below 1 the scores are too extreme",
     "calibration in the large": "0 is right; below 0 the scores are too high, in log-odds",
     "Brier score": "mean squared difference of score and event; rewards calibration and sharpness together",
@@ -83,20 +89,16 @@ def class_section(numbers, pictures):
         return ""
     small = any(row["is_small"] for row in numbers["models"][0]["classes"])
     note = (
-        "<p>Each class against all others: the probability of the class and how often it is the true one. "
-        f"{_BIAS_NOTE.format('classes')}</p>"
+        "<p>Each class against all others: the probability of the class and how often it is the true one. The classes "
+        "whose error is more than noise come first, the largest error ahead. The bias is the mean score minus the "
+        "frequency: above 0 the scores are too high. P-values are adjusted for the number of classes.</p>"
     ) + f"<p>Classes marked * have fewer than {SMALL_CLASS} rows.</p>" * small
 
     def section(model):
-        shown = pictures.get(("classes", model["name"]), ())
-        grid = "".join(figure(picture) for picture in shown)
-        left_out = len(model["classes"]) - len(shown)
+        grid = "".join(figure(picture) for picture in pictures.get(("classes", model["name"]), ()))
         words = f"<p>{escape(class_sentence(model['classes']))}</p>"
-        captions = (
-            "<p>The same classes as diagrams, the frequency of the class against its probability, those "
-            f"with the smallest p-values first{f'; {left_out} more are left out' if left_out else ''}.</p>"
-        )
-        return words + _group_table(model, "class") + (captions + f'<div class="grid">{grid}</div>' if shown else "")
+        captions = "<p>The same classes as diagrams, the frequency of the class against its probability.</p>"
+        return words + _group_table(model, "class") + (captions + f'<div class="grid">{grid}</div>' if grid else "")
 
     return _section("classes", "By class", note + _per_model(numbers, section))
 
@@ -121,14 +123,18 @@ def _section(key, title, body):
 
 def _group_table(model, kind):
     rows = model["segments" if kind == "segment" else "classes"]
-    shown = rows[:_MOST_GROUPS]
+    shown = rows[: _MOST_GROUPS if kind == "segment" else n_shown(rows)]
     size, plural, frequency = "n_rows", "segments", "event frequency"
     if kind == "class":
         size, plural, frequency = "n_events", "classes", "frequency"
     names = [escape(row[kind]) + " *" * row["is_small"] for row in shown]
-    tests = [(pvalue_cell(row["adjusted_pvalue"]),) for row in shown]
-    left_out = len(rows) - len(shown)
-    more = f"<p>{left_out} more {plural} with larger p-values are left out.</p>" if left_out else ""
+    tested = "adjusted_error_pvalue" if kind == "class" else "adjusted_pvalue"
+    tests = [(pvalue_cell(row[tested]),) for row in shown]
+    rest, more = rows[len(shown) :], ""
+    if rest and kind == "class":
+        more = f"<p>{escape(rest_sentence(rest))}</p>"
+    elif rest:
+        more = f"<p>{len(rest)} more {plural} with larger p-values are left out.</p>"
     head = [kind, "adjusted p", frequency]
     return _bias_table(f"{plural.capitalize()} of {model['name']}", head, shown, names, tests, size) + more
 
@@ -223,6 +229,8 @@ def recalibrator_section(numbers):
 
 
 def _recalibrator_table(model):
+    if model["recalibrators"] and model["advice"]["kind"] == "none" and model["advice"]["since"] is None:
+        return f"<p>{escape(nothing_to_gain(model['recalibrators']))}</p>"
     if not model["recalibrators"]:
         if "classes" in model:
             return f"<p>Not possible: it takes {N_FOLDS} rows of two classes at least.</p>"
@@ -230,7 +238,8 @@ def _recalibrator_table(model):
     before = next(row for row in model["recalibrators"] if row["name"] == "as it is")
     lines = [
         [
-            escape(row["name"]),
+            escape(row["name"])
+            + (f"<small>own maps: {escape(listed(row['segments']))}</small>" if row["segments"] else ""),
             "–" if row is before else _gain(row, "brier_gain", before["brier"]),
             "–" if row is before else _gain(row, "gain", before["log_loss"]),
             number(row["brier"]),
@@ -251,7 +260,42 @@ def _gain(row, key, whole):
     return f"{estimate:+.1f} %<small>{low:+.1f} to {high:+.1f}</small>"
 
 
-def certificate_section(numbers, picture):
+def decision_section(numbers):
+    """Return the tables of the decisions at thresholds; nothing without any."""
+    if not numbers["thresholds"]:
+        return ""
+    note = (
+        "<p>Rows with a score of the threshold or more are treated. The net benefit weighs true positives against "
+        "false alarms as the threshold does: at 20 % one true positive is worth four false alarms. It is counted in "
+        "true positives in 100 rows. Miscalibration costs what recalibrated scores (a spline, fitted on other rows) "
+        "would gain at the same threshold.</p>"
+    )
+
+    def section(model):
+        words = " ".join(decision_sentence(row) for row in model["decisions"])
+        head = ["threshold", "treated", "false alarms", "misses", "net benefit", "against treating all"]
+        head.append("miscalibration costs")
+        shares = ("treated", "false_alarms", "misses")
+        lines = [
+            [
+                f"{100 * row['threshold']:g} %",
+                *(with_interval(percent, row[key]) for key in shares),
+                *("–" if row[key] is None else with_interval(_points, row[key]) for key in BENEFITS),
+            ]
+            for row in model["decisions"]
+        ]
+        return f"<p>{escape(words)}</p>" + table(
+            f"Decisions of {model['name']}", [*head, "miscalibration costs"], lines
+        )
+
+    return _section("decisions", "Decisions", note + _per_model(numbers, section))
+
+
+def _points(share):
+    return f"{100 * share:+.2f}"
+
+
+def certificate_section(numbers):
     """Return the table of what could be promised, with how many bins."""
     if numbers["weighted"]:
         return "<p>None: the theory needs rows of equal weight, and these have weights.</p>"
@@ -280,11 +324,11 @@ def certificate_section(numbers, picture):
         for row in numbers["certificates"]
     ]
     head = ["bins", "all probabilities within", "one row's within", "mean error at most"]
-    return words + table("Certificates", head, lines) + (figure(picture) if picture is not None else "")
+    return words + table("Certificates", head, lines)
 
 
 def _tolerance(value):
-    return "nothing" if value >= 1 else f"{value:.4f}"
+    return "nothing" if value >= 1 else percent(value)
 
 
 def _per_model(numbers, section):

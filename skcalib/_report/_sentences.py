@@ -17,7 +17,7 @@ def summary_sentence(model, n_rows):
     apart = ": apart from the average the rows show no miscalibration" if shift and not test["rejects"] else ""
     words = [
         _direction(model, is_shift=shift),
-        f"The calibration error{of} is {percent(error['estimate'])} % ({percent(error['low'])} to "
+        f"The mean absolute calibration error{of} is {percent(error['estimate'])} % ({percent(error['low'])} to "
         f"{percent(error['high'])} %), {found} at n = {n_rows:,.0f} ({pvalue}){apart}.",
         class_sentence(model["classes"]) if "classes" in model else None,
     ]
@@ -69,19 +69,61 @@ def segment_sentence(rows):
 
 
 def class_sentence(rows):
-    """Return which classes have probabilities that are too high or too low on average."""
-    off = [row for row in rows if row["adjusted_pvalue"] < SIGNIFICANCE_LEVEL]
+    """Return which class has the largest error, and how many have one that is more than noise."""
+    off = [row for row in rows if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL]
     if not off:
-        return f"On average no class of {len(rows)} has probabilities that are too high or too low by more than chance."
-    named = [
-        f"{row['class']} (too {'high' if row['bias'] > 0 else 'low'} by "
-        f"{_decimals(row['bias'])(abs(row['bias']))} points)"
-        for row in off
-    ]
+        return f"No class of {len(rows)} has an error that is more than noise."
+    first = off[0]
+    percent, bias = _decimals(first["high"] or 0.0), ""
+    if first["adjusted_pvalue"] < SIGNIFICANCE_LEVEL:
+        side = "high" if first["bias"] > 0 else "low"
+        bias = f": its probabilities are too {side} by {percent(abs(first['bias']))} points on average"
+    size = "not known" if first["estimate"] is None else f"{percent(first['estimate'])} %"
     has = "has" if len(off) == 1 else "have"
+    others = f" ({listed([row['class'] for row in off])})" if len(off) > 1 else ""
     return (
-        f"{len(off)} of {len(rows)} classes {has} probabilities that are too high or too low on average by more than "
-        f"chance: {listed(named)}."
+        f"Of {len(rows)} classes {len(off)} {has} an error that is more than noise{others}. The largest is that of "
+        f"{first['class']}, {size}{bias}."
+    )
+
+
+def rest_sentence(rows):
+    """Return what the classes that a page leaves out have in common."""
+    errors = [row["estimate"] for row in rows if row["estimate"] is not None]
+    off = sum(row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL for row in rows)
+    between = f" have errors from {100 * min(errors):.1f} to {100 * max(errors):.1f} %" if errors else ""
+    verb = "is" if off == 1 else "are"
+    return f"The other {len(rows)} classes{between}; {off or 'none'} of these {verb} more than noise."
+
+
+def decision_sentence(row):
+    """Return whether scores are of use at a threshold, and what their miscalibration costs there."""
+    benefit, against, cost = (row[key] for key in ("net_benefit", "against_treating_all", "cost_of_miscalibration"))
+    shown = f"{100 * row['threshold']:g} %"
+    if benefit["low"] > 0 and against["low"] > 0:
+        words = f"At {shown} the scores are better than treating all rows and than treating none"
+    elif benefit["high"] < 0 or against["high"] < 0:
+        other = "none" if benefit["estimate"] < against["estimate"] else "all rows"
+        words = f"At {shown} treating {other} would be better than following the scores"
+    else:
+        other = "none" if benefit["estimate"] < against["estimate"] else "all rows"
+        words = f"At {shown} the rows do not show that the scores are better than treating {other}"
+    if cost is None:
+        return f"{words}."
+    loss, low, high = (f"{100 * cost[key]:.2f}" for key in ("estimate", "low", "high"))
+    if cost["low"] <= 0:
+        return f"{words}; what miscalibration costs there is within noise."
+    return f"{words}; miscalibration costs {loss} ({low} to {high}) true positives in 100 rows."
+
+
+def nothing_to_gain(rows):
+    """Return that no recalibrator helps, and what the best of them would save."""
+    before = next(row for row in rows if row["name"] == "as it is")
+    best = min((row for row in rows if row is not before), key=lambda row: row["log_loss"])
+    saved, low, high = (100 * best[key] / (before["log_loss"] or 1) for key in ("gain", "gain_low", "gain_high"))
+    return (
+        f"None of {len(rows) - 1} recalibrators gains more than noise. The best, {best['name']}, would change the "
+        f"log-loss by {-saved:+.2f} % ({-high:+.2f} to {-low:+.2f} %)."
     )
 
 

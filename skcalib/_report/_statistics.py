@@ -11,6 +11,8 @@ CONFIDENCE_LEVEL = 0.9
 LABELS = [False, True]
 # The library's 15 bins, fewer where they would hold too few rows for a debiased error.
 REPORT_BINNING = MinimumMass(EqualMass(15), min_weight=10)
+# The error of all sentences, of the diagrams and of the tables of groups: percentage points that a reader can picture.
+MEAN_ABSOLUTE = {"norm": 1, "binning": REPORT_BINNING}
 
 
 class Rows(NamedTuple):
@@ -31,6 +33,11 @@ class Rows(NamedTuple):
     def dependence(self):
         """What an interval or a test of an event is told besides labels and scores."""
         return {**self.given, "weight_type": self.weight_type, "clusters": self.clusters}
+
+    @property
+    def cited(self):
+        """What a summary of an event is told besides labels and scores."""
+        return {name: value for name, value in self.dependence.items() if name != "labels"}
 
     def at(self, rows):
         """Return some of the rows."""

@@ -10,17 +10,19 @@ from skcalib._report._checks import (
     cluster_column,
     events,
     identifiers,
+    modified_on,
     refuse_few_rows,
     refuse_missing,
     repeats_note,
     segment_names,
 )
 from skcalib._report._forecasts import ReportTable
-from skcalib._report._models import class_codes, rescaled, score_models
+from skcalib._report._models import class_codes, renamed, rescaled, score_models
 from skcalib._report._periods import named_periods
 from skcalib._report._reader import ReportError, column_names, on_disk, read_columns
 from skcalib._report._scanned import ScannedFile
 
+_MOST_CLUSTERED = 30_000  # rows: draws of dependent labels take 50 times as long as independent ones
 _WORTH_A_NOTE = 1e-5  # of single precision no reader needs to know
 
 
@@ -36,6 +38,7 @@ def read_table(
     positive=None,
     time=None,
     classes=None,
+    names=(),
     seed=0,
 ):
     """Read and check the columns of a report.
@@ -58,6 +61,8 @@ def read_table(
         Column of times: periods, or dates as YYYY-MM-DD.
     classes : sequence of str, default=None
         The classes of the score columns.
+    names : sequence of str, default=()
+        What the models are called; none means as their columns.
     seed : int, default=0
         Seed of the sample that is taken of a large table.
 
@@ -73,13 +78,13 @@ def read_table(
     """
     if weight is None and weight_type is not None:
         raise ReportError("--weight-type says what weights are: name their column with --weight.")
-    names = {"label": label, "segment": segment, "weight": weight, "time": time, "cluster": cluster}
-    others = [name for name in names.values() if name is not None]
+    roles = {"label": label, "segment": segment, "weight": weight, "time": time, "cluster": cluster}
+    others = [name for name in roles.values() if name is not None]
     scanned, notes = ScannedFile.takes(path), []
     with on_disk(path, exists=scanned) as file:
         whole = ScannedFile.opened(path) if scanned else None
         header = whole.names if scanned else column_names(file)
-        models = score_models(scores, classes, header, others, path)
+        models = renamed(score_models(scores, classes, header, others, path), names)
         used = [*others, *(name for model in models for name in model.columns)]
         ids = [] if cluster is not None else identifiers(header, used)
         if scanned:
@@ -92,16 +97,16 @@ def read_table(
     if models[0].classes is not None and positive is not None:
         raise ReportError("--positive is for two classes, but each class has a score here: leave it out.")
     try:
-        return _table_of_columns(str(path), columns, models, names, positive, weight_type, notes)
+        return _table_of_columns(str(path), columns, models, roles, positive, weight_type, notes, seed)
     except ReportError as error:
         if not (scanned and whole.n_rows > whole.most_rows(models)):
             raise
         raise ReportError(str(error).replace(COUNTING, "Rows are those of a random sample of the file.")) from error
 
 
-def _table_of_columns(source, columns, models, names, positive, weight_type, notes):
+def _table_of_columns(source, columns, models, roles, positive, weight_type, notes, seed):
     """Return the table of columns in memory."""
-    label, segment, weight, time, cluster = names.values()
+    label, segment, weight, time, cluster = roles.values()
     n_rows = len(columns[label])
     refuse_few_rows(n_rows, source)
     classes, event, scores = models[0].classes, None, {}
@@ -126,11 +131,15 @@ def _table_of_columns(source, columns, models, names, positive, weight_type, not
         "periods": periods,
         "clusters": None if cluster is None else cluster_column(columns[cluster], cluster, notes),
     }
-    if weights is not None:
-        kept = weights > 0
+    kept = np.arange(n_rows) if weights is None else np.flatnonzero(weights > 0)
+    if by_row["clusters"] is not None and len(kept) > _MOST_CLUSTERED:
+        kept = np.sort(np.random.default_rng(seed).choice(kept, _MOST_CLUSTERED, replace=False))
+        notes.append(f"With clusters the report is about a random sample of {_MOST_CLUSTERED:,} rows.")
+    if len(kept) < n_rows:
         scores = {name: values[kept] for name, values in scores.items()}
         by_row = {name: None if column is None else column[kept] for name, column in by_row.items()}
         order = None if periods is None else [name for name in order if name in set(by_row["periods"].tolist())]
+    if weights is not None:
         weight_type = weight_type or ("importance" if (weights % 1).any() else "frequency")
     return ReportTable(
         source=source,
@@ -145,6 +154,7 @@ def _table_of_columns(source, columns, models, names, positive, weight_type, not
         classes=classes,
         columns={model.name: model.columns for model in models},
         notes=tuple(notes),
+        modified=modified_on(source),
         **by_row,
     )
 

@@ -12,6 +12,8 @@ from skcalib._solvers.newton import minimise_convex
 _WARM_START_ROWS, _WARM_START_ERRORS, _LOOKED_AT = 2000, 20, 16_000
 # Inverse temperatures are sought within these multiples of 1 / (largest spread of a row of logits).
 RELATIVE_BOUNDS = (1e-6, 1e6)
+# The same with Platt's targets, of 1 / (typical log-odds): the first is for a model that ranks the wrong way round.
+_SMOOTHED_BOUNDS = (1e-3, 1e6)
 # Spreads of a row of logits for which single precision does: squares lose nothing of weight, and the inverse
 # temperatures, up to 1e6 / spread, are in range.
 _SINGLE_SPREADS = (1e-12, 1e4)
@@ -42,12 +44,25 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
     return _minimum(inverse, bounds, logits, codes, sample_weight, doubt_slope)
 
 
-def fit_smoothed_inverse_temperature(log_odds, codes, sample_weight, start, bounds):
-    """Return the inverse temperature of least log-loss for Platt's targets, of log-odds (n,) and codes 0 and 1."""
+def smoothed_inverse_temperature(log_odds, labels, sample_weight, few=None):
+    """Return the inverse temperature of log-odds (n,) for Platt's targets of boolean labels.
+
+    It is positive also for a model that is always wrong. `few` are the same rows, condensed: a good start.
+    """
+    scale = root_mean_square(log_odds, sample_weight)
+    if scale == 0:
+        return 1.0
+    start = smoothed_inverse_temperature(*few) if few is not None and len(few[0]) < len(log_odds) else 1 / scale
+    codes = labels.astype(np.int8)
     counts = np.bincount(codes, sample_weight, 2)
     total = np.bincount(codes, log_odds if sample_weight is None else sample_weight * log_odds, 2)
-    doubt_slope = float(total / (counts + 2) @ [-1, 1])
-    return _minimum(start, bounds, log_odds[:, None], codes, sample_weight, doubt_slope)
+    bounds = [bound / scale for bound in _SMOOTHED_BOUNDS]
+    return _minimum(start, bounds, log_odds[:, None], codes, sample_weight, float(total / (counts + 2) @ [-1, 1]))
+
+
+def root_mean_square(values, sample_weight):
+    """Return the root of the weighted mean of the squares."""
+    return float(np.sqrt(np.average(values**2, weights=sample_weight)))
 
 
 def platt_doubt(codes, weight, n_classes):

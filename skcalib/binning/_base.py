@@ -50,7 +50,7 @@ class BaseBinning(DefaultObjects, BaseEstimator):
     needs_unit_interval = True
     needs_labels = False
 
-    def bin_edges(self, scores, y=None, sample_weight=None, *, support=(0.0, 1.0)):
+    def bin_edges(self, scores, y=None, sample_weight=None):
         """Return the edges of the bins for these scores.
 
         Parameters
@@ -61,8 +61,6 @@ class BaseBinning(DefaultObjects, BaseEstimator):
             Whether the event happened, 0 and 1 or booleans; for strategies with `needs_labels`.
         sample_weight : array-like of shape (n,), optional
             Weights, which count as repeated rows.
-        support : tuple of float, default=(0.0, 1.0)
-            The outer edges; (-inf, inf) for log-odds.
 
         Returns
         -------
@@ -72,17 +70,16 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         Raises
         ------
         ValueError
-            For scores, labels, weights or a support that are not as described, if the strategy needs labels and there
-            are none, and if it makes edges that do not increase.
+            For scores, labels or weights that are not as described, if the strategy needs labels and there are none,
+            and if it makes edges that do not increase.
         """
-        limits = as_numbers(support, "support")
-        if limits.shape != (2,) or not limits[0] < limits[1]:
-            raise invalid("support", "two numbers that increase", support)
-        input = "probability" if tuple(support) == (0, 1) else "logit"
-        return self._edges_of(*check_score_column(scores, y, sample_weight, labels_name="y", input=input), support)
+        return self._edges_of(*check_score_column(scores, y, sample_weight, labels_name="y"))
 
     def _edges_of(self, scores, y=None, sample_weight=None, support=(0.0, 1.0)):
-        """Return what `bin_edges` does, for rows that are validated and have positive weights."""
+        """Return what `bin_edges` does, for rows that are validated and have positive weights.
+
+        `support` are the outer edges, (-inf, inf) for log-odds.
+        """
         if self.needs_labels and y is None:
             raise ValueError(f"{type(self).__name__} places its edges by the labels: pass y.")
         edges = np.array(self._edges(scores, y, sample_weight), dtype=np.float64)

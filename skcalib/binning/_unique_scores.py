@@ -16,10 +16,13 @@ class UniqueScores(BaseBinning):
 
     Examples
     --------
+    A model that predicts one of three values:
+
     >>> import numpy as np
     >>> from skcalib.binning import UniqueScores
-    >>> UniqueScores().bin_edges(np.array([0.25, 0.75, 0.25])).tolist()
-    [0.0, 0.5, 1.0]
+    >>> scores = np.random.default_rng(0).choice([0.1, 0.4, 0.8], 500)
+    >>> UniqueScores().bin_edges(scores).round(3).tolist()
+    [0.0, 0.25, 0.6, 1.0]
     """
 
     needs_unit_interval = False

@@ -63,6 +63,14 @@ default="error_when_answered"
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where the classifier tells.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if `y`, or its part for the classifier, has one class only, a promise about an event meets more than
+        two classes, or no label for abstaining can be told from the classes.
+    TypeError
+        In `fit`, if `estimator` has no `predict_proba`.
+
     See Also
     --------
     skcalib.decisions.certified_threshold : The threshold, for probabilities at hand.

@@ -78,6 +78,13 @@ class ExpectedCostClassifier(WrappedClassifier):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where the classifier tells.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if `y` has one class only, or the costs are not those of its classes and actions.
+    TypeError
+        In `fit`, if `estimator` has no `predict_proba`.
+
     See Also
     --------
     skcalib.decisions.mean_cost : The score to compare such classifiers by.
@@ -94,16 +101,21 @@ class ExpectedCostClassifier(WrappedClassifier):
 
     Examples
     --------
-    A missed event costs 9 times a false alarm, so that the event is predicted from .1 on.
+    A missed tumour costs 9 times a needless treatment, so the model treats from a probability of .1 on. It treats more
+    rows than are malignant.
 
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from skcalib.decisions import ExpectedCostClassifier
-    >>> X = np.linspace(-3, 3, 60).reshape(-1, 1)
-    >>> y = np.where(X[:, 0] + np.sin(9 * X[:, 0]) > 0, "ill", "well")
-    >>> model = ExpectedCostClassifier(LogisticRegression(), [[0, 9], [1, 0]], actions=["treat", "wait"]).fit(X, y)
-    >>> (model.predict(X) == "treat").sum() == (model.predict_proba(X)[:, 0] >= 0.1).sum()
-    np.True_
+    >>> data = load_breast_cancer()
+    >>> X, y = data.data[:, :2], data.target_names[data.target]
+    >>> costs = [[0, 1], [9, 0]]  # rows: benign, malignant; columns: wait, treat
+    >>> model = make_pipeline(StandardScaler(), LogisticRegression())
+    >>> model = ExpectedCostClassifier(model, costs, actions=["wait", "treat"]).fit(X[::2], y[::2])
+    >>> int((model.predict(X[1::2]) == "treat").sum()), int((y[1::2] == "malignant").sum())
+    (165, 110)
     """
 
     def __init__(self, estimator, cost_matrix, *, actions=None):
@@ -229,9 +241,13 @@ def mean_cost(y_true, action, cost_matrix, *, actions=None, labels=None, sample_
     skcalib.decisions.ExpectedCostClassifier : The actions of the least expected cost.
     skcalib.decisions.net_benefit : The same for two classes at all thresholds.
 
+    References
+    ----------
+    Elkan (2001), The foundations of cost-sensitive learning.
+
     Examples
     --------
-    One missed event at 9 and one false alarm at 1 among four rows.
+    One missed event at 9 and one false alarm at 1 among four rows: (9 + 1) / 4.
 
     >>> from skcalib.decisions import mean_cost
     >>> mean_cost([0, 0, 1, 1], [0, 1, 0, 1], [[0, 1], [9, 0]])

@@ -9,15 +9,7 @@ from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, distinct_scores, named_models
-from skcalib.displays._style import (
-    colors,
-    curve_styles,
-    model_and_size,
-    model_label,
-    neutral,
-    reference_style,
-    styled,
-)
+from skcalib.displays._style import colors, curve_styles, model_and_size, model_label, neutral, reference_style, styled
 
 _MOST_POINTS = 2000  # of a curve that are drawn, its extremes among them
 
@@ -104,11 +96,16 @@ class CumulativeDifferenceDisplay(FromEstimator):
 
     Examples
     --------
+    Scores that are too high: the running mean of label minus score falls.
+
     >>> import numpy as np
     >>> from skcalib.displays import CumulativeDifferenceDisplay
-    >>> display = CumulativeDifferenceDisplay.from_predictions([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8])
-    >>> display.curves[0].difference.round(3).tolist()
-    [0.0, -0.05, -0.15, -0.05, 0.0]
+    >>> rng = np.random.default_rng(0)
+    >>> y_proba = rng.random(1000)
+    >>> y_true = rng.random(1000) < y_proba**1.5
+    >>> display = CumulativeDifferenceDisplay.from_predictions(y_true, y_proba)
+    >>> round(float(display.curves[0].difference[-1]), 2)
+    -0.08
     """
 
     def __init__(self, curves, *, confidence_level=0.9):
@@ -244,12 +241,7 @@ def _curve(model, table):
     deviation = np.sqrt(np.sum(weight * scores * (1 - scores))) / total
     first = min(0.0, float(scores[0]))
     return CumulativeCurve(
-        model,
-        np.append(first, scores),
-        table.weight / total,
-        np.append(0.0, difference),
-        float(deviation),
-        total,
+        model, np.append(first, scores), table.weight / total, np.append(0.0, difference), float(deviation), total
     )
 
 

@@ -7,10 +7,7 @@ from skcalib.displays._forest import draw_forest, short_name
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.metrics import calibration_by_group
 
-_WORDS = {
-    "bias": "Mean score minus event frequency (percentage points)",
-    "error": "Calibration error (percent)",
-}
+_WORDS = {"bias": "Mean score minus event frequency (percentage points)", "error": "Calibration error (percent)"}
 
 
 class GroupDisplay(FromEstimator):
@@ -178,18 +175,9 @@ class GroupDisplay(FromEstimator):
         words = f"{_WORDS[value]}\n{100 * self.confidence_level:g} % intervals"
         left_out = len(first) - len(shown)
         words += f"; {left_out} of {len(first)} groups are not shown" * (left_out > 0)
-        draw_forest(
-            self,
-            ax,
-            models,
-            [short_name(str(group)) for group in groups],
-            lambda frame: words,
-            counts=first.n[shown],
-            significance_level=significance_level,
-            legend=legend,
-            bar_kw=bar_kw,
-            legend_kw=legend_kw,
-        )
+        options = {"significance_level": significance_level, "legend": legend, "bar_kw": bar_kw, "legend_kw": legend_kw}
+        names = [short_name(str(group)) for group in groups]
+        draw_forest(self, ax, models, names, lambda frame: words, counts=first.n[shown], **options)
         if value == "error":
             self.ax_.set_xlim(left=0)
         return self

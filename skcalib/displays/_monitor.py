@@ -3,14 +3,7 @@
 import numpy as np
 
 from skcalib.displays._frames import finish, frame_of_panels, pair_frame
-from skcalib.displays._style import (
-    CURVE,
-    colors,
-    format_count,
-    matplotlib_text,
-    reference_style,
-    styled,
-)
+from skcalib.displays._style import CURVE, colors, format_count, matplotlib_text, reference_style, styled
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 
 _MOST_GROUPS = 12

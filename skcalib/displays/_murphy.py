@@ -72,10 +72,13 @@ class MurphyDisplay(FromEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from skcalib.displays import MurphyDisplay
-    >>> display = MurphyDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
-    >>> round(display.curves[0].brier_score, 6)
-    0.158125
+    >>> rng = np.random.default_rng(0)
+    >>> y_proba = rng.random(1000)
+    >>> display = MurphyDisplay.from_predictions(rng.random(1000) < y_proba, y_proba)
+    >>> round(display.curves[0].brier_score, 3)  # 1/6 in the long run
+    0.166
     """
 
     def __init__(self, curves, thresholds, event_frequency, n_rows):

@@ -95,14 +95,16 @@ class ReliabilityDisplay(FromEstimator):
 
     Examples
     --------
+    Scores that are too extreme:
+
     >>> import numpy as np
     >>> from skcalib.displays import ReliabilityDisplay
     >>> rng = np.random.default_rng(0)
     >>> y_proba = rng.random(500)
-    >>> y_true = rng.random(500) < y_proba
-    >>> display = ReliabilityDisplay.from_predictions(y_true, y_proba, name="calibrated", random_state=0)
+    >>> y_true = rng.random(500) < 0.2 + 0.6 * y_proba
+    >>> display = ReliabilityDisplay.from_predictions(y_true, y_proba, name="too sure", random_state=0)
     >>> display.ax_.get_title(loc="left").splitlines()
-    ['calibrated, n = 500', 'calibration error 0.0 % (0.0 to ...)']
+    ['too sure, n = 500', 'calibration error 8.7 % (4.7 to 12.9)']
     """
 
     def __init__(self, curves, *, confidence_level, kind="binary", error_name="error", n_panels_left_out=0, event=None):
@@ -148,8 +150,9 @@ class ReliabilityDisplay(FromEstimator):
             Probabilities in [0, 1]; a dict draws several models in the same axes, by name. They must be given: bin
             statistics are for `from_statistics`.
         binning : BaseBinning, int or None, default=None
-            Strategy; an int is a number of equal-mass bins. None means 15 equal-mass bins; neighbours are merged until
-            each holds 10 rows. `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
+            Strategy; an int is a number of equal-mass bins. None means 15 equal-width bins: one with more than its
+            share of the rows is cut into parts of equal mass, and neighbours are merged until each holds 10 rows.
+            `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
             "auto" is the positive class for one or two columns, "top_label" for more. "marginal" gives each class a
             panel.

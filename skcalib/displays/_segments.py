@@ -1,5 +1,7 @@
 """The worst segments as a forest plot: by how much the scores are off there, for one model or several."""
 
+from functools import partial
+
 import numpy as np
 
 from skcalib._input.scalars import check_confidence_level, check_int
@@ -201,18 +203,9 @@ class SegmentDisplay:
             at = _positions(result.segments, shown)
             significant = result.segments.adjusted_pvalue[at] < significance_level
             models[model] = self._limits(result.segments, at), significant
-        return draw_forest(
-            self,
-            ax,
-            models,
-            names,
-            lambda frame: self._words(frame, len(shown), len(first)),
-            counts=first.n[: len(shown)],
-            significance_level=significance_level,
-            legend=legend,
-            bar_kw=bar_kw,
-            legend_kw=legend_kw,
-        )
+        options = {"significance_level": significance_level, "legend": legend, "bar_kw": bar_kw, "legend_kw": legend_kw}
+        words = partial(self._words, n_shown=len(shown), n_segments=len(first))
+        return draw_forest(self, ax, models, names, words, counts=first.n[: len(shown)], **options)
 
     def _limits(self, table, at):
         """Return the bias and its limits, in percentage points."""

@@ -107,9 +107,13 @@ def to_javascript(recalibrator, *, name="calibrate"):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from skcalib import HistogramBinning
     >>> from skcalib.export import to_javascript
-    >>> text = to_javascript(HistogramBinning(binning=2).fit([0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1]), name="honest")
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random(1000)
+    >>> y = rng.random(1000) < scores**2
+    >>> text = to_javascript(HistogramBinning(binning=5).fit(scores, y), name="honest")
     >>> text.splitlines()[0], text.splitlines()[-1]
     ('const honest = (() => {', '})();')
     """

@@ -81,12 +81,15 @@ def to_dict(recalibrator):
     Examples
     --------
     >>> import json
+    >>> import numpy as np
     >>> from skcalib import PlattScaling
     >>> from skcalib.export import from_dict, to_dict
-    >>> platt = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], ["no", "no", "yes", "yes"])
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random(1000)
+    >>> platt = PlattScaling().fit(scores, np.where(rng.random(1000) < scores**2, "paid", "open"))
     >>> text = json.dumps(to_dict(platt))
-    >>> from_dict(json.loads(text)).predict([0.8]).tolist()
-    ['yes']
+    >>> from_dict(json.loads(text)).predict([0.5, 0.9]).tolist()
+    ['open', 'paid']
     """
     if type(recalibrator) is CertifiedThreshold:
         written = {one.name: as_json(getattr(recalibrator, one.name), None) for one in fields(recalibrator)}

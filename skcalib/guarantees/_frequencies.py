@@ -53,6 +53,8 @@ def event_frequency_interval(positives, counts, *, confidence_level=0.9, simulta
 
     Examples
     --------
+    No event in 40 rows, 30 events in 50 rows, and a bin without rows:
+
     >>> from skcalib.guarantees import event_frequency_interval
     >>> low, high = event_frequency_interval([0, 30, 0], [40, 50, 0])
     >>> low.round(3).tolist(), high.round(3).tolist()

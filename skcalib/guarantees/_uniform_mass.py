@@ -262,6 +262,8 @@ def min_n_samples(n_bins, epsilon, *, confidence_level=0.9, kind="conditional", 
 
     Examples
     --------
+    Rows for ten bins within .1, for all bins at once and for the bin of one random row:
+
     >>> from skcalib.guarantees import min_n_samples
     >>> min_n_samples(10, 0.1), min_n_samples(10, 0.1, kind="marginal")
     (2660, 1510)

@@ -19,7 +19,7 @@ def kolmogorov_smirnov_calibration_error(
     """Kolmogorov-Smirnov calibration error: the largest cumulative difference of labels and scores.
 
     ``max_t |mean of (y - s) over rows with s <= t, all rows counted|``: tied scores enter as one. Errors of opposite
-    sign cancel along the way, so that it is a lower bound of the l1 error.
+    sign cancel along the way, so the error is a lower bound of the l1 error.
 
     Parameters
     ----------
@@ -61,7 +61,18 @@ def kolmogorov_smirnov_calibration_error(
 
     Examples
     --------
-    The differences y - s add up to -.2, -.6, -.2 and 0 over four rows.
+    Forecasts that are too sure: their log-odds are twice too large.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import kolmogorov_smirnov_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> round(kolmogorov_smirnov_calibration_error(y_true, y_proba), 3)
+    0.057
+
+    By hand: the differences y - s of these four rows add up to -.2, -.6, -.2 and 0, and .6 / 4 = .15.
 
     >>> from skcalib.metrics import kolmogorov_smirnov_calibration_error
     >>> round(kolmogorov_smirnov_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8]), 6)
@@ -127,6 +138,17 @@ def kuiper_calibration_error(
 
     Examples
     --------
+    Forecasts that are too sure: their log-odds are twice too large.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import kuiper_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> round(kuiper_calibration_error(y_true, y_proba), 3)
+    0.057
+
     The differences y - s add up to -.2, .4, -.2 and .0 over four rows: from -.2 to .4.
 
     >>> from skcalib.metrics import kuiper_calibration_error
@@ -198,6 +220,17 @@ def neighborhood_calibration_error(
 
     Examples
     --------
+    Forecasts that are too sure: their log-odds are twice too large.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import neighborhood_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> round(neighborhood_calibration_error(y_true, y_proba), 3)
+    0.105
+
     With all rows as neighbours the frequency is 1/2 everywhere.
 
     >>> from skcalib.metrics import neighborhood_calibration_error

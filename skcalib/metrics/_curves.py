@@ -57,15 +57,24 @@ def reliability_curve(
     skcalib.displays.ReliabilityDisplay : The picture.
     skcalib.metrics.BinStatistics : The sums per bin.
 
+    References
+    ----------
+    DeGroot and Fienberg (1983), The comparison and evaluation of forecasters.
+
     Examples
     --------
+    >>> import numpy as np
+    >>> from scipy.special import expit
     >>> from skcalib.metrics import reliability_curve
-    >>> curve = reliability_curve([0, 1, 1, 1], [0.2, 0.4, 0.8, 0.9], binning=2)
-    >>> curve.event_frequency.tolist()
-    [0.5, 1.0]
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> curve = reliability_curve(y_true, y_proba, binning=4)
+    >>> curve.mean_score.round(2).tolist(), curve.event_frequency.round(2).tolist()
+    ([0.09, 0.33, 0.64, 0.9], [0.22, 0.43, 0.61, 0.77])
     >>> low, high = curve.interval(confidence_level=0.9)
-    >>> low.round(3).tolist(), high.round(3).tolist()
-    ([0.025, 0.224], [0.975, 1.0])
+    >>> low.round(2).tolist(), high.round(2).tolist()
+    ([0.19, 0.39, 0.57, 0.74], [0.25, 0.46, 0.65, 0.8])
     """
     strategy = check_binning(binning, EqualMass(15))
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}

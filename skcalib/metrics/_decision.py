@@ -134,6 +134,18 @@ def decision_calibration_error(
 
     Examples
     --------
+    Forecasts that are too sure: their log-odds are twice too large.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import decision_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> error, threshold = decision_calibration_error(y_true, y_proba, return_threshold=True)
+    >>> round(error, 3), round(threshold, 2)
+    (0.015, 0.12)
+
     Nine tenths of the rows have score .2 and event frequency .3: just above .2 each of them loses .3 - .2.
 
     >>> from skcalib.metrics import decision_calibration_error

@@ -86,11 +86,20 @@ def brier_decomposition(
 
     Examples
     --------
-    Always the base rate: calibrated, without discrimination.
+    Forecasts that are too sure: their log-odds are twice too large. The score is the first part minus the second plus
+    the third, and recalibration can save the first.
 
+    >>> import numpy as np
+    >>> from scipy.special import expit
     >>> from skcalib.metrics import brier_decomposition
-    >>> brier_decomposition([0, 1, 0, 1], [0.5, 0.5, 0.5, 0.5])
-    ScoreDecomposition(miscalibration=0, discrimination=0, uncertainty=0.25)
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> parts = brier_decomposition(y_true, y_proba)
+    >>> [round(part, 3) for part in parts]
+    [0.014, 0.048, 0.25]
+    >>> round(parts.miscalibration - parts.discrimination + parts.uncertainty, 3)
+    0.216
     """
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     return _decomposition(_expected_brier, y_true, y_proba, binning, multiclass, rows)
@@ -144,11 +153,19 @@ def log_loss_decomposition(
 
     Examples
     --------
-    Right and certain: all of the uncertainty, log 2, is discriminated away.
+    Forecasts that are too sure: recalibration can save the first part of the loss.
 
+    >>> import numpy as np
+    >>> from scipy.special import expit
     >>> from skcalib.metrics import log_loss_decomposition
-    >>> [round(part, 6) for part in log_loss_decomposition([0, 1, 0, 1], [0, 1, 0, 1])]
-    [0.0, 0.693147, 0.693147]
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> parts = log_loss_decomposition(y_true, y_proba)
+    >>> [round(part, 3) for part in parts]
+    [0.062, 0.104, 0.693]
+    >>> round(parts.miscalibration - parts.discrimination + parts.uncertainty, 3)
+    0.651
     """
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     return _decomposition(_expected_log_loss, y_true, y_proba, binning, multiclass, rows)

@@ -186,6 +186,17 @@ def expected_calibration_error(
 
     Examples
     --------
+    Forecasts that are too sure: their log-odds are twice too large.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import expected_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> round(expected_calibration_error(y_true, y_proba), 3)
+    0.098
+
     Right-closed bins: .5 and .5 share the lower of two bins, whose gap of .5 has two thirds of the rows.
 
     >>> from skcalib.binning import EqualWidth
@@ -255,6 +266,17 @@ def maximum_calibration_error(
 
     Examples
     --------
+    Forecasts that are too sure: their log-odds are twice too large.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import maximum_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> round(maximum_calibration_error(y_true, y_proba), 3)
+    0.195
+
     >>> from skcalib.binning import EqualWidth
     >>> from skcalib.metrics import maximum_calibration_error
     >>> round(maximum_calibration_error([1, 1, 0], [0.5, 0.5, 0.9], binning=EqualWidth(2)), 6)

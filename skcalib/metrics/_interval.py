@@ -43,7 +43,7 @@ def calibration_error_interval(
     """Confidence interval of a calibration error.
 
     The interval excludes 0 exactly where `calibration_test` with the same metric rejects calibration at the level ``(1
-    - confidence_level) / 2``. It also covers the error for a calibrated model, few bins and rare events.
+    - confidence_level) / 2``. It keeps its coverage for a calibrated model, for few bins and for rare events.
 
     Parameters
     ----------

@@ -40,8 +40,8 @@ def get_scorer(name, **options):
     ----------
     name : str
         One of `get_scorer_names()`. "neg_squared_calibration_error" is minus the signed unbiased square. Its mean over
-        folds is unbiased and does not tie at zero: recommended for searches. "neg_brier_score" and "neg_log_loss" are
-        the proper scores, which work where scikit-learn's give NaN.
+        folds is nearly unbiased and does not tie at zero: recommended for searches. "neg_brier_score" and
+        "neg_log_loss" are the proper scores, which work where scikit-learn's give NaN.
     **options : dict
         Options of the metric, such as ``binning=20`` or ``pos_label="yes"``; two classes have the second one as the
         positive class by default.

@@ -109,6 +109,18 @@ def calibration_slope_intercept(
 
     Examples
     --------
+    Forecasts that are too sure: their log-odds are twice too large, so the slope is about 1/2.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import calibration_slope_intercept
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> result = calibration_slope_intercept(y_true, y_proba)
+    >>> round(result.slope.estimate, 2), round(result.intercept.estimate, 2)
+    (0.51, 0.1)
+
     Events at .2 and .8 in a fifth and four fifths of the rows: slope 1, intercept 0.
 
     >>> from skcalib.metrics import calibration_slope_intercept

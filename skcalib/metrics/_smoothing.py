@@ -78,6 +78,17 @@ def kde_calibration_error(
 
     Examples
     --------
+    Forecasts that are too sure: their log-odds are twice too large.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import kde_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> round(kde_calibration_error(y_true, y_proba), 3)
+    0.093
+
     One distinct score: the distance to the event frequency, 3/4 - 1/2.
 
     >>> from skcalib.metrics import kde_calibration_error
@@ -156,6 +167,17 @@ def smooth_calibration_error(
 
     Examples
     --------
+    Forecasts that are too sure: their log-odds are twice too large.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import smooth_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> round(smooth_calibration_error(y_true, y_proba), 3)
+    0.091
+
     All residuals are 1/4: they add up whatever the smoothing.
 
     >>> from skcalib.metrics import smooth_calibration_error

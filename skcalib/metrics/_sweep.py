@@ -68,6 +68,17 @@ def sweep_calibration_error(
 
     Examples
     --------
+    Forecasts that are too sure: their log-odds are twice too large.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import sweep_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> round(sweep_calibration_error(y_true, y_proba), 3)
+    0.094
+
     Two bins with frequencies 0 and 1/3 rise, three (0, 1/2, 0) would not: ``|.2 - 0| / 2 + |.7 - 1/3| / 2``.
 
     >>> from skcalib.metrics import sweep_calibration_error

@@ -15,7 +15,7 @@ from skcalib._inference.inversion import resampling_pvalue
 from skcalib._inference.results import record_html, record_text
 from skcalib._input.hints import hint_at_keywords
 from skcalib._input.labels import check_groups
-from skcalib._input.scalars import check_int
+from skcalib._input.scalars import check_int, check_option
 from skcalib._input.scores import check_scores
 from skcalib._progress import Progress
 from skcalib.binning import EqualMass, check_binning
@@ -203,9 +203,7 @@ def calibration_test(
 
 
 def _check_method(method, metric, binning):
-    if method not in ("resampling", *_CLOSED_FORM):
-        names = ", ".join(map(repr, ("resampling", *_CLOSED_FORM)))
-        raise ValueError(f"method must be one of {names}, found {method!r}.")
+    check_option(method, "method", ("resampling", *_CLOSED_FORM))
     if metric is not None and method != "resampling":
         raise ValueError(f'metric is the statistic of method="resampling" and has no meaning for {method!r}.')
     if metric is not None and not callable(metric):

@@ -74,7 +74,7 @@ def validity_curve(
 
     Examples
     --------
-    Their Example 1: forecasts .2 (nine rows in ten, event frequency .3) and .8 (event frequency .6).
+    Example 1 of the paper: forecasts .2 (nine rows in ten, event frequency .3) and .8 (event frequency .6).
 
     >>> import numpy as np
     >>> from skcalib.metrics import validity_curve
@@ -139,11 +139,18 @@ def mean_validity_curve(samples, *, epsilons, **options):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skcalib import UniformMassBinning
     >>> from skcalib.metrics import mean_validity_curve
-    >>> samples = [([0, 1], [0.5, 0.5]), ([1, 1], [0.5, 0.5])]
-    >>> epsilons, mean, deviation = mean_validity_curve(samples, epsilons=[0.1, 0.5], labels=[0, 1])
-    >>> mean.tolist(), deviation.tolist()
-    ([0.5, 1.0], [0.5, 0.0])
+    >>> rng = np.random.default_rng(0)
+    >>> def experiment():
+    ...     scores = rng.random(600)
+    ...     y = rng.random(600) < scores**2
+    ...     model = UniformMassBinning(5).fit(scores[:300], y[:300])
+    ...     return y[300:], model.predict_proba(scores[300:])
+    >>> epsilons, mean, deviation = mean_validity_curve([experiment() for _ in range(20)], epsilons=[0.05, 0.1, 0.2])
+    >>> mean.round(2).tolist(), deviation.round(2).tolist()
+    ([0.63, 0.87, 1.0], [0.04, 0.03, 0.0])
     """
     epsilons = _check_epsilons(epsilons)
     curves = [validity_curve(y_true, y_proba, epsilons=epsilons, **options)[1] for y_true, y_proba in samples]

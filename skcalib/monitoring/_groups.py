@@ -71,6 +71,11 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
     n_rows_ : int
         Number of rows seen, of all groups.
 
+    Raises
+    ------
+    ValueError
+        In `fit` and `partial_fit`, if rows are not valid; nothing of the batch is then seen.
+
     See Also
     --------
     CalibrationMonitor : One group.

@@ -87,6 +87,12 @@ class CalibrationMonitor(BaseEstimator):
     history_ : MonitorHistory
         Table with a row for each batch.
 
+    Raises
+    ------
+    ValueError
+        In `fit` and `partial_fit`, if a score is missing or outside [0, 1], a label is not one of the classes, or
+        lengths differ.
+
     See Also
     --------
     calibration_change : Two samples of fixed size.

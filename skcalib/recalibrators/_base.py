@@ -47,6 +47,12 @@ class BaseRecalibrator(ProbabilityTransformer):
     classes : array-like, default=None
         Labels of the columns, for a calibration set in which a class is missing.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     Examples
     --------
     The base rates, whatever the scores:
@@ -260,6 +266,12 @@ class BinaryRecalibrator(BaseRecalibrator):
     _scale : {"log_odds", "probability", "given"}
         What the method works on; "given" is the scale of the input: log-odds for ``input="logit"``.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     Examples
     --------
     >>> from skcalib.recalibrators import BinaryRecalibrator
@@ -420,6 +432,12 @@ class LogitRecalibrator(BaseRecalibrator):
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
         Labels of the columns, for a calibration set in which a class is missing.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
 
     Examples
     --------

@@ -5,11 +5,10 @@ from scipy.special import expit
 
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib._solvers.logistic import PlattTargets, fit_standardised
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._maps import Affine, Expit, LogSides
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
-from skcalib.recalibrators._scaling import location_scale
 
 
 class BetaCalibration(PartiallyPooledRecalibrator):
@@ -61,6 +60,12 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         The learned floor, 0 if there is none.
     a_, b_, c_ : float
         Parameters of the map. For K > 2 classes lists with one entry per class.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
 
     See Also
     --------
@@ -120,15 +125,15 @@ class BetaCalibration(PartiallyPooledRecalibrator):
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         targets = PlattTargets.of(labels, sample_weight) if self.smooth_targets else labels
-        if self.parameters == "am":
-            (self.a_,), self.c_ = _fit_slopes(lambda rows: log_odds[None, rows], targets, sample_weight)
-            self.b_ = self.a_
-        elif self.parameters == "abm":
-            slopes, self.c_ = _fit_slopes(lambda rows: _log_features(log_odds[rows]), targets, sample_weight)
-            self.a_, self.b_ = slopes
-        else:
-            self.a_, self.b_ = _fit_slopes_through_half(log_odds, targets, sample_weight)
-            self.c_ = (self.a_ - self.b_) * float(np.log(2))
+        # A slope that would be negative is 0 (Kull et al., Section 4): the optimum under that constraint.
+        coef = fit_standardised(
+            lambda rows: self._slope_features(log_odds[rows]),
+            targets,
+            sample_weight,
+            lowest_slope=0.0,
+            has_intercept=self.parameters != "ab",
+        )
+        self._set_map(coef, None)
 
     def _fit_pooled(self, problems):
         n_slopes, has_midpoint = 1 if self.parameters == "am" else 2, self.parameters != "ab"
@@ -137,9 +142,13 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         distance = np.repeat([1 / slope_unit(coef[:n_slopes].mean(), problems), 1.0], [n_slopes, has_midpoint])
         return PooledMap(self._pooled_features, coef, np.diag(distance), lower, self.smooth_targets)
 
+    def _slope_features(self, log_odds):
+        """Return log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2, or their sum."""
+        return log_odds[None] if self.parameters == "am" else _log_features(log_odds) + np.log([[2], [0.5]])
+
     def _pooled_features(self, log_odds):
-        """Return log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2, or their sum; and ones unless 1/2 is held."""
-        slopes = log_odds[None] if self.parameters == "am" else _log_features(log_odds) + np.log([[2], [0.5]])
+        """Return these, and ones unless 1/2 is held."""
+        slopes = self._slope_features(log_odds)
         return slopes if self.parameters == "ab" else np.vstack((slopes, np.ones(len(log_odds))))
 
     def _set_map(self, coef, pooled):
@@ -159,33 +168,3 @@ def _log_features(log_odds):
     """Return log(s) and -log(1 - s), shape (2, n)."""
     softplus = np.log1p(np.exp(-np.abs(log_odds)))
     return np.stack((np.minimum(log_odds, 0) - softplus, np.maximum(log_odds, 0) + softplus))
-
-
-def _fit_slopes(features, targets, sample_weight):
-    """Return the slopes, not negative, and the intercept of least log-loss.
-
-    Where a slope would be negative the others are fitted without it (Kull et al., Section 4): the optimum of the convex
-    loss under the constraint.
-    """
-    centre, scale = location_scale(features, len(targets), sample_weight)
-
-    def standardised(rows):
-        block = (features(rows) - centre[:, None]) / scale[:, None]
-        return np.vstack((block, np.ones(block.shape[1])))
-
-    coef = fit_logistic(standardised, targets, sample_weight, lower=np.append(np.zeros(len(scale)), -np.inf))
-    slopes = coef[:-1] / scale
-    return slopes.tolist(), float(coef[-1] - slopes @ centre)
-
-
-def _fit_slopes_through_half(log_odds, targets, sample_weight):
-    """Return the slopes, not negative, of least log-loss for a map that leaves 1/2 where it is."""
-
-    def features(rows):  # a log(2 s) - b log(2 (1 - s)) is 0 at s = 1/2
-        return _log_features(log_odds[rows]) + np.log([[2], [0.5]])
-
-    centre, deviation = location_scale(features, len(targets), sample_weight)
-    size = np.hypot(centre, np.where(np.isinf(deviation), 0, deviation))
-    size = np.where(size > 0, size, np.inf)
-    coef = fit_logistic(lambda rows: features(rows) / size[:, None], targets, sample_weight, lower=np.zeros(len(size)))
-    return (coef / size).tolist()

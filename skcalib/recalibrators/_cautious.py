@@ -57,6 +57,12 @@ class CautiousRecalibrator(BaseRecalibrator):
     happened that the scores hold for least likely (the rule of succession). It is left out where the scores decide for
     the right class in every row.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.RecalibratedClassifierCV : Fits the model, too, and keeps the bare one if that is what is chosen.

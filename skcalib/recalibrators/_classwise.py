@@ -57,6 +57,12 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
     shared_inverse_temperature_ : float
         The centre of the deviations. Where several centres are best it is the one nearest to the pooled optimum.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     GroupwiseRecalibrator : Any method by predicted class, or by any other group.

@@ -47,6 +47,12 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     weights_ : ndarray of shape (3,)
         Weights of the tempered, the given and the uniform forecast, which sum to 1.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.TemperatureScaling : One number for all logits.

@@ -76,6 +76,13 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of `X`, where they are strings.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range. Also if the groups come from nowhere or from two sources, or a column is not
+        there.
+
     See Also
     --------
     ClasswiseTemperatureScaling : Temperatures by predicted class that stay near a shared one.

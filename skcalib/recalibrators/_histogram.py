@@ -54,6 +54,12 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     n_bins_ : int
         Number of bins, which may be smaller than asked for: see `EqualMass`.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.UniformMassBinning : Bins with a certificate.
@@ -68,11 +74,16 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
 
     Examples
     --------
-    With one bin the forecast is the base rate.
+    Events of score s happen with probability s^2. Five bins of 200 rows each:
 
+    >>> import numpy as np
     >>> from skcalib import HistogramBinning
-    >>> HistogramBinning(binning=1).fit([0.1, 0.3, 0.7, 0.9], [0, 0, 1, 0]).predict_proba([0.8]).tolist()
-    [[0.75, 0.25]]
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random(1000)
+    >>> y = rng.random(1000) < scores**2
+    >>> histogram = HistogramBinning(binning=5).fit(scores, y)
+    >>> histogram.predict_proba([0.1, 0.5, 0.9])[:, 1].round(2).tolist()
+    [0.03, 0.31, 0.86]
     """
 
     _parameter_constraints = {

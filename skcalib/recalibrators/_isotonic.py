@@ -36,6 +36,12 @@ class IsotonicCalibration(BinaryRecalibrator):
     score_knots_, probability_knots_ : ndarray of shape (n_knots,)
         The map: linear between the knots, constant beyond them. For K > 2 classes lists with one entry per class.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.VennAbers : An interval for each probability.
@@ -50,6 +56,17 @@ class IsotonicCalibration(BinaryRecalibrator):
 
     Examples
     --------
+    Events of score s happen with probability s^2.
+
+    >>> import numpy as np
+    >>> from skcalib import IsotonicCalibration
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random(1000)
+    >>> y = rng.random(1000) < scores**2
+    >>> isotonic = IsotonicCalibration().fit(scores, y)
+    >>> isotonic.predict_proba([0.1, 0.5, 0.9])[:, 1].round(2).tolist()
+    [0.0, 0.21, 0.83]
+
     The violators .4 and .6 are pooled.
 
     >>> from skcalib import IsotonicCalibration

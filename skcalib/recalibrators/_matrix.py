@@ -137,6 +137,12 @@ class VectorScaling(AffineScaling):
     inverse_temperature_ : float
         The temperature scaling that the fit starts from and that the ridge pulls to.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     MatrixScaling : Every class's logit may move every other's.
@@ -241,6 +247,12 @@ class MatrixScaling(AffineScaling):
     inverse_temperature_ : float
         The temperature scaling that the fit starts from and that the ridge pulls to.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     VectorScaling : The diagonal alone.
@@ -343,6 +355,12 @@ class DirichletCalibration(MatrixScaling):
         Intercepts.
     inverse_temperature_ : float
         The temperature scaling that the fit starts from and that the ridge pulls to.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
 
     See Also
     --------

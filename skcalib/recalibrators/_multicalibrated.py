@@ -13,7 +13,7 @@ from skcalib._input.scores import check_estimator_scores
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._progress import Progress
-from skcalib._rows.links import clip_probability, expit, log_odds, log_probability, row_softmax
+from skcalib._rows.links import log_odds, log_probability, row_softmax
 from skcalib.recalibrators._attributes import check_same_classes, count, fitted, numbers
 from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._feature_columns import FeatureColumns, cells, cuts_between_cells
@@ -78,6 +78,12 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         Number of columns of `X`, including the features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of `X`, where they are strings.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range. Also if the features do not fit the scores, or a column is not there.
 
     See Also
     --------
@@ -194,14 +200,13 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         codes = self._encoded(y, scores)
         weight = check_sample_weight(sample_weight, len(scores))
         self._columns = FeatureColumns()
-        features = self._checked(self._columns.fit_transform(table, "features"), len(scores))
+        features = self._columns.fit_transform(table, "features")
         scores, features, codes, weight = drop_zero_weight(weight, scores, features, codes)
-        targets = codes[:, None] == (np.arange(len(self.classes_)) if len(self.classes_) > 2 else [1])
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        rows = _Rows(scores, features, codes, targets.astype(np.float64), weight)
+        rows = _Rows(scores, features, codes, weight)
         with _threads(len(scores)):
             self.gains_, self.gain_errors_ = self._cross_validated_gains(rows)
-            self.n_rounds_ = _chosen_rounds(self.gains_, self.gain_errors_)
+            self.n_rounds_ = int(np.argmax([0.0, *(self.gains_ - _STANDARD_ERRORS * self.gain_errors_)]))
             self._fit_rounds(rows)
         forbid_certificates(self, "rounds of corrections were made, or judged, on the same rows.")
         self.provenance_ = provenance(self, scores, codes, weight)
@@ -229,15 +234,12 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         scores, table = self._scores_and_table(X, reset=False)
         if self.n_rounds_ == 0:
             return self.recalibrator_.predict_proba(scores)
-        features = self._checked(self._columns.transform(table, "features"), len(scores))
+        features = self._columns.transform(table, "features")
         logits = self._logits(self.recalibrator_, scores)
         with _threads(len(scores)):
             for models in self._rounds:
                 logits = self._after_round(models, features, logits)
-        if logits.shape[1] > 1:
-            return row_softmax(logits)
-        probability = clip_probability(expit(logits[:, 0]))
-        return np.column_stack((1 - probability, probability))
+        return row_softmax(logits)
 
     def _map(self, scores):
         if self.n_rounds_ > 0:
@@ -257,16 +259,14 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     def _scores_and_table(self, X, *, reset):
         """Return the validated scores (n, C) and the table of the features."""
         if callable(self.features):
-            return check_estimator_scores(self, X, input=self.input, reset=reset), self.features(X)
+            scores, table = check_estimator_scores(self, X, input=self.input, reset=reset), self.features(X)
+            if len(table) != len(scores):
+                raise ValueError(f"features returned {len(table)} rows for the {len(scores)} rows of X.")
+            return scores, table
         keys = [self.features] if isinstance(self.features, str | Integral) else list(self.features)
         if not keys or any(isinstance(key, bool) or not isinstance(key, str | Integral) for key in keys):
             raise ValueError(f"features must be names or positions of columns of X, found {self.features!r}.")
         return self._scores_and_columns(X, keys, "features", reset=reset)
-
-    def _checked(self, features, n_rows):
-        if len(features) != n_rows:
-            raise ValueError(f"features returned {len(features)} rows for the {n_rows} rows of X.")
-        return features
 
     def _fit_rounds(self, rows):
         self.recalibrator_, self._rounds = self._fit_global(rows), []
@@ -281,19 +281,20 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return fitted_clone(recalibrator, rows.scores, self.classes_[rows.codes], rows.weight)
 
     def _logits(self, recalibrator, scores):
-        """Return the log-odds of the positive class (n, 1), or the logits (n, K), of the global map."""
+        """Return the logits (n, K) of the global map; those of two classes are 0 and the log-odds."""
         probabilities = recalibrator.predict_proba(scores)
-        if len(self.classes_) == 2:
-            return log_odds(probabilities[:, 1])[:, None]
-        return log_probability(probabilities)
+        if len(self.classes_) > 2:
+            return log_probability(probabilities)
+        return np.column_stack((np.zeros(len(scores)), log_odds(probabilities[:, 1])))
 
     def _fit_round(self, rows, logits):
-        """Return the boosted trees of a Newton step: for each column of the logits its cells and a regressor."""
+        """Return the boosted trees of a Newton step: for each class, the second alone of two, cells and a regressor."""
         from sklearn.ensemble import HistGradientBoostingRegressor  # dear to import
 
-        probabilities = np.clip(_probabilities(logits), _CLIP, 1 - _CLIP)
+        classes = np.arange(len(self.classes_))[len(self.classes_) == 2 :]
+        probabilities = np.clip(row_softmax(logits)[:, classes], _CLIP, 1 - _CLIP)
         curvature = probabilities * (1 - probabilities)
-        step = (rows.targets - probabilities) / curvature
+        step = ((rows.codes[:, None] == classes) - probabilities) / curvature
         weight = curvature if rows.weight is None else rows.weight[:, None] * curvature
         regressor = HistGradientBoostingRegressor(
             learning_rate=self.learning_rate,
@@ -306,19 +307,19 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             random_state=self._seed,
         )
         models = []
-        for k in range(logits.shape[1]):
+        for number, k in enumerate(classes.tolist()):
             cuts = cuts_between_cells(logits[:, k])
             columns = np.column_stack((rows.features, cells(logits[:, k], cuts)))
             columns[:, np.isnan(columns).all(axis=0)] = 0  # scikit-learn refuses a column without any value
-            models.append((cuts, clone(regressor).fit(columns, step[:, k], sample_weight=weight[:, k])))
+            fitted = clone(regressor).fit(columns, step[:, number], sample_weight=weight[:, number])
+            models.append((k, cuts, fitted))
         return models
 
     def _after_round(self, models, features, logits):
-        steps = [
-            model.predict(np.column_stack((features, cells(logits[:, k], cuts))))
-            for k, (cuts, model) in enumerate(models)
-        ]
-        return logits + np.column_stack(steps)
+        moved = logits.copy()
+        for k, cuts, model in models:
+            moved[:, k] += model.predict(np.column_stack((features, cells(logits[:, k], cuts))))
+        return moved
 
     def _cross_validated_gains(self, rows):
         """Return the mean gain of each round tried, and its standard error."""
@@ -348,19 +349,12 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return np.array(means), np.array(errors)
 
 
-def _chosen_rounds(gains, errors):
-    """Return the number of rounds whose gain is largest beyond noise; 0 if there is none."""
-    bounds = np.append(0.0, gains - _STANDARD_ERRORS * errors)
-    return int(np.argmax(bounds))
-
-
 class _Rows(NamedTuple):
-    """Validated rows: scores (n, C), features (n, m), codes (n,), targets (n, 1 or K) and weights or None."""
+    """Validated rows: scores (n, C), features (n, m), codes (n,) and weights or None."""
 
     scores: np.ndarray
     features: np.ndarray
     codes: np.ndarray
-    targets: np.ndarray
     weight: np.ndarray | None
 
     def at(self, index, weight):
@@ -374,8 +368,6 @@ class _Rows(NamedTuple):
 
     def losses(self, logits):
         """Return the log-loss of each row."""
-        if logits.shape[1] == 1:
-            return np.logaddexp(0, np.where(self.targets[:, 0] == 1, -1, 1) * logits[:, 0])
         return -np.log(row_softmax(logits)[np.arange(len(self.codes)), self.codes])
 
 
@@ -399,7 +391,3 @@ def _threads(n_rows):
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(limits=1, user_api="openmp")
-
-
-def _probabilities(logits):
-    return expit(logits) if logits.shape[1] == 1 else row_softmax(logits)

@@ -47,12 +47,16 @@ class ClassProblems(NamedTuple):
         squares = np.einsum("kn,kn->n", self.log_odds, self.log_odds) / len(self.log_odds)
         return float(np.sqrt(np.average(squares, weights=self.sample_weight)))
 
+    @property
+    def flat(self):
+        """Log-odds, labels and weights of all the problems as one."""
+        weight = None if self.sample_weight is None else np.tile(self.sample_weight, len(self.log_odds))
+        return self.log_odds.ravel(), self.labels.ravel(), weight
+
     def fit_pooled(self, features, smooth=False, **options):
         """Return the coefficients of one map for all the problems."""
-        flat = self.log_odds.ravel()
-        weight = None if self.sample_weight is None else np.tile(self.sample_weight, len(self.log_odds))
-        targets = self._targets(self.labels.ravel(), smooth)
-        return fit_logistic(lambda rows: features(flat[rows]), targets, weight, **options)
+        log_odds, labels, weight = self.flat
+        return fit_logistic(lambda rows: features(log_odds[rows]), self._targets(labels, smooth), weight, **options)
 
     def fit_near(self, pooled, class_pooling, near=None):
         """Return the coefficients of each class's map, held near the pooled one.

@@ -3,7 +3,6 @@
 from numbers import Real
 
 import numpy as np
-from scipy.special import logsumexp
 
 from skcalib._input.scalars import as_numbers, invalid
 from skcalib._input.scores import check_scores
@@ -17,7 +16,7 @@ from skcalib.recalibrators._map_forms import softmax
 from skcalib.recalibrators._maps import Scaled
 
 _ROUNDING = 1e-6
-_MOST_STEPS, _SETTLED, _NO_CURVATURE = 100, 1e-18, 1e-12
+_MOST_STEPS, _SETTLED, _NO_CURVATURE, _FALLS = 100, 1e-18, 1e-12, 0.25
 
 
 class PriorShift(LogitRecalibrator):
@@ -26,8 +25,8 @@ class PriorShift(LogitRecalibrator):
     For models trained on resampled or class-weighted data: each probability is multiplied by the ratio of the two
     frequencies of its class, and the row is made to sum to 1 again. This is exact if the classes look the same in both
     populations and only their frequencies differ. A frequency that is None is taken from the labels given to `fit`. If
-    both are None, the target frequencies are, and the training ones are those under which the labels are most likely:
-    the shift of the log-odds after which the mean probability of each class is its frequency.
+    both are None, the target frequencies come from the labels, and the training frequencies are estimated: those under
+    which the labels are most likely. The mean probability of each class is then its frequency in the labels.
 
     Parameters
     ----------
@@ -51,6 +50,12 @@ class PriorShift(LogitRecalibrator):
     train_prior_, target_prior_ : ndarray of shape (n_classes,)
         The frequencies used.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     estimate_target_prior : The class frequencies behind unlabelled scores.
@@ -62,7 +67,7 @@ class PriorShift(LogitRecalibrator):
     Examples
     --------
     A model that was trained on equal numbers of frauds and other payments predicts 1/2. One payment in a thousand is a
-    fraud:
+    fraud. Both frequencies are given, so `fit` learns nothing but the classes:
 
     >>> from skcalib import PriorShift
     >>> shift = PriorShift(train_prior="balanced", target_prior=0.001).fit([0.3, 0.6], [0, 1])
@@ -119,21 +124,20 @@ def _matched(logits, counts, sample_weight):
     """
     weight = np.ones(len(logits)) if sample_weight is None else sample_weight
     share, n_classes, intercepts = weight / weight.sum(), logits.shape[1], np.zeros(logits.shape[1])
-    target = (counts + share @ row_softmax(logits)) / (1 + counts.sum())
-
-    def loss(at):
-        return share @ logsumexp(logits + at, axis=1) - target @ at
-
+    probability = row_softmax(logits)
+    target = (counts + share @ probability) / (1 + counts.sum())
     for _ in range(_MOST_STEPS):
-        probability = row_softmax(logits + intercepts)
-        mean = share @ probability
-        curvature = np.diag(mean + _NO_CURVATURE) - (probability.T * share) @ probability + 1 / n_classes
-        step = np.linalg.solve(curvature, target - mean)
-        decrement, before = (target - mean) @ step, loss(intercepts)
-        if decrement < _SETTLED:
+        gradient = target - share @ probability
+        flat = 1 / n_classes  # the same number added to all logits changes nothing
+        curvature = np.diag(share @ probability + _NO_CURVATURE) - (probability.T * share) @ probability + flat
+        step = np.linalg.solve(curvature, gradient)
+        if gradient @ step < _SETTLED:
             break
-        while loss(intercepts + step) > before - decrement * 1e-4 and decrement > _SETTLED:
-            step, decrement = step / 2, decrement / 2
+        while True:  # shorter steps, until the log-likelihood no longer falls by much along them: it is concave
+            probability = row_softmax(logits + (intercepts + step))
+            if (target - share @ probability) @ step >= -_FALLS * (gradient @ step):
+                break
+            step = step / 2
         intercepts = intercepts + step
     return target, intercepts
 
@@ -179,11 +183,18 @@ def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None
 
     Examples
     --------
-    A model that predicts only 0 and 1: the estimated frequencies are those of its predictions.
+    A model that was trained on equal class frequencies meets rows without labels, of which a tenth are events.
 
+    >>> import numpy as np
+    >>> from scipy.special import expit
     >>> from skcalib import estimate_target_prior
-    >>> estimate_target_prior([0.0, 0.0, 0.0, 1.0]).round(6).tolist()
-    [0.75, 0.25]
+    >>> rng = np.random.default_rng(0)
+    >>> is_event = rng.random(5000) < 0.1
+    >>> y_proba = expit(2 * rng.normal(np.where(is_event, 1, -1)))
+    >>> bool(y_proba.mean() > 0.2)
+    True
+    >>> estimate_target_prior(y_proba).round(2).tolist()
+    [0.89, 0.11]
     """
     scores = check_scores(y_proba, name="y_proba")
     weight = check_sample_weight(sample_weight, len(scores))

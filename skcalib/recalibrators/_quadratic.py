@@ -1,10 +1,12 @@
 """Quadratic scaling: a parabola of the log-odds, held near temperature scaling."""
 
+from functools import partial
+
 import numpy as np
 from scipy.special import expit
 
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.inverse_temperature import fit_smoothed_inverse_temperature
+from skcalib._solvers.inverse_temperature import root_mean_square, smoothed_inverse_temperature
 from skcalib._solvers.logistic import fit_logistic
 from skcalib.recalibrators._attributes import number, range_of_numbers
 from skcalib.recalibrators._base import RIDGE
@@ -14,8 +16,6 @@ from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, 
 
 # The square is scaled by a typical log-odds, and this is its lower limit.
 _SMALLEST_SPREAD = 0.3
-# The inverse temperature of a model that ranks the wrong way round, relative to 1 / (typical log-odds).
-_SMALLEST_RELATIVE, _LARGEST_RELATIVE = 1e-3, 1e6
 
 
 class QuadraticScaling(PartiallyPooledRecalibrator):
@@ -69,6 +69,12 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     log_odds_range_ : tuple of two floats
         Where the parabola holds: the lowest and the highest log-odds of the calibration set, over all classes where
         `class_pooling` holds them together.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
 
     See Also
     --------
@@ -139,10 +145,20 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         return "any" if self.alpha > 0 else super()._needs_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
+        coef, _, ends = self._fitted(log_odds, labels, sample_weight)
+        self._set_parabola(coef, *ends)
+
+    def _fit_pooled(self, problems):
+        coef, distance, ends = self._fitted(*problems.flat)
+        features = partial(_features, low=ends[0], width=_width(*ends))
+        return PooledMap(features, coef, distance, self._lower, log_odds_range=ends)
+
+    def _fitted(self, log_odds, labels, sample_weight):
+        """Return the coordinates of the best parabola, their matrix to those of the ridge, and the outer log-odds."""
         low, high = float(log_odds.min()), float(log_odds.max())
-        width = high - low if high > low else 1.0
+        width = _width(low, high)
         inverse_temperature = smoothed_inverse_temperature(log_odds, labels, sample_weight)
-        to_ridge = _ridge_coordinates(low, width, inverse_temperature, _root_mean_square(log_odds, sample_weight))
+        to_ridge = _ridge_coordinates(low, width, inverse_temperature, root_mean_square(log_odds, sample_weight))
         coef = fit_logistic(
             lambda rows: _features(log_odds[rows], low, width),
             labels,
@@ -151,24 +167,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
             penalty=self.alpha * to_ridge.T @ to_ridge,
             lower=self._lower,
         )
-        self._set_parabola(coef, low, high)
-
-    def _fit_pooled(self, problems):
-        low, high = float(problems.log_odds.min()), float(problems.log_odds.max())
-        width = high - low if high > low else 1.0
-        inverse_temperature = _pooled_inverse_temperature(problems)
-        distance = _ridge_coordinates(low, width, inverse_temperature, problems.root_mean_square)
-
-        def features(log_odds):
-            return _features(log_odds, low, width)
-
-        coef = problems.fit_pooled(
-            features,
-            start=inverse_temperature * np.array([low, width, width]),
-            penalty=self.alpha * distance.T @ distance,
-            lower=self._lower,
-        )
-        return PooledMap(features, coef, distance, self._lower, log_odds_range=(low, high))
+        return coef, to_ridge, (low, high)
 
     def _set_map(self, coef, pooled):
         self._set_parabola(coef, *pooled.log_odds_range)
@@ -178,7 +177,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         return np.array([-np.inf, 0, 0]) if self.monotone else None
 
     def _set_parabola(self, coef, low, high):
-        width = high - low if high > low else 1.0
+        width = _width(low, high)
         at_low, slope_low, slope_high = coef / [1, width, width]
         self.curvature_ = float((slope_high - slope_low) / (2 * width))
         self.slope_ = float(slope_low - 2 * self.curvature_ * low)
@@ -199,6 +198,10 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         if low == high:
             return Expit(polynomials(log_odds, [], [low], tangents[:1]))
         return Expit(polynomials(log_odds, [low, high], [low, 0, high], [tangents[0], parabola.coef, tangents[1]]))
+
+
+def _width(low, high):
+    return high - low if high > low else 1.0
 
 
 def _features(log_odds, low, width):
@@ -222,31 +225,3 @@ def _ridge_coordinates(low, width, inverse_temperature, root_mean_square):
         ]
     ) / [1, width, width]
     return in_log_odds / np.array([1, inverse_temperature, inverse_temperature**2 / spread])[:, None]
-
-
-def smoothed_inverse_temperature(log_odds, labels, sample_weight, few=None):
-    """Return the inverse temperature for Platt's targets, positive also for a model that is always wrong.
-
-    `few` are the same rows, condensed: a fit to them is a good start.
-    """
-    scale = _root_mean_square(log_odds, sample_weight)
-    if scale == 0:
-        return 1.0
-    is_many = few is not None and len(few[0]) < len(log_odds)
-    start, bounds = (
-        smoothed_inverse_temperature(*few) if is_many else 1 / scale,
-        (_SMALLEST_RELATIVE / scale, _LARGEST_RELATIVE / scale),
-    )
-    codes = labels.astype(np.int8)
-    return fit_smoothed_inverse_temperature(log_odds, codes, sample_weight, start, bounds)
-
-
-def _pooled_inverse_temperature(problems):
-    """Return the same for the problems of all classes together."""
-    scale = problems.root_mean_square
-    coef = problems.fit_pooled(lambda log_odds: log_odds[None] / scale, smooth=True, lower=np.zeros(1))
-    return max(float(coef[0]), _SMALLEST_RELATIVE) / scale
-
-
-def _root_mean_square(log_odds, sample_weight):
-    return float(np.sqrt(np.average(log_odds**2, weights=sample_weight)))

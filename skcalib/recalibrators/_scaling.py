@@ -4,9 +4,8 @@ import numpy as np
 from scipy.special import expit
 
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib._solvers.logistic import PlattTargets, fit_standardised, location_scale
 from skcalib._solvers.squared_sigmoid import fit_squared_sigmoid
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._maps import Expit, Scaled
@@ -58,6 +57,12 @@ class PlattScaling(PartiallyPooledRecalibrator):
         The learned floor, 0 if there is none.
     slope_, intercept_ : float
         Parameters of the sigmoid. For K > 2 classes lists with one entry per class.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
 
     See Also
     --------
@@ -127,19 +132,13 @@ class PlattScaling(PartiallyPooledRecalibrator):
         return self.loss == "log" and self.smooth_targets
 
     def _fit_binary(self, log_odds, labels, sample_weight):
-        (centre,), (scale,) = location_scale(lambda rows: log_odds[None, rows], len(labels), sample_weight)
-
-        def features(rows):
-            standardised = (log_odds[rows] - centre) / scale
-            return np.stack((standardised, np.ones_like(standardised)))
-
         if self.loss == "squared":
-            coef = fit_squared_sigmoid((log_odds - centre) / scale, labels, sample_weight)
+            (centre,), (scale,) = location_scale(log_odds[None], len(labels), sample_weight)
+            slope, at_centre = fit_squared_sigmoid((log_odds - centre) / scale, labels, sample_weight)
+            self.slope_, self.intercept_ = float(slope / scale), float(at_centre - slope * centre / scale)
         else:
             targets = PlattTargets.of(labels, sample_weight) if self._smooths_targets else labels
-            coef = fit_logistic(features, targets, sample_weight)
-        self.slope_ = float(coef[0] / scale)
-        self.intercept_ = float(coef[1] - coef[0] * centre / scale)
+            self.slope_, self.intercept_ = fit_standardised(log_odds[None], targets, sample_weight).tolist()
 
     def _fit_pooled(self, problems):
         if self.loss == "squared":
@@ -163,22 +162,3 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
 def _affine_features(log_odds):
     return np.stack((log_odds, np.ones(len(log_odds))))
-
-
-def location_scale(features, n_rows, sample_weight):
-    """Return weighted means and standard deviations of features that a callable gives for a slice of rows, (d, m).
-
-    A deviation that is mere rounding is infinite, which makes the standardised feature 0.
-    """
-
-    def average(of_block):
-        total = weight = 0.0
-        for rows in row_blocks(n_rows):
-            values = of_block(features(rows))
-            block_weight = np.ones(values.shape[1]) if sample_weight is None else sample_weight[rows]
-            total, weight = total + values @ block_weight, weight + block_weight.sum()
-        return total / weight
-
-    centre = average(lambda values: values)
-    scale = np.sqrt(average(lambda values: (values - centre[:, None]) ** 2))
-    return centre, np.where(scale > 1e-12 * np.abs(centre), scale, np.inf)

@@ -8,6 +8,7 @@ from skcalib._cells.statistics import bin_statistics
 from skcalib._defaults import check_fitted
 from skcalib._inference.results import record_html, record_text
 from skcalib._input.labels import check_targets, encode_labels
+from skcalib._input.scalars import check_number
 from skcalib._input.sklearn_private import HasMethods
 from skcalib.binning import UniqueScores
 from skcalib.recalibrators._attributes import BINS, fitted
@@ -86,6 +87,12 @@ class ScalingBinning(BinnedRecalibrator):
     n_bins_ : int
         Number of bins, which may be smaller than asked for: see `EqualMass`.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.HistogramBinning : The event frequency of each bin.
@@ -150,8 +157,8 @@ class ScalingBinning(BinnedRecalibrator):
     ):
         """Verify on fresh rows that the calibration error is small enough.
 
-        The fit itself comes without a promise, since the scaling family may be wrong. But the error of a binned model
-        can be measured without bias.
+        The fit itself comes without a promise, since the scaling family may be wrong. But the squared error of a binned
+        model can be measured without bias.
 
         Parameters
         ----------
@@ -207,10 +214,8 @@ class ScalingBinning(BinnedRecalibrator):
         from skcalib.metrics import calibration_error_interval  # which a fit does without
 
         check_fitted(self)
-        if not 0 < max_error <= 1:
-            raise ValueError(f"max_error must lie in (0, 1], found {max_error!r}.")
-        if not 0.5 < confidence_level < 1:
-            raise ValueError(f"confidence_level must lie in (0.5, 1), found {confidence_level!r}.")
+        check_number(max_error, "max_error", above=0, at_most=1)
+        check_number(confidence_level, "confidence_level", above=0.5, below=1)
         interval = calibration_error_interval(
             **self._verifiable(scores, y),
             binning=UniqueScores(),
@@ -267,8 +272,8 @@ class ScalingBinning(BinnedRecalibrator):
             return {"y_true": codes == predicted, "y_proba": probabilities[np.arange(len(codes)), predicted]}
         if self.normalize:
             raise ValueError(
-                "One-vs-rest probabilities that were made to sum to 1 are no longer binned, and their error cannot be "
-                "measured without bias. Fit with normalize=False."
+                "One-vs-rest probabilities that were made to sum to 1 are no longer binned, and their squared error "
+                "cannot be measured without bias. Fit with normalize=False."
             )
         return {
             "y_true": codes,

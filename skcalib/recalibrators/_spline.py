@@ -13,6 +13,7 @@ from skcalib._input.sklearn_private import Interval
 from skcalib._rows.condensed import condensed
 from skcalib._rows.links import clip_probability
 from skcalib._rows.sorting import sorted_scores
+from skcalib._solvers.inverse_temperature import smoothed_inverse_temperature
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
 from skcalib._solvers.logistic import fit_logistic
 from skcalib.binning._distinct_scores import DistinctScores
@@ -22,7 +23,6 @@ from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
 from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
 from skcalib.recalibrators._map_forms import polynomials
 from skcalib.recalibrators._maps import Expit
-from skcalib.recalibrators._quadratic import smoothed_inverse_temperature
 
 # Candidate curvature penalties, the stiffest first: nearly a straight line. Each fit begins where the last one ended.
 _PENALTIES = (1e4, 100.0, 10.0, 1.0, 0.1)
@@ -80,6 +80,12 @@ class SplineCalibration(BinaryRecalibrator):
         The natural cubic spline through them: coefficients of each piece above its left knot, the cubic one first.
     roughness_penalty_ : float
         Weight of the curvature penalty that was used.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
 
     See Also
     --------

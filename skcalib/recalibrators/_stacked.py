@@ -93,6 +93,12 @@ class StackedRecalibrator(BaseRecalibrator):
     seconds_ : ndarray of shape (n_members,)
         Seconds that all the fits and predictions of each member took.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.SplineCalibration : A smooth map without a fixed shape.

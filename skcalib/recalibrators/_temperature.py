@@ -53,6 +53,12 @@ class TemperatureScaling(LogitRecalibrator):
     inverse_temperature_ : float
         ``1 / temperature_``.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.ClasswiseTemperatureScaling : A temperature per class.

@@ -85,6 +85,12 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     salt_ : str
         What is put before the id of a row to make its key, with ``randomize=True``.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range. Also for weights, and for an `epsilon` that so few rows cannot meet.
+
     See Also
     --------
     skcalib.HistogramBinning : The event frequency of each bin.
@@ -101,6 +107,17 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
     Examples
     --------
+    Events of score s happen with probability s^2. With 1,000 rows the most bins that keep a tolerance of .2:
+
+    >>> import numpy as np
+    >>> from skcalib import UniformMassBinning
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random(1000)
+    >>> y = rng.random(1000) < scores**2
+    >>> model = UniformMassBinning(epsilon=0.2).fit(scores, y)
+    >>> model.certificate().n_bins, model.predict_proba([0.1, 0.5, 0.9])[:, 1].round(2).tolist()
+    (13, [0.04, 0.28, 0.79])
+
     Five rows and two bins: the third row is the cut, and only the others count.
 
     >>> from skcalib import UniformMassBinning

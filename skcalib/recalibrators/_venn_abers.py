@@ -51,6 +51,12 @@ class VennAbers(BinaryRecalibrator):
     upper_probability_ : ndarray of shape (n_knots + 1,)
         p1 of scores up to each knot, then of those above the last.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
     See Also
     --------
     skcalib.IsotonicCalibration : Any increasing map.
@@ -73,6 +79,19 @@ class VennAbers(BinaryRecalibrator):
 
     Examples
     --------
+    Events of score s happen with probability s^2.
+
+    >>> import numpy as np
+    >>> from skcalib import VennAbers
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random(1000)
+    >>> y = rng.random(1000) < scores**2
+    >>> model = VennAbers().fit(scores, y)
+    >>> model.predict_proba([0.1, 0.5, 0.9])[:, 1].round(2).tolist()
+    [0.02, 0.22, 0.81]
+    >>> [bound.round(2).tolist() for bound in model.predict_interval([0.1, 0.5, 0.9])]
+    [[0.0, 0.21, 0.8], [0.02, 0.22, 0.83]]
+
     One row of each label. A score between them would join either: (0, 1), and 1/2 in the end.
 
     >>> from skcalib import VennAbers

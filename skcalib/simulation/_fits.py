@@ -9,7 +9,7 @@ from scipy.special import betaln, expit, hyp2f1
 
 from skcalib._input.labels import encode_labels
 from skcalib._input.scalars import check_number
-from skcalib._input.scores import check_scores
+from skcalib._input.scored_labels import check_score_column
 from skcalib._rows.links import clip_probability
 from skcalib.simulation._curves import GlmCurve
 from skcalib.simulation._model import CalibrationModel
@@ -114,6 +114,10 @@ def fit_score_distribution(scores, *, resolution=None):
     skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
     skcalib.simulation.CalibrationModel : Scores and labels with a known error.
 
+    References
+    ----------
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Section 3.
+
     Examples
     --------
     >>> from scipy import stats
@@ -125,7 +129,7 @@ def fit_score_distribution(scores, *, resolution=None):
     [2.8, 0.05]
     """
     given = np.asarray(scores).dtype
-    scores = _check_score_vector(scores)
+    scores, _, _ = check_score_column(scores, None, None, labels_name="y")
     if resolution is None:
         resolution = float(np.finfo(given if given.kind == "f" else np.float64).eps) / 4
     check_number(resolution, "resolution", above=0, below=0.5)
@@ -198,7 +202,7 @@ def fit_calibration_curve(scores, y):
     >>> round(fits.curve.intercept, 1), round(fits.curve.slope, 1)
     (-0.3, 1.5)
     """
-    scores = clip_probability(_check_score_vector(scores))
+    scores = clip_probability(check_score_column(scores, None, None, labels_name="y")[0])
     y = np.asarray(y)
     if y.shape != scores.shape:
         raise ValueError(f"y must have shape {scores.shape}, one label a score, found {y.shape}.")
@@ -285,10 +289,3 @@ def _moment_start(scores):
     mean, variance = np.clip(scores.mean(), 1e-3, 1 - 1e-3), max(scores.var(), 1e-12)
     total = max(mean * (1 - mean) / variance - 1, 0.05)
     return np.array([mean * total, (1 - mean) * total])
-
-
-def _check_score_vector(scores):
-    scores = check_scores(scores, name="scores")
-    if scores.shape[1] != 1:
-        raise ValueError(f"scores must be those of one event, shape (n,), found {scores.shape[1]} columns.")
-    return scores[:, 0]
