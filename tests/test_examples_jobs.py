@@ -30,7 +30,6 @@ def test_a_log_by_country_becomes_calibrated_parquet(engine, tmp_path):
 
 
 @pytest.mark.slow
-<<<<<<< HEAD
 def test_spark_writes_the_rows_that_duckdb_writes(tmp_path):
     pytest.importorskip("duckdb", reason="needs duckdb")
     pytest.importorskip("pyspark", reason="needs pyspark")
@@ -40,7 +39,9 @@ def test_spark_writes_the_rows_that_duckdb_writes(tmp_path):
     for engine in ("duckdb", "spark"):
         names["calibrate"](tmp_path / "log", tmp_path / engine, engine)
     assert names["largest_difference"](tmp_path / "duckdb", tmp_path / "spark") < 1e-9
-=======
+
+
+@pytest.mark.slow
 def test_a_map_that_spark_fits_is_a_column_and_sql(tmp_path):
     pytest.importorskip("pyspark", reason="needs pyspark")
     pandas = pytest.importorskip("pandas")
@@ -53,7 +54,6 @@ def test_a_map_that_spark_fits_is_a_column_and_sql(tmp_path):
     assert expression.count("(") == expression.count(")") > 0
     assert "`p`" in expression
     assert after < 0.01 < 0.03 < before
->>>>>>> main
 
 
 def test_a_drift_in_one_segment_gets_its_date(tmp_path):
