@@ -190,7 +190,7 @@ def detection_rows():
     """Figure 8 for 400 rows: how often an error of 10 % is missed, and which estimate misses more."""
     model = roelofs_bias._power_model(0.05)
     metrics = {name: roelofs_bias._ESTIMATORS[name] for name in ("EW", "EM sweep")}
-    rates = [roelofs_bias.detection_rate(model, metrics, 800, 100, random_state=seed) for seed in range(4)]
+    rates = [model.detection_rate(metrics, 800, 100, random_state=seed) for seed in range(4)]
     gap = roelofs_bias.mean([rate["EW"] - rate["EM sweep"] for rate in rates])
     return verdicts(roelofs_bias, [("Figure 8: U(0, 1), TCE 5 %, n=800, share missed, EM sweep less EW", gap)])
 
@@ -468,9 +468,9 @@ MUTATIONS = {
         ),
         "detection_rate: the other tail": (
             replaced(
-                roelofs_bias,
+                CalibrationModel,
                 "detection_rate",
-                lambda right, *a, **k: {name: 1 - rate for name, rate in right(*a, **k).items()},
+                lambda right, self, *a, **k: {name: 1 - rate for name, rate in right(self, *a, **k).items()},
             ),
             detection_rows,
         ),

@@ -6,12 +6,14 @@ from scipy.special import expit
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from benchmarks.report_advice import SIMULATED, WORST, calibrated_tables, judged
 from skcalib import GroupwiseRecalibrator, PlattScaling
 from skcalib._report._advice import advised
 from skcalib._report._advice_sentences import advice, changes, monitor_sentence, worst_segments
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._monitors import monitor_rows
 from skcalib._report._recalibration import TrialRows, mean_gain
+from skcalib._report._statistics import Rows
 from skcalib.evaluation import recalibration_gain
 from skcalib.monitoring import GroupMonitors
 
@@ -85,6 +87,22 @@ def test_clusters_that_move_together_are_no_reason_to_recalibrate():
     assert _advice(labels, expit(odds), clusters=clusters)["kind"] == "none"
 
 
+@pytest.mark.slow
+def test_the_advice_is_near_the_best_candidate_on_rows_it_has_not_seen():
+    names = ("base-rate shift", "curve", "one segment off", "many small segments", "drift in one segment")
+    for name in names:
+        row = judged(SIMULATED[name](np.random.default_rng([3, 1]), 12_000), seed=3)
+        assert row["excess"] <= WORST + 2 * row["noise"], name
+        assert row["loss"] < row["none"], name
+        if name in ("one segment off", "drift in one segment"):
+            assert row["after"] < row["worst"] / 2, name
+
+
+@pytest.mark.slow
+def test_calibrated_tables_get_no_advice():
+    assert sum(calibrated_tables(10)) <= 2  # of 30; at most 5 % are promised
+
+
 # --- The paired test --------------------------------------------------------------------------------------------------
 
 
@@ -96,9 +114,9 @@ def test_gains_are_those_of_the_library():
     found, pvalue = rows.gain(before, rows.trial(PlattScaling()))
     splits = [(fold.train, fold.test) for fold in rows.folds]
     expected = recalibration_gain(labels, scores, recalibrator=PlattScaling(), cv=splits)
-    assert tuple(found.values()) == pytest.approx(tuple(expected))
+    assert tuple(found.values()) == pytest.approx(tuple(expected), rel=2e-3)  # that divides by n - 1
     error = (expected.high - expected.low) / 2 / norm.ppf(0.95)
-    assert pvalue == pytest.approx(norm.sf(expected.estimate / error))
+    assert pvalue == pytest.approx(norm.sf(expected.estimate / error), rel=0.02)
     # a map by segment is that of the estimator with the same groups
     own = rows.trial(PlattScaling(), own=("A", "C"))
     fold, groups = rows.folds[1], np.where((segments == "A") | (segments == "C"), segments, "")
@@ -113,14 +131,15 @@ def test_gains_are_those_of_the_library():
 def test_clusters_are_summed_and_stay_in_one_fold():
     rng = np.random.default_rng(0)
     gains, clusters = rng.normal(0.1, 1, 90), np.repeat(np.arange(30), 3)
-    found, pvalue = mean_gain(gains, None, clusters)
+    found, pvalue = mean_gain(gains, Rows(gains, gains, clusters=clusters))
     sums = (gains - gains.mean()).reshape(30, 3).sum(axis=1)
     error = np.sqrt(30 / 29 * np.sum(sums**2)) / 90
     assert found["gain_high"] - found["gain"] == pytest.approx(student.ppf(0.95, 29) * error)
     assert pvalue == pytest.approx(student.sf(gains.mean() / error, 29))
     weight = rng.integers(1, 4, 90).astype(float)
     repeated = np.repeat(gains, weight.astype(int))
-    assert mean_gain(gains, weight)[0] == pytest.approx(mean_gain(repeated, None)[0])
+    expected = mean_gain(repeated, Rows(repeated, repeated))
+    assert mean_gain(gains, Rows(gains, gains, weight))[0] == pytest.approx(expected[0])
     rows = TrialRows.of(_table(np.arange(90) % 2 == 0, rng.random(90), clusters=clusters), "p", 0)
     assert all(not set(clusters[fold.train]) & set(clusters[fold.test]) for fold in rows.folds)
 
@@ -199,7 +218,7 @@ def test_the_summary_names_the_worst_segments_and_since_when():
     change = {"group": "law", "since": "2025-08", "bias_before": 0.004, "bias_after": -0.163}
     whole = {**change, "group": None}
     assert changes({"changes": [change, whole]}) == [
-        "Since 2025-08 those of law are off by -16.3 points on average, before by +0.4."
+        "Since 2025-08 those of law are too low by 16.3 points on average; before, too high by 0.4 points."
     ]
-    assert changes({"changes": [whole, change]})[0].startswith("Since 2025-08 the scores are off by -16.3")
+    assert changes({"changes": [whole, change]})[0].startswith("Since 2025-08 the scores are too low by 16.3 points")
     assert changes({"changes": []}) == []

@@ -88,7 +88,7 @@ def test_numbers_of_classes_are_those_of_the_library(file):
     splits = [(fold.train, fold.test) for fold in TrialRows.of(table, "p_*", 0).folds]
     gain = recalibration_gain(codes, scores, recalibrator=TemperatureScaling(), labels=range(3), cv=splits)
     assert gains["TemperatureScaling"]["gain"] == pytest.approx(gain.estimate)
-    assert gains["TemperatureScaling"]["gain_low"] == pytest.approx(gain.low)
+    assert gains["TemperatureScaling"]["gain_low"] == pytest.approx(gain.low, rel=2e-3)
     assert {"DirichletCalibration", "VectorScaling", "StackedRecalibrator"} <= set(gains)
     assert model["summary"].startswith("The model is too sure of its predicted classes by ")
     assert numbers["certificates"]  # of the predicted class

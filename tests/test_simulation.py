@@ -10,7 +10,6 @@ from scipy.optimize import minimize
 from scipy.special import betainc, betaln, digamma, expit
 
 from benchmarks.papers._curves import NoisyPlattCurve
-from benchmarks.papers.roelofs_bias import detection_rate
 from skcalib import PlattScaling
 from skcalib.binning import EqualMass, EqualWidth
 from skcalib.metrics import calibration_error, expected_calibration_error
@@ -260,12 +259,16 @@ def test_progress_goes_to_stderr_where_asked(capfd):
 def test_detection_rate():
     metric = partial(calibration_error, norm=2, method="plugin", binning=EqualMass(10))
     rate = {
-        d: detection_rate(CalibrationModel(stats.uniform(), PowerCurve(d)), {"m": metric}, 200, 400)["m"]
+        d: CalibrationModel(stats.uniform(), PowerCurve(d)).detection_rate(metric, 200, 400, random_state=0)
         for d in (1, 1.5, 2.5)
     }
     assert abs(rate[1] - 0.05) < 4 * (0.05 * 0.95 * 2 / 400) ** 0.5  # threshold and rate each have a sampling error
     assert rate[1] < rate[1.5] < rate[2.5]
     assert rate[2.5] > 0.95
+    strict = CalibrationModel(stats.uniform(), PowerCurve(1.5)).detection_rate(
+        {"m": metric}, 200, 400, significance_level=0.01, random_state=0
+    )
+    assert strict["m"] < rate[1.5]
 
 
 # Roelofs et al., Figure 4: bias in % of the equal-width l2 error for resnet110_c10, (bins, n).
@@ -429,6 +432,7 @@ def _model(curve):
         (lambda: _model(PowerCurve(2)).estimates(PLUGIN, 10, 0), ValueError, "n_simulations"),
         (lambda: _model(PowerCurve(2)).estimator_bias(PLUGIN, 10, 1), ValueError, "at least 2"),
         (lambda: _model(PowerCurve(2)).estimates(lambda y, s: np.nan, 10, 3), ValueError, "finite"),
+        (lambda: _model(PowerCurve(2)).detection_rate(PLUGIN, 10, 3, significance_level=5), ValueError, "significance"),
         (lambda: PowerCurve(0), ValueError, "d must be"),
         (lambda: GlmCurve("probit", "log", 0, 1), ValueError, "link"),
         (lambda: GlmCurve("log", "log", np.nan, 1), ValueError, "finite"),

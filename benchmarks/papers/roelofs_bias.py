@@ -316,35 +316,20 @@ def _rank_correlation(truths, errors):
     return stats.spearmanr(truths, errors.mean(axis=0)).statistic
 
 
-def detection_rate(model, metrics, n, n_simulations, *, n_jobs=None, random_state=0):
-    """Return how often each metric tells a model from a calibrated one with the same scores, at a type I error of .05.
-
-    A metric detects miscalibration where it exceeds the .95 quantile of its values on samples of the calibrated model.
-    """
-    models = CalibrationModel(model.score_distribution, PowerCurve(1)), model
-    seeds = np.random.default_rng(random_state).spawn(2)
-    null, own = (
-        one.estimates(metrics, n, n_simulations, n_jobs=n_jobs, random_state=seed)
-        for one, seed in zip(models, seeds, strict=True)
-    )
-    rank = int(np.ceil(0.95 * n_simulations)) - 1  # at most .05 of the null values are larger than this one
-    return {name: float(np.mean(own[name] > np.sort(null[name])[rank])) for name in metrics}
-
-
 def _figure_8(repeats, n_jobs):
     """Detection of miscalibration at a type I error of .05: how often it is missed."""
     metrics = {name: _ESTIMATORS[name] for name in ("EW", "EM sweep")}
     for percent, n in ((5, 200), (5, 800), (2, 5000), (2, 10_000)):
         model = _power_model(percent / 100)
         count = max(100, repeats // 4)
-        rates = [detection_rate(model, metrics, n, count, n_jobs=n_jobs, random_state=seed) for seed in range(6)]
+        rates = [model.detection_rate(metrics, n, count, n_jobs=n_jobs, random_state=seed) for seed in range(6)]
         gap = mean([rate["EW"] - rate["EM sweep"] for rate in rates])
         yield f"Figure 8: U(0, 1), TCE {percent} %, n={n}, share missed, EM sweep less EW", gap
         if n == 10_000:
             quantity = f"Figure 8: U(0, 1), TCE {percent} %, n={n}, share missed by EM sweep"
             yield quantity, mean([1 - rate["EM sweep"] for rate in rates])
     model, sweep = _power_model(0.1), {"EM sweep": _ESTIMATORS["EM sweep"]}
-    rates = [detection_rate(model, sweep, 400, 200, n_jobs=n_jobs, random_state=seed)["EM sweep"] for seed in range(6)]
+    rates = [model.detection_rate(sweep, 400, 200, n_jobs=n_jobs, random_state=seed)["EM sweep"] for seed in range(6)]
     yield "Figure 8: U(0, 1), TCE 10 %, n=400, share missed by EM sweep", mean(1 - np.array(rates))
 
 

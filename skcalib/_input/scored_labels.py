@@ -82,6 +82,15 @@ def check_scored_labels(
     return data if sample_weight is None or not drop or sample_weight.min() > 0 else data.at(data.kept)
 
 
+def check_one_event(data, what):
+    """Raise for validated input of more than two classes."""
+    if not data.is_binary:
+        raise ValueError(
+            f"y_proba has {data.scores.shape[1]} columns, and {what} is about one event: give the column of the event, "
+            "and whether it happened as y_true."
+        )
+
+
 def check_score_column(scores, labels, sample_weight, *, labels_name, name="scores"):
     """Validate one column of `scores`, with labels 0 and 1 or None; return boolean labels, without weights of zero."""
     scores = check_scores(scores, name=name)

@@ -16,8 +16,8 @@ from skcalib._rows.links import log_odds
 
 _MOST_SEGMENTS = 100  # that get a map of their own
 _FEW_SEGMENTS = 20  # that may have a map of more than two numbers
-_SHAPED = {name: name for name in ("BetaCalibration", "SplineCalibration", "IsotonicCalibration")}
-_SHAPED["StackedRecalibrator"] = "SplineCalibration"
+_SHAPED = dict.fromkeys(("SplineCalibration", "IsotonicCalibration", "StackedRecalibrator"), "SplineCalibration")
+_SHAPED["BetaCalibration"] = "BetaCalibration"
 _BEYOND_DOUBT = 0.001  # an adjusted p-value
 _FEWEST_SINCE = 200  # rows, that a change of the advice takes
 _FEWEST_SIDE = 30  # rows of a segment on either side of its change
@@ -55,12 +55,9 @@ def _since(rows, chosen, changes, order):
     later = rows.at(kept)
     if len(later.codes) < _FEWEST_SINCE or later.folds is None:
         return None
-    trials = later.maps(stack=chosen.name == "StackedRecalibrator")
+    trials = later.maps()
     new, _ = _chosen(later, trials)
-    if new is trials[0] is chosen:
-        return None
-    _, pvalue = mean_gain(rows.by_row(chosen)[kept] - later.by_row(new), later.rows.sample_weight, later.clusters)
-    if pvalue >= SIGNIFICANCE_LEVEL:
+    if mean_gain(rows.by_row(chosen)[kept] - later.by_row(new), later.rows)[1] >= SIGNIFICANCE_LEVEL:
         return None
     advice = _described(later, trials[0], new)
     return {**advice, "kind": "none" if new is trials[0] else "map_since", "since": since}
@@ -91,7 +88,7 @@ def _simplest(rows, trials):
 
     The first one is where nothing changes; another one must beat it by more than noise.
     """
-    best = min(trials, key=lambda trial: mean(rows.out_of_fold(trial.losses["log"]), rows.tested_weight))
+    best = rows.best(trials)
     for trial in trials:
         within = trial is best or rows.gain(trial, best)[1] >= SIGNIFICANCE_LEVEL
         if within and (trial is trials[0] or rows.gain(trials[0], trial)[1] < SIGNIFICANCE_LEVEL):

@@ -11,9 +11,8 @@ LATE_LABELS = (
 
 
 def advice_words(model, segment=None):
-    """Return the sentences of the summary that follow the errors: segments, changes, advice, gain and cost."""
-    words = [*worst_segments(model, segment), *changes(model), *advice(model, segment)]
-    return " ".join(words)
+    """Return the two paragraphs that follow the errors: segments and changes; advice, gain and cost."""
+    return " ".join([*worst_segments(model, segment), *changes(model)]), " ".join(advice(model, segment))
 
 
 def worst_segments(model, segment):
@@ -40,8 +39,8 @@ def changes(model):
     # What changed most clearly: all rows together, or some segments.
     rows = [row for row in rows if row["group"] is not None] if rows and rows[0]["group"] is not None else rows[:1]
     return [
-        f"Since {row['since']} {'the scores' if row['group'] is None else 'those of ' + row['group']} are off by "
-        f"{100 * row['bias_after']:+.1f} points on average, before by {100 * row['bias_before']:+.1f}."
+        f"Since {row['since']} {'the scores' if row['group'] is None else 'those of ' + row['group']} are "
+        f"{_bias(row['bias_after'])} on average; before, {_bias(row['bias_before'])}."
         for row in rows[:_MOST_NAMED]
     ]
 
@@ -75,12 +74,12 @@ def advice(model, segment):
 
 
 def monitor_sentence(rows):
-    """Return when monitors raised an alarm, and since when calibration is likely to be lost."""
+    """Return when monitors raised an alarm, and when the change is likely to have been."""
     off = [row for row in rows if row["alarm"]]
     if not off:
         return "No monitor raised an alarm."
     named = "; ".join(
-        f"{row['group']} in {row['alarm_time']}, lost since {row['change_time']}" for row in off[:_MOST_NAMED]
+        f"{row['group']} in {row['alarm_time']}, the change at about {row['change_time']}" for row in off[:_MOST_NAMED]
     )
     more = f"; and {len(off) - _MOST_NAMED} more" * (len(off) > _MOST_NAMED)
     return f"{len(off)} of {len(rows)} monitors raised an alarm: {named}{more}."

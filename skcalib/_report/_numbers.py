@@ -119,8 +119,8 @@ def _model_numbers(table, name, baseline, thresholds, seed, step):
     model["paper"] = _paper(table, task, model, seed)
     if name != table.names[0]:
         model["brier_difference"] = table.brier_difference(name)
-    words = summary_sentence(model, table.total_weight), advice_words(model, table.segment_name)
-    model["summary"] = " ".join(words)
+    words = summary_sentence(model, table.total_weight), *advice_words(model, table.segment_name)
+    model["summary"] = "\n".join(filter(None, words))
     return model
 
 

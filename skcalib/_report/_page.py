@@ -101,8 +101,10 @@ def _summaries(models):
 
 def _summary(model, several):
     name = f"<strong>{escape(model['name'])}.</strong> " if several else ""
-    sentence = escape(model["summary"]).replace(" %", "&nbsp;%").replace(" = ", "&nbsp;=&nbsp;")
-    return f"<p>{name}{sentence.replace(' ≤ ', '&nbsp;≤&nbsp;')}</p>"
+    words = name + escape(model["summary"]).replace("\n", "</p>\n<p>")
+    for sign, kept in ((" %", "&nbsp;%"), (" = ", "&nbsp;=&nbsp;"), (" ≤ ", "&nbsp;≤&nbsp;")):
+        words = words.replace(sign, kept)
+    return f"<p>{words}</p>"
 
 
 def _contents(numbers):

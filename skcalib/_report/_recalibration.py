@@ -9,7 +9,7 @@ from scipy.special import stdtr, stdtrit
 from skcalib import recalibrators as catalogue
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._report._forecasts import binary_task
-from skcalib._report._statistics import CONFIDENCE_LEVEL, MEAN_ABSOLUTE, Rows, mean
+from skcalib._report._statistics import CONFIDENCE_LEVEL, MEAN_ABSOLUTE, Rows, mean, mean_error
 from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.metrics import calibration_error
 from skcalib.recalibrators._folds import cross_validation_folds
@@ -20,21 +20,11 @@ _MOST_SCORES, _FEWEST_ROWS = 200_000, 4000  # of many classes
 _MOST_SCORES_OF_STACK, _MOST_CLASSES_OF_MATRIX = 30_000, 20
 # The library's recalibrators that a report compares, with their defaults, the simplest first.
 OF_TWO_CLASSES = (
-    "PriorShift",
-    "TemperatureScaling",
-    "PlattScaling",
-    "BetaCalibration",
-    "SplineCalibration",
-    "IsotonicCalibration",
-    "StackedRecalibrator",
+    "PriorShift TemperatureScaling PlattScaling BetaCalibration SplineCalibration IsotonicCalibration".split()
 )
-OF_MORE_CLASSES = (
-    "PriorShift",
-    "TemperatureScaling",
-    "VectorScaling",
-    "DirichletCalibration",
-    "StackedRecalibrator",
-)
+OF_TWO_CLASSES += ["StackedRecalibrator"]
+OF_MORE_CLASSES = "PriorShift TemperatureScaling VectorScaling DirichletCalibration StackedRecalibrator".split()
+_N_CURVES, _NO_CURVE = 2, 0.2  # the last ones before the stack; p-value
 _SAVED = {"log": ("log_loss", "gain"), "brier": ("brier", "brier_gain")}
 
 
@@ -128,9 +118,9 @@ class TrialRows:
         """Return the trial of the scores as they are."""
         return self._trial("as it is", [self.scores] * len(self.folds))
 
-    def trial(self, recalibrator, name=None, own=None):
+    def trial(self, recalibrator, own=None):
         """Return the trial of a recalibrator; with `own`, some segments, these have a map of their own."""
-        groups, name = None, name or type(recalibrator).__name__
+        groups, name = None, type(recalibrator).__name__
         if own is not None:
             groups = np.where(np.isin(self.segments, own), self.segments, "")
             recalibrator = catalogue.GroupwiseRecalibrator(recalibrator)
@@ -149,15 +139,13 @@ class TrialRows:
 
     def gain(self, before, after, loss="log"):
         """Return how much lower the loss of a trial is than that of another: see `mean_gain`."""
-        gains, weight, cluster = before.losses[loss] - after.losses[loss], self.rows.sample_weight, self.clusters
+        gains, weight, unit = before.losses[loss] - after.losses[loss], self.rows.sample_weight, self.clusters
+        own = gains if weight is None else gains * (weight if unit is not None else np.sqrt(weight))
+        own = own if unit is None else np.array([np.bincount(unit, part) for part in own])
         # The noise of the fits is the jackknife's, over the fits without one fold each: see `gain_interval`.
-        if cluster is None:
-            of_fits = np.average(gains.var(axis=0), weights=weight)
-        else:
-            own = gains if weight is None else gains * weight
-            of_fits = np.array([np.bincount(cluster, part) for part in own]).var(axis=0).sum()
-            cluster = cluster[self.tested]
-        return mean_gain(self.out_of_fold(gains), self.tested_weight, cluster, (N_FOLDS - 1) * of_fits)
+        of_fits = (N_FOLDS - 1) * own.var(axis=0).sum() / (len(self.codes) if weight is None else weight.sum()) ** 2
+        rows = self.rows.at(self.tested)._replace(sample_weight=self.tested_weight)
+        return mean_gain(self.out_of_fold(gains), rows, of_fits)
 
     def by_row(self, trial):
         """Return the out-of-fold log-loss of each row."""
@@ -180,37 +168,38 @@ class TrialRows:
         """Return the binary problem of what a trial predicts out of fold."""
         return binary_task(Rows(trial.probabilities, self.rows.labels[self.tested], self.tested_weight))
 
-    def maps(self, step=None, *, stack=True):
+    def maps(self, step=None):
         """Return the trials of the scores as they are and of the library's recalibrators, the simplest first.
 
-        Without those that take long for so many classes.
+        Without those that take long for so many classes; and without the stack where it would mix curves for nothing:
+        where no curve beats the maps of one to three numbers by more than noise.
         """
         n_classes, found = self.columns.shape[1], [self.unchanged()]
-        stack = stack and (n_classes == 1 or self.columns.size <= _MOST_SCORES_OF_STACK)
         for kind in OF_TWO_CLASSES if n_classes == 1 else OF_MORE_CLASSES:
-            takes_long = {"StackedRecalibrator": not stack, "DirichletCalibration": n_classes > _MOST_CLASSES_OF_MATRIX}
-            if not takes_long.get(kind, False):
-                if step is not None:
-                    step(kind)
-                found.append(self.trial(getattr(catalogue, kind)()))
+            if kind == "DirichletCalibration" and n_classes > _MOST_CLASSES_OF_MATRIX:
+                continue
+            if kind == "StackedRecalibrator":
+                simple, curves = found[:-_N_CURVES], found[-_N_CURVES:]
+                if n_classes > 1 and self.columns.size > _MOST_SCORES_OF_STACK:
+                    continue
+                if n_classes == 1 and self.gain(self.best(simple), self.best(curves))[1] > _NO_CURVE:
+                    continue
+            if step is not None:
+                step(kind)
+            found.append(self.trial(getattr(catalogue, kind)()))
         return found
 
+    def best(self, trials):
+        """Return the trial with the lowest log-loss."""
+        return min(trials, key=lambda trial: mean(self.out_of_fold(trial.losses["log"]), self.tested_weight))
 
-def mean_gain(gains, weight, clusters=None, of_fits=0.0):
+
+def mean_gain(gains, rows, of_fits=0.0):
     """Return a mean with its interval, by names, and the one-sided p-value of a mean that is not above 0.
 
-    Weights count as repeated rows. `of_fits` is the variance that the noise of the fits adds: to that of a row, or with
-    clusters to that of the sum of all rows.
+    `of_fits` is the variance that the noise of the fits adds to it.
     """
-    weight = np.ones(len(gains)) if weight is None else weight
-    estimate, total, freedom = np.average(gains, weights=weight), weight.sum(), np.inf
-    if clusters is None:
-        variance = (np.average((gains - estimate) ** 2, weights=weight) + of_fits) / max(total - 1, 1)
-    else:
-        sums = np.bincount(np.unique(clusters, return_inverse=True)[1], weight * (gains - estimate))
-        freedom = max(len(sums) - 1, 1)
-        variance = (sums @ sums * (freedom + 1) / freedom + of_fits) / total**2
-    error = np.sqrt(variance)
-    half = stdtrit(freedom, (1 + CONFIDENCE_LEVEL) / 2) * error
-    pvalue = float(stdtr(freedom, -estimate / error)) if error > 0 else 1.0
-    return {"gain": float(estimate), "gain_low": float(estimate - half), "gain_high": float(estimate + half)}, pvalue
+    mean_, error, degrees = mean_error(gains, rows.sample_weight, rows.weight_type, rows.clusters, of_fits)
+    half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * error)
+    pvalue = float(stdtr(degrees, -mean_ / error)) if error > 0 else 1.0
+    return {"gain": mean_, "gain_low": mean_ - half, "gain_high": mean_ + half}, pvalue

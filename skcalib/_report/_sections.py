@@ -196,7 +196,7 @@ def _monitor_part(rows):
         ]
         for row in shown[:_MOST_GROUPS]
     ]
-    return words + table("Monitors", ["group", "rows", "evidence", "alarm", "calibration lost since"], lines)
+    return words + table("Monitors", ["group", "rows", "evidence", "alarm", "change at about"], lines)
 
 
 def _period_table(model):
@@ -236,6 +236,8 @@ def _recalibrator_table(model):
             return f"<p>Not possible: it takes {N_FOLDS} rows of two classes at least.</p>"
         return f"<p>Not possible: it takes {N_FOLDS} rows with the event and {N_FOLDS} without.</p>"
     before = next(row for row in model["recalibrators"] if row["name"] == "as it is")
+    since = model["advice"]["since"]
+    note = f"<p>The advice is for the rows since {escape(since)}. This table is about all rows.</p>" if since else ""
     lines = [
         [
             escape(row["name"])
@@ -249,7 +251,7 @@ def _recalibrator_table(model):
         for row in model["recalibrators"]
     ]
     head = ["recalibrator", "Brier score saved", "log-loss saved", "Brier score", "log-loss", "calibration error"]
-    return table(f"Recalibrators of {model['name']}", head, lines)
+    return note + table(f"Recalibrators of {model['name']}", head, lines)
 
 
 def _gain(row, key, whole):

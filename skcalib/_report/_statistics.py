@@ -55,7 +55,14 @@ def mean(values, weight):
 
 
 def mean_interval(values, weight=None, weight_type="frequency", clusters=None):
-    """Return a mean with its interval, from the sums of clusters, where there are any, by Student's distribution.
+    """Return a mean with its interval: see `mean_error`."""
+    centre, error, degrees = mean_error(values, weight, weight_type, clusters)
+    half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * error)
+    return {"estimate": centre, "low": centre - half, "high": centre + half}
+
+
+def mean_error(values, weight=None, weight_type="frequency", clusters=None, more_variance=0.0):
+    """Return a mean, its standard error from the sums of clusters, where there are any, and degrees of freedom.
 
     Weights of importance make each row a cluster: a large weight is one row nevertheless.
     """
@@ -69,5 +76,4 @@ def mean_interval(values, weight=None, weight_type="frequency", clusters=None):
         sums = np.bincount(unit, weight * residual)
         degrees = max(len(sums) - 1, 1)
         variance = sums @ sums / total**2 * len(sums) / degrees
-    half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * np.sqrt(variance))
-    return {"estimate": centre, "low": centre - half, "high": centre + half}
+    return centre, np.sqrt(variance + more_variance), degrees

@@ -1,13 +1,13 @@
 """A certified threshold: a promise about the decisions that it makes, in sentences, with what must be true for it."""
 
 from dataclasses import dataclass, fields
-from html import escape
 
 import numpy as np
 
 from skcalib._inference.results import ResultTable
 from skcalib._input.scalars import check_confidence_level, check_int, check_number, check_option, invalid
 from skcalib._input.scores import check_scores, checked_scores
+from skcalib.guarantees._certificate import sentences_html
 
 # Promise: the rule, what holds, and what was seen.
 _ANSWER = "Give the predicted class where its probability is at least {t}, and abstain elsewhere."
@@ -34,9 +34,6 @@ PROMISES = {
         _SEEN + ", and {w} correct answers are lost on balance.",
     ),
 }
-ROWS = (
-    "The calibration rows are independent draws from one distribution, and future rows come from the same distribution."
-)
 MODEL = (
     "The probabilities come from one model that was fitted on other rows. A recalibrator that was fitted on these rows "
     "cannot be seen here: maps of at most two parameters a class did no harm in simulations, all others need rows of "
@@ -178,10 +175,7 @@ class CertifiedThreshold(ResultTable):
         return f"CertifiedThreshold({', '.join(f'{name}={value!r}' for name, (value,) in self.columns().items())})"
 
     def _repr_html_(self):
-        first, *lines = (escape(line) for line in str(self).split("\n"))
-        said = "".join(f"<p>{line}</p>" for line in lines if not line.startswith("- "))
-        listed = "".join(f"<li>{line[2:]}</li>" for line in lines if line.startswith("- "))
-        return f"<p><strong>{first}</strong></p>{said}<ul>{listed}</ul>"
+        return sentences_html(str(self))
 
 
 def deciding_scores(y_proba, promise, column=1):

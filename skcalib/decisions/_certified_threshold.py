@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import bdtr
 
 from skcalib._input.scalars import check_confidence_level, check_number, check_option
-from skcalib._input.scored_labels import check_scored_labels
-from skcalib.decisions._certified import ANSWERS, FIXED, MODEL, PROMISES, ROWS, CertifiedThreshold, deciding_scores
+from skcalib._input.scored_labels import check_one_event, check_scored_labels
+from skcalib.decisions._certified import ANSWERS, FIXED, MODEL, PROMISES, CertifiedThreshold, deciding_scores
 from skcalib.decisions._thresholds import (
     AcceptedSets,
     check_thresholds,
@@ -17,6 +17,7 @@ from skcalib.decisions._thresholds import (
     most_lenient,
     rows_needed,
 )
+from skcalib.guarantees._certificate import INDEPENDENT_ROWS
 
 _ROUNDING = 1e-9  # of a limit such as 1 - .9
 _GUIDED = 0.75  # share of the level for the start that the scores suggest; the rest is for the strictest possible one
@@ -144,10 +145,7 @@ def scores_and_errors(y_true, y_proba, promise, pos_label=None, labels=None):
     if not data.is_binary:
         if promise in ANSWERS:
             return data, data.confidence, data.predicted != data.labels
-        raise ValueError(
-            f"promise={promise!r} is about one event, found {data.scores.shape[1]} columns of y_proba: give the column "
-            "of the event, and whether it happened as y_true."
-        )
+        check_one_event(data, f"promise={promise!r}")
     if promise in ANSWERS:
         return data, np.maximum(data.scores, 1 - data.scores), (data.scores > 0.5) != data.labels
     return data, data.scores, ~data.labels
@@ -177,7 +175,7 @@ def _by_order(data, promised, level):
         n_wrong=n_wrong,
         pvalue=float(bdtr(most, len(own), limit)) if threshold < inf else 1.0,
         n_needed=ceil(log(level) / log1p(-limit) * len(scores) / len(own)) if most < 0 else None,
-        assumptions=(MODEL, ROWS, FIXED, exactness),
+        assumptions=(MODEL, INDEPENDENT_ROWS, FIXED, exactness),
     )
 
 
@@ -211,7 +209,7 @@ def _by_search(scores, wrong, limit, grid, start, promised, level):
         threshold=inf if best is None else float(sets.threshold[best]),
         n_samples=n_samples,
         n_needed=rows_needed(n_samples, trials, sets.n_wrong, limit, least) if best is None else None,
-        assumptions=(MODEL, ROWS, FIXED, exactness),
+        assumptions=(MODEL, INDEPENDENT_ROWS, FIXED, exactness),
         **seen,
     )
 

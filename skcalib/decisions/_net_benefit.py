@@ -10,7 +10,7 @@ from skcalib._inference.influence import cluster_codes
 from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
-from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib.decisions._thresholds import check_thresholds
 
 
@@ -226,11 +226,7 @@ def net_benefit(
 
 def _places(data, thresholds):
     """Return how many thresholds each row's probability reaches, compared in the precision of the probabilities."""
-    if not data.is_binary:
-        raise ValueError(
-            f"y_proba has {data.scores.shape[1]} columns, and net benefit is about one event: give the column of the "
-            "event, and whether it happened as y_true. ExpectedCostClassifier decides between more classes."
-        )
+    check_one_event(data, "net benefit (ExpectedCostClassifier decides between more classes)")
     return np.searchsorted(thresholds.astype(data.scores.dtype), data.scores, side="right")
 
 

@@ -5,8 +5,9 @@ from scipy.special import ndtr
 
 from skcalib._input.labels import check_label_vector, zero_one
 from skcalib._input.scalars import check_confidence_level, check_number
-from skcalib.decisions._certified import FIXED, ROWS, CertifiedThreshold, deciding_scores
+from skcalib.decisions._certified import FIXED, CertifiedThreshold, deciding_scores
 from skcalib.decisions._thresholds import AcceptedSets, check_thresholds, default_thresholds, most_lenient, rows_needed
+from skcalib.guarantees._certificate import INDEPENDENT_ROWS
 
 _MODELS = "Both models and the confidence were made on other rows, and both models were asked on each row."
 _ASYMPTOTIC = (
@@ -97,7 +98,7 @@ def certified_routing(correct_small, correct_large, confidence, *, max_loss, con
         n_accepted=at[0],
         n_wrong=at[1],
         pvalue=at[2],
-        assumptions=(_MODELS, ROWS, FIXED, _ASYMPTOTIC.format(needed=np.ceil(20 / max_loss), n=n)),
+        assumptions=(_MODELS, INDEPENDENT_ROWS, FIXED, _ASYMPTOTIC.format(needed=np.ceil(20 / max_loss), n=n)),
         n_needed=rows_needed(n, np.full(len(net), n), net, max_loss, level) if best is None else None,
     )
 

@@ -17,7 +17,7 @@ from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
-from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib.metrics._slope import coefficient, not_estimable
 
 _UNDEFINED = IntervalEstimate(np.nan, np.nan, np.nan)
@@ -208,11 +208,7 @@ def calibration_summary(
     check_int(n_resamples, "n_resamples")
     options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels, "drop": False}
     data = check_scored_labels(y_true, y_proba, **options)
-    if not data.is_binary:
-        raise ValueError(
-            f"y_proba has {data.scores.shape[1]} columns, and the summary is about one event: give the column of the "
-            "event, and whether it happened as y_true."
-        )
+    check_one_event(data, "the summary")
     data = counted_rows(data, weight_type)
     cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
     kept = data.kept

@@ -86,9 +86,7 @@ class CalibrationCertificate:
         )
 
     def _repr_html_(self):
-        title, promise, condition, *assumptions = (escape(line) for line in str(self).split("\n"))
-        listed = "".join(f"<li>{sentence.removeprefix('- ')}</li>" for sentence in assumptions)
-        return f"<p><strong>{title}</strong></p><p>{promise}</p><p>{condition}</p><ul>{listed}</ul>"
+        return sentences_html(str(self))
 
     def _tolerance(self):
         return f"{ceil(self.epsilon * 1e4) / 1e4:.4f}"  # rounded up: what is printed is promised as well
@@ -101,6 +99,14 @@ class CalibrationCertificate:
             f"With {percent} confidence (right for at least {percent} of {unit}), {subject} differs by at most "
             f"{self._tolerance()} from the event frequency {frequency}{several}."
         )
+
+
+def sentences_html(text):
+    """Return lines as HTML: the first in bold, those that begin with a dash as a list."""
+    first, *lines = (escape(line) for line in text.split("\n"))
+    said = "".join(f"<p>{line}</p>" for line in lines if not line.startswith("- "))
+    listed = "".join(f"<li>{line[2:]}</li>" for line in lines if line.startswith("- "))
+    return f"<p><strong>{first}</strong></p>{said}<ul>{listed}</ul>"
 
 
 def uniform_mass_certificate(
@@ -204,7 +210,7 @@ def uniform_mass_certificate(
             )
     assumptions = (
         _ONE_MODEL,
-        _INDEPENDENT_ROWS,
+        INDEPENDENT_ROWS,
         "The number of bins was fixed before the labels of these rows were used.",
         "No two scores are equal, or ties were broken at random.",
     )
@@ -287,7 +293,7 @@ def independent_bins_certificate(
             raise ValueError(f"counts must sum to the same rows everywhere, found {rows.sum():g} and {n_samples}.")
         check_rows_per_bin(n_samples, len(rows))
     check_option(edges, "edges", tuple(_EDGES))
-    assumptions = (_ONE_MODEL, _INDEPENDENT_ROWS, _EDGES[edges])
+    assumptions = (_ONE_MODEL, INDEPENDENT_ROWS, _EDGES[edges])
     promise = {"kind": kind, "confidence_level": confidence_level, "n_candidates": n_candidates}
     return _issued(problems, interval, n_samples, assumptions, **promise)
 
@@ -295,7 +301,7 @@ def independent_bins_certificate(
 _ONE_MODEL = (
     "The scores come from one model that was fitted on other rows; out-of-fold scores of several models do not qualify."
 )
-_INDEPENDENT_ROWS = (
+INDEPENDENT_ROWS = (
     "The calibration rows are independent draws from one distribution, and future rows come from the same distribution."
 )
 _EDGES = {

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, ndtri
 
-from skcalib._cells.reductions import counted_rows, one_task
+from skcalib._cells.reductions import BinaryTask, counted_rows, one_task
 from skcalib._inference.influence import cluster_codes, half_width
 from skcalib._inference.results import IntervalEstimate, record_html, record_text
 from skcalib._input.hints import hint_at_keywords
@@ -155,14 +155,6 @@ def not_estimable(task):
     return {}
 
 
-class _Rows(NamedTuple):
-    """Log-odds, labels and weights of rows."""
-
-    logit: np.ndarray
-    labels: np.ndarray
-    sample_weight: np.ndarray | None
-
-
 # What the last coefficient belongs to: features (d, m) of log-odds (m,), and whether these are an offset.
 _MODELS = {
     "slope": (lambda logit: np.stack((np.ones_like(logit), logit)), False),
@@ -177,24 +169,24 @@ def coefficient(task, cluster, name, confidence_level):
     of `cluster_codes` it is the width by the rows' scores.
     """
     features, is_offset = _MODELS[name]
-    rows = _Rows(log_odds(task.scores), task.labels, task.sample_weight)
-    few = _Rows(*condensed(*rows)) if cluster is None else rows
-    near = _fit(few, name) if len(few.logit) < len(rows.logit) else None
+    rows = task._replace(scores=log_odds(task.scores))
+    few = BinaryTask(*condensed(*rows)) if cluster is None else rows
+    near = _fit(few, name) if len(few.scores) < len(rows.scores) else None
     coef = _fit(rows, name, near)
-    design, weight = features(few.logit), 1.0 if few.sample_weight is None else few.sample_weight
-    probability = expit(coef @ design + (few.logit if is_offset else 0))
+    design, weight = features(few.scores), 1.0 if few.sample_weight is None else few.sample_weight
+    probability = expit(coef @ design + (few.scores if is_offset else 0))
     inverse = np.linalg.inv((design * (weight * probability * (1 - probability))) @ design.T)[-1]
     if cluster is None:
         width = ndtri((1 + confidence_level) / 2) * np.sqrt(inverse[-1])
     else:
-        influence = inverse @ design * (rows.labels - probability) * np.sum(weight * np.ones(len(rows.logit)))
+        influence = inverse @ design * (rows.labels - probability) * np.sum(weight * np.ones(len(rows.scores)))
         width = half_width(influence, confidence_level, rows.sample_weight, cluster)
     return IntervalEstimate(*map(float, (coef[-1], coef[-1] - width, coef[-1] + width)))
 
 
 def _fit(rows, name, near=None):
     features, is_offset = _MODELS[name]
-    offset = rows.logit if is_offset else None
+    offset = rows.scores if is_offset else None
     return fit_logistic(
-        lambda part: features(rows.logit[part]), rows.labels, rows.sample_weight, offset=offset, near=near
+        lambda part: features(rows.scores[part]), rows.labels, rows.sample_weight, offset=offset, near=near
     )

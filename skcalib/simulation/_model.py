@@ -9,8 +9,9 @@ from sklearn.utils import check_random_state
 
 from skcalib._errors.binned import check_norm
 from skcalib._inference.results import record_html, record_text
-from skcalib._input.scalars import check_int
+from skcalib._input.scalars import check_int, check_number
 from skcalib._progress import Progress
+from skcalib.simulation._curves import PowerCurve
 from skcalib.simulation._quadrature import ScoreLaw, expectation, supremum
 
 _BATCHES = 64  # tasks of a parallel run: enough for an even load and for progress to be seen
@@ -237,6 +238,65 @@ class CalibrationModel:
         if isinstance(estimates, dict):
             return {name: _bias(values, truth) for name, values in estimates.items()}
         return _bias(estimates, truth)
+
+    def detection_rate(
+        self,
+        metric,
+        n,
+        n_simulations=1000,
+        *,
+        significance_level=0.05,
+        n_jobs=None,
+        verbose=False,
+        random_state=None,
+    ):
+        """Return how often a metric tells the model from a calibrated one with the same scores.
+
+        The metric detects miscalibration where it exceeds the ``1 - significance_level`` quantile of its values on
+        samples of the calibrated model, T(s) = s.
+
+        Parameters
+        ----------
+        metric : callable or dict of callables
+            ``metric(y_true, y_proba)``, larger for worse.
+        n : int
+            Rows of a sample.
+        n_simulations : int, default=1000
+            Number of samples of each of the two models.
+        significance_level : float, default=0.05
+            Type I error, in (0, 1).
+        n_jobs : int, default=None
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
+        verbose : bool, default=False
+            Whether progress is written to stderr.
+        random_state : int, Generator, RandomState or None, default=None
+            Seed of the draws.
+
+        Returns
+        -------
+        rate : float, or a dict of them
+            Share of samples in which miscalibration is detected; for a calibrated model the type I error.
+
+        Raises
+        ------
+        ValueError
+            If `significance_level` is not in (0, 1), besides what `estimates` refuses.
+
+        References
+        ----------
+        Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Section 5.4.
+        """
+        check_number(significance_level, "significance_level", above=0, below=1)
+        calibrated = CalibrationModel(self.score_distribution, PowerCurve(1))
+        metrics = metric if isinstance(metric, dict) else {None: metric}
+        null, own = (
+            model.estimates(metrics, n, n_simulations, n_jobs=n_jobs, verbose=verbose, random_state=seed)
+            for model, seed in zip((calibrated, self), np.random.default_rng(_seed(random_state)).spawn(2), strict=True)
+        )
+        # Of `n_simulations` null values at most a share `significance_level` is larger than this one.
+        rank = np.ceil((1 - significance_level) * n_simulations).astype(int) - 1
+        rates = {name: float(np.mean(own[name] > np.sort(null[name])[rank])) for name in metrics}
+        return rates if isinstance(metric, dict) else rates[None]
 
     def _sample(self, n, rng):
         """Return scores and boolean labels."""
