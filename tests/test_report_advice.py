@@ -188,7 +188,8 @@ def test_advice_in_words():
     assert _said(candidates=False) == "There are too few rows of one class to recalibrate."
     assert _said(kind="map", recalibrator="PlattScaling", **GAIN) == (
         "Recalibrate with PlattScaling(). On rows that it was not fitted on it lowers the log-loss by 4 % (2 to 6 %). "
-        "It takes about 500 labelled rows. Fit it again when the model changes or a monitor raises an alarm."
+        "About 500 labelled rows keep nine tenths of that. Fit it again when the model changes "
+        "or a monitor raises an alarm."
     )
     assert _said(kind="shift", recalibrator="PriorShift", **GAIN).startswith("Shift the base rate: PriorShift() adds")
     by_segment = {"recalibrator": "GroupwiseRecalibrator(PlattScaling())", "segments": ["law", "math"]}

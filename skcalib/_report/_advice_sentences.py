@@ -68,8 +68,8 @@ def advice(model, segment):
     return [
         f"{what}.",
         f"On rows that it was not fitted on it lowers the log-loss by {gain} % ({low} to {high} %).",
-        f"It takes about {_round(found['rows_needed'])} labelled rows. Fit it again when the model changes or "
-        "a monitor raises an alarm.",
+        f"About {_round(found['rows_needed'])} labelled rows keep nine tenths of that. Fit it again when the model "
+        "changes or a monitor raises an alarm.",
     ]
 
 
