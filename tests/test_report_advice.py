@@ -176,14 +176,21 @@ NOTHING = {"kind": "none", "recalibrator": None, "segments": [], "since": None}
 GAIN = {"gain": 0.02, "gain_low": 0.01, "gain_high": 0.03, "log_loss": 0.5, "rows_needed": 491}
 
 
+CANDIDATES = [{"name": "as it is", "log_loss": 0.5}, {"name": "PlattScaling", "gain_high": 0.0004}]
+
+
 def _said(segment=None, candidates=True, **found):
     return " ".join(
-        advice({"advice": {**NOTHING, **found}, "recalibrators": [{}] * candidates, "segments": [{}] * 5}, segment)
+        advice(
+            {"advice": {**NOTHING, **found}, "recalibrators": CANDIDATES * candidates, "segments": [{}] * 5}, segment
+        )
     )
 
 
 def test_advice_in_words():
-    assert _said() == "Leave the scores as they are: no recalibrator gains more than noise."
+    assert _said() == (
+        "Leave the scores as they are: no recalibrator gains more than noise (at most 0.08 % of the log-loss)."
+    )
     assert "more than noise on the rows since 2025-08" in _said(since="2025-08")
     assert _said(candidates=False) == "There are too few rows of one class to recalibrate."
     assert _said(kind="map", recalibrator="PlattScaling", **GAIN) == (
