@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import skcalib
 from benchmarks import house
 from skcalib.decisions import CertifiedThreshold
 from skcalib.guarantees import CalibrationCertificate
@@ -101,7 +102,7 @@ def test_each_name_is_needed_by_a_job():
 
 
 def test_the_counter_counts_the_pages():
-    assert sorted(house.public_names(house.package(_PATH.parents[1]))) == sorted(
+    assert sorted(house.public_names(house.package(Path(skcalib.__file__).parents[1]))) == sorted(
         f"{module}.{name}" for module, title, *_ in REFERENCE.SECTIONS for name in REFERENCE.names(module, title)
     )
 

@@ -158,6 +158,31 @@ def test_roles_and_directives(page):
         assert name in ("api", "auto_gallery/index") or (DOC / f"{name}.md").exists(), name
 
 
+def test_guide_and_examples_know_each_other():
+    guide = _contents((DOC / "user_guide.md").read_text("utf-8").split(":caption: Evidence")[0])
+    texts = {page: (DOC / f"{page}.md").read_text("utf-8") for page in guide}
+    named = {page: set(re.findall(r"auto_gallery/(plot_\w+)", text)) for page, text in texts.items()}
+    assert {path.stem for path in (DOC / "gallery").glob("plot_*.py")} == set().union(*named.values())
+    without = {"scores", "scikit_learn", "coming_from"}  # these explain, and have no example of their own
+    assert {page for page, examples in named.items() if not examples} == without
+
+
+def test_the_table_of_the_guide_has_the_order_of_its_navigation():
+    text = (DOC / "user_guide.md").read_text("utf-8")
+    assert re.findall(r"\| \[[^\]]+\]\((\w+)\.md\) \|$", text, flags=re.M) == list(_contents(text))
+
+
+def test_evidence_pages_begin_with_a_summary():
+    evidence = list(
+        _contents("```{toctree}\n" + (DOC / "user_guide.md").read_text("utf-8").split(":caption: Evidence")[1])
+    )
+    assert len(evidence) == 5
+    for page in set(evidence) - {"speed"}:  # the summary of speed is written with its tables
+        _, title, summary, *_ = re.split(r"^#+ ", (DOC / f"{page}.md").read_text("utf-8"), flags=re.M)
+        assert summary.startswith("In ten lines\n"), page
+        assert 8 <= len(re.findall(r"^(?:\* |\| (?!what|---))", summary, flags=re.M)) <= 14, page
+
+
 def test_every_page_is_in_one_table_of_contents():
     listed = [name for page in DOC.glob("*.md") for name in _contents(page.read_text("utf-8"))]
     pages = {page.stem for page in DOC.glob("*.md")} - {"index"}

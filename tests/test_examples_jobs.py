@@ -29,6 +29,21 @@ def test_a_log_by_country_becomes_calibrated_parquet(engine, tmp_path):
     assert [maps.recalibrators_[one].slope_ for one in ("FR", "IT", "PL")] == pytest.approx([1, 0.6, 1.4], abs=0.05)
 
 
+@pytest.mark.slow
+def test_a_map_that_spark_fits_is_a_column_and_sql(tmp_path):
+    pytest.importorskip("pyspark", reason="needs pyspark")
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 4, 20_000)
+    pandas.DataFrame({"clicked": (rng.random(p.size) < p**1.3).astype(int), "p": p}).to_parquet(
+        tmp_path / "log.parquet"
+    )
+    expression, (before, after) = job("spark_to_sql")["main"](tmp_path)
+    assert expression.count("(") == expression.count(")") > 0
+    assert "`p`" in expression
+    assert after < 0.01 < 0.03 < before
+
+
 def test_a_drift_in_one_segment_gets_its_date(tmp_path):
     pytest.importorskip("pandas")
     alarm, monitors = job("drift_by_segment")["main"](tmp_path)

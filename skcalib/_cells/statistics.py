@@ -23,6 +23,8 @@ _SUMS = {
     "weighted_score_label": 1,
     "weight_squared": 2,
 }
+# Their rows in the arrays of sums, in that order.
+_COUNT, _WEIGHT, _SCORE, _LABEL, _SCORE_SQUARED, _SCORE_LABEL, _WEIGHT_SQUARED = range(len(_SUMS))
 _ROUNDING = 1e-6  # by which a mean may miss its limits: scores may have come in single precision
 
 
@@ -215,9 +217,9 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
         else:
             _add_cells(sums, lookup(block), block, labels[rows], weight, moments)
     if sample_weight is None:
-        sums[6] = sums[0]
+        sums[_WEIGHT_SQUARED] = sums[_COUNT]
     sums[[moment > moments for moment in _SUMS.values()]] = np.nan
-    return unchecked_statistics(edges, sums[0].astype(np.int64), *sums[1:])
+    return unchecked_statistics(edges, sums[_COUNT].astype(np.int64), *sums[1:])
 
 
 def unchecked_statistics(edges, *sums, **named_sums):
@@ -246,15 +248,15 @@ def _add_above_lowest(sums, lookup, scores, labels, moments):
     above = np.flatnonzero(scores > lookup.cuts[0]) if len(lookup.cuts) else np.arange(0)
     _add_cells(sums, lookup(scores[above]), scores[above], labels[above], None, moments)
     events = np.flatnonzero(labels)
-    sums[:2, 0] += len(scores) - len(above)
-    sums[3, 0] += len(events) - np.count_nonzero(labels[above])
+    sums[[_COUNT, _WEIGHT], 0] += len(scores) - len(above)
+    sums[_LABEL, 0] += len(events) - np.count_nonzero(labels[above])
     if moments:
         lowest = scores.copy()
         lowest[above] = 0
-        sums[2, 0] += lowest.sum()
-        sums[5, 0] += lowest[events].sum()
+        sums[_SCORE, 0] += lowest.sum()
+        sums[_SCORE_LABEL, 0] += lowest[events].sum()
         if moments > 1:
-            sums[4, 0] += lowest @ lowest
+            sums[_SCORE_SQUARED, 0] += lowest @ lowest
 
 
 def _add_cells(sums, bins, scores, labels, sample_weight, moments):
@@ -262,9 +264,9 @@ def _add_cells(sums, bins, scores, labels, sample_weight, moments):
     n_bins = sums.shape[1]
     weighted_score = scores if sample_weight is None or not moments else scores * sample_weight
     if moments > 1:
-        sums[4] += np.bincount(bins, weights=weighted_score * scores, minlength=n_bins)
+        sums[_SCORE_SQUARED] += np.bincount(bins, weights=weighted_score * scores, minlength=n_bins)
         if sample_weight is not None:
-            sums[6] += np.bincount(bins, weights=sample_weight**2, minlength=n_bins)
+            sums[_WEIGHT_SQUARED] += np.bincount(bins, weights=sample_weight**2, minlength=n_bins)
     cell = bins
     cell *= 2
     cell += labels
@@ -274,13 +276,13 @@ def _add_cells(sums, bins, scores, labels, sample_weight, moments):
 
     count = by_cell(None)
     weight = count if sample_weight is None else by_cell(sample_weight)
-    sums[0] += count.sum(axis=1)
-    sums[1] += weight.sum(axis=1)
-    sums[3] += weight[:, 1]
+    sums[_COUNT] += count.sum(axis=1)
+    sums[_WEIGHT] += weight.sum(axis=1)
+    sums[_LABEL] += weight[:, 1]
     if moments:
         score = by_cell(weighted_score)
-        sums[2] += score.sum(axis=1)
-        sums[5] += score[:, 1]
+        sums[_SCORE] += score.sum(axis=1)
+        sums[_SCORE_LABEL] += score[:, 1]
 
 
 def _add_runs(sums, scores, labels, edges, sample_weight, moments):
@@ -289,27 +291,27 @@ def _add_runs(sums, scores, labels, edges, sample_weight, moments):
     count = np.diff(ends, prepend=0)
     filled = slice(None) if count.all() else count > 0
     starts = (ends - count)[filled]
-    sums[0] += count
+    sums[_COUNT] += count
 
     def add(row, values):
         sums[row, filled] += np.add.reduceat(values, starts)
 
     if sample_weight is None:
-        sums[1] += count
+        sums[_WEIGHT] += count
         weighted_score = scores
         events = labels.astype(np.float64)
     else:
-        add(1, sample_weight)
+        add(_WEIGHT, sample_weight)
         weighted_score = scores * sample_weight
         events = sample_weight * labels
-    add(3, events)
+    add(_LABEL, events)
     if moments:
-        add(2, weighted_score)
-        add(5, scores * events)
+        add(_SCORE, weighted_score)
+        add(_SCORE_LABEL, scores * events)
         if moments > 1:
-            add(4, scores * weighted_score)
+            add(_SCORE_SQUARED, scores * weighted_score)
             if sample_weight is not None:
-                add(6, sample_weight**2)
+                add(_WEIGHT_SQUARED, sample_weight**2)
 
 
 def _as_sums(values, name):

@@ -468,8 +468,8 @@ class LogitRecalibrator(BaseRecalibrator):
 
     def _logits(self, scores):
         if scores.shape[1] == 1:
-            log_odds_ = scores[:, 0].astype(np.float64) if self.input == "logit" else log_odds(scores[:, 0])
-            return np.column_stack((np.zeros(len(scores)), log_odds_))
+            z = scores[:, 0].astype(np.float64) if self.input == "logit" else log_odds(scores[:, 0])
+            return np.column_stack((np.zeros(len(scores)), z))
         return scores if self.input == "logit" else log_probability(scores)
 
     def _map_of(self, scores):
