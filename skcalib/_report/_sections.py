@@ -35,7 +35,8 @@ _MOST_GROUPS = 50  # that a page shows; the JSON has all
 _EXPLAINED = {
     "mean absolute calibration error": "mean gap between score and event frequency, noise taken away; up to 15 bins of "
     "equal mass",
-    "root mean square calibration error": "the same, where large gaps count more",
+    "root mean square calibration error": "large gaps count more; noise is taken away from the squares, so that it may "
+    "come out below the mean absolute error",
     "expected calibration error": "mean absolute gap, 15 bins of equal width; noise makes it too large, so that its "
     "interval, from which that is removed, may lie below it",
     "maximum calibration error": "gap of the worst of 15 bins of equal width; bins with fewer than 50 rows are merged",
