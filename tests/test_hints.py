@@ -103,6 +103,17 @@ def test_options_that_a_display_does_not_have(name, params, words):
         display.from_predictions(Y, SCORES, **params)
 
 
+@pytest.mark.parametrize("params", [{"curve": "smooth"}, {"groups": SCORES}, {"sample_weight": SCORES}])
+def test_options_that_need_the_rows_name_the_constructor_that_has_them(params):
+    pytest.importorskip("matplotlib")
+    display = import_module("skcalib.displays").ReliabilityDisplay
+    (name,) = params
+    with refused(TypeError, f"{name}= is a parameter of ReliabilityDisplay.from_predictions"):
+        display.from_statistics(reliability_curve(Y, SCORES), **params)
+    with refused(TypeError, "dict of them", "from_statistics"):
+        display.from_predictions(reliability_curve(Y, SCORES))
+
+
 def test_few_rows_are_no_sign():
     assert expected_calibration_error([0, 1, 1], [0, 1, 0]) == pytest.approx(1 / 3)
 

@@ -50,6 +50,12 @@ def test_a_peer_with_another_answer_counts_where_it_is_alone():
     assert missed([row(peer="other", peer_s=1.0, agree=False, target=Target(times=1))]) == "1 x peers"
 
 
+def test_a_target_beside_peers_is_not_met_without_one():
+    page = with_tables(MARKS, [row(target=Target(times=2)), row("smECE", target=NONE)], "")
+    assert "| sweep | 10 x 3 | 2.00 | 2.00 |  | 2 x peers: no peer was measured |" in page
+    assert "| errors of one event | 2.00 |  |  | 0 of 0 |" in page
+
+
 def test_the_page_holds_what_was_measured():
     rows = [
         row(target=Target(1.5, 1)),

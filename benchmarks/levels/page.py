@@ -140,10 +140,10 @@ def _summary(rows):
         if some:
             promised = " or ".join(sorted({f"{row.promised:.3g}" for row in some}))
             held = sum(row.verdict == "holds" for row in some)
-            lines.append(f"| {name} | {promised} | {len(some)} | {held} | {_spread(some)} |")
+            lines.append(f"| {name} | {promised} | {_spread(some)} | {len(some)} | {held} |")
     order = lines[2:] + lines[:2]  # what is ours stands first
     text = "An interval is measured by its coverage, a test and a threshold by how often they are wrong.\n\n"
-    return f"## In ten lines\n\n{text}" + _table(("what", "promised", "rows", "hold", "measured"), order)
+    return f"## In ten lines\n\n{text}" + _table(("what", "promised", "measured", "rows", "hold"), order)
 
 
 def _few(shapes, most=3):
@@ -174,8 +174,8 @@ def _by_promise(rows, name):
     lines = []
     for (promise, promised), some in folded.items():
         held = sum(row.verdict == "holds" for row in some)
-        lines.append(f"| {promise} | {promised:.3g} | {len(some)} | {held} | {_spread(some)} |")
-    return _table((name, "promised", "rows", "hold", "measured"), lines)
+        lines.append(f"| {promise} | {promised:.3g} | {_spread(some)} | {len(some)} | {held} |")
+    return _table((name, "promised", "measured", "rows", "hold"), lines)
 
 
 def _long(rows, name):

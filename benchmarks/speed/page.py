@@ -6,6 +6,8 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 
+from benchmarks.speed.jobs import Target
+
 __all__ = ["FAMILIES", "conditions", "missed", "with_tables"]
 
 _BEGIN, _END = "<!-- measured: made by `python -m benchmarks.speed --page` -->\n", "<!-- end of the tables -->"
@@ -66,6 +68,16 @@ def missed(rows):
     return ", ".join(parts)
 
 
+def verdict(rows):
+    """Return whether a job's target is met, as text; "" where it has none."""
+    target = rows[0].target
+    if not str(target):
+        return ""
+    if target == Target(times=target.times) and not any(row.peer for row in rows):
+        return "no peer was measured"
+    return f"misses {missed(rows)}" if missed(rows) else "met"
+
+
 def with_tables(page, rows, about):
     """Return the text of the page with what the rows show between its marks."""
     before, rest = page.split(_BEGIN)
@@ -86,8 +98,12 @@ def _summary(jobs):
             floors = [rows[0].ours_over_floor for rows in some if rows[0].ours_over_floor is not None]
             rivals = [row.peer_over_ours for rows in some for row in rows if row.peer]
             behind = sum(ratio < 1 for ratio in rivals)
-            met = sum(not missed(rows) for rows in some)
-            met, peers = f"{met} of {len(some)}", f"{len(rivals) - behind} of {len(rivals)}" if rivals else ""
+            verdicts = [verdict(rows) for rows in some]
+            judged = sum(text.startswith(("met", "misses")) for text in verdicts)
+            met, peers = (
+                f"{verdicts.count('met')} of {judged}",
+                f"{len(rivals) - behind} of {len(rivals)}" if rivals else "",
+            )
             lines.append(f"| {name} | {_spread(floors)} | {_spread(rivals)} | {peers} | {met} |")
     return _table(("jobs", "ours / floor", "a peer's time / ours", "peers that are slower", "targets met"), lines)
 
@@ -96,10 +112,9 @@ def _measured(jobs):
     lines = []
     for rows in jobs:
         first, peers = rows[0], ", ".join(_peer(row) for row in rows if row.peer)
-        floors, target = _number(first.ours_over_floor), str(first.target) or "none"
-        verdict = f"{target}: {f'misses {missed(rows)}' if missed(rows) else 'met'}" if str(first.target) else ""
-        size = "" if first.size == "0" else first.size
-        lines.append(f"| {first.job} | {size} | {_number(first.ours_s)} | {floors} | {peers} | {verdict} |")
+        floors, size = _number(first.ours_over_floor), "" if first.size == "0" else first.size
+        target = f"{first.target}: {verdict(rows)}" if str(first.target) else ""
+        lines.append(f"| {first.job} | {size} | {_number(first.ours_s)} | {floors} | {peers} | {target} |")
     return _table(("job", "input", "ours, s", "ours / floor", "peers: their time / ours", "target"), lines)
 
 

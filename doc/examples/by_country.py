@@ -50,11 +50,8 @@ def errors(path, engine, score):
     return dict(zip(found.group.tolist(), found.error.tolist(), strict=True))
 
 
-def main(folder, rows=20_000_000, engine="duckdb"):
-    """Write a log, fit by country, write the calibrated log, and return the errors before and after."""
-    log, calibrated = folder / "log", folder / "calibrated"
-    log.mkdir()
-    write_log(log, rows)
+def calibrate(log, calibrated, engine):
+    """Fit by country, write the calibrated log, and return the maps."""
     start = time.perf_counter()
     table = PredictionTable(opened(log, engine), label="clicked", score="p", by="country")
     maps = table.fit(GroupwiseRecalibrator(PlattScaling(), groups=None, shrinkage=1000))
@@ -66,7 +63,16 @@ def main(folder, rows=20_000_000, engine="duckdb"):
         result.write_parquet(f"{calibrated}/part-0.parquet")
     else:
         result.write.parquet(str(calibrated))
-    print(f"wrote {rows:,} calibrated rows in {time.perf_counter() - start:.1f} s")
+    print(f"wrote the calibrated rows in {time.perf_counter() - start:.1f} s")
+    return maps
+
+
+def main(folder, rows=20_000_000, engine="duckdb"):
+    """Write a log, calibrate it, and return the errors before and after, and the maps."""
+    log, calibrated = folder / "log", folder / "calibrated"
+    log.mkdir()
+    write_log(log, rows)
+    maps = calibrate(log, calibrated, engine)
     start = time.perf_counter()
     before, after = errors(log, engine, "p"), errors(calibrated, engine, "p_calibrated")
     print(f"compared in {time.perf_counter() - start:.1f} s")
@@ -74,6 +80,16 @@ def main(folder, rows=20_000_000, engine="duckdb"):
         print(f"{country}: error {error:.4f} before, {after[country]:.4f} after")
     assert np.isfinite(list(after.values())).all()
     return before, after, maps
+
+
+def largest_difference(one, other):
+    """Return the largest difference between the forecasts of two calibrated logs, which must hold the same rows."""
+    files = f"['{one}/*.parquet', '{other}/*.parquet']"
+    spread = "max(p_calibrated) - min(p_calibrated) AS d"
+    rows = f"SELECT count(*) AS n, {spread} FROM read_parquet({files}) GROUP BY p, country"
+    [(same_rows, difference)] = duckdb.sql(f"SELECT bool_and(n % 2 = 0), max(d) FROM ({rows})").fetchall()
+    assert same_rows
+    return difference
 
 
 if __name__ == "__main__":

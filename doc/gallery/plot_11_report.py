@@ -4,10 +4,13 @@ A report without code
 
 One command turns a table of labels and scores into a page that you can mail::
 
-    python -m skcalib report scores.csv --label bought --score p --segment country --time month
+    python -m skcalib report scores.csv --label bought --score p --segment country --time month --threshold 0.3
 
-The page loads nothing from elsewhere. With ``--json`` the command prints the numbers instead.
+The page loads nothing from elsewhere: the example shows it below as it is. With ``--json`` the command prints the
+numbers instead.
 """
+
+# sphinx_gallery_thumbnail_path = 'pictures/report.png'
 
 # %%
 # A table of 2,500 rows. In one country the scores are too high.
@@ -33,7 +36,7 @@ from skcalib.__main__ import main
 
 with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
     table.to_csv("scores.csv", index=False)
-    options = ["--label", "bought", "--score", "p", "--segment", "country", "--time", "month"]
+    options = ["--label", "bought", "--score", "p", "--segment", "country", "--time", "month", "--threshold", "0.3"]
     status = main(["report", "scores.csv", *options])
     html = Path("report.html").read_text("utf-8")
 print(f"exit status {status}, a page of {len(html) / 1000:.0f} kB")

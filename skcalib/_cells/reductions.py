@@ -171,16 +171,20 @@ def check_rows_or_bins(
     options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if not isinstance(y_true, BinStatistics):
         return check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=drop, **options)
-    options |= {"y_proba": y_proba, "binning": binning, "multiclass": None if multiclass == "auto" else multiclass}
-    for name, value in options.items():
-        if value is not None:
-            raise ValueError(
-                f"{name}={reprlib.repr(value)} needs the score and the label of each row, found a BinStatistics, which "
-                "holds the sums of its bins: pass y_true and y_proba."
-            )
+    refuse_beside_bins(multiclass=multiclass, y_proba=y_proba, binning=binning, **options)
     if not y_true.total_weight > 0:
         raise ValueError("The BinStatistics holds no rows: every bin is empty.")
     return BinnedTask(y_true)
+
+
+def refuse_beside_bins(found="a BinStatistics", *, multiclass, **given):
+    """Raise for an argument about rows that is given beside sums by bin."""
+    for name, value in {**given, "multiclass": None if multiclass == "auto" else multiclass}.items():
+        if value is not None:
+            raise ValueError(
+                f"{name}={reprlib.repr(value)} needs the score and the label of each row, found {found}, which holds "
+                "the sums of its bins: pass labels and probabilities, or leave it out."
+            )
 
 
 def counted_rows(data, weight_type, *, warns=True):

@@ -1,5 +1,7 @@
 """Binned errors: plugin, debiased, unbiased and label-binned, for any norm."""
 
+from functools import cached_property
+
 import numpy as np
 from scipy.special import erf, gamma, hyp1f1
 
@@ -10,41 +12,46 @@ from skcalib._input.scalars import check_option, resolve_norm
 # Share of the weight in bins with fewer than two rows beyond which a debiased error would be mostly left out.
 _MAX_THIN_SHARE = 0.05
 _METHODS = ("auto", "plugin", "debiased", "unbiased", "label_binned")
-_MOST_SCORES = 1 << 10  # that stand for the rows in each draw of a label-binned error
+_POINTS = 512  # scores of a bin, and frequencies, between which a label-binned error is interpolated
 
 
 class BinnedPower(Power):
-    """The power of a binned error; see `calibration_error`. `rows` have the scores of a label-binned error."""
+    """The power of a binned error; see `calibration_error` for the parameters. `task` holds the rows.
+
+    For an unbiased error the power of drawn labels takes the residual variance that labels drawn from s + d have; that
+    of the observed labels takes theirs.
+    """
 
     is_binned = True
 
-    def __init__(self, cells, *, norm=2, method="auto", rows=None):
+    def __init__(self, cells, *, norm=2, method="auto", task=None, is_value=False):
         super().__init__(cells, norm=norm)
-        self.method, self.rows = resolved_method(method, norm), rows
-        if self.method == "label_binned":
-            self.bin_of_row = cells.of_rows(rows.mean_score)
-        if self.method in ("debiased", "unbiased"):
+        method = resolved_method(method, norm)
+        self.method, self.task, self.is_value = method, task, is_value
+        if method in ("debiased", "unbiased"):
             self.usable = cells.weight >= 2
             self.n_rows = np.where(self.usable, cells.weight, 2)
-        self.is_sum_of_squares = norm == 2 and self.method in ("debiased", "unbiased")
-        self.score_variance = cells.score_variance if self.method == "unbiased" else None
+        self.is_sum_of_squares = norm == 2 and method in ("debiased", "unbiased")
+        self.score_variance = cells.score_variance if method == "unbiased" else None
 
     @classmethod
     def of_task(cls, task, most=None, *, binning, norm, method):
         """See `Power`; the bins are as many as the strategy makes."""
-        method, rows = resolved_method(method, norm), None
+        method = resolved_method(method, norm)
         bins = task.statistics(binning, moments=1 if most is None and method != "unbiased" else 2)
         if most is None and method in ("debiased", "unbiased"):
             _refuse_thin_bins(bins)
-        if method == "label_binned":
-            rows = task if most is None else task.cells().condensed(_MOST_SCORES)
         cells = bins if most is None and method != "label_binned" else Cells.of_bins(bins)
         cells = task.adjusted(cells) if most is not None or method == "unbiased" else cells
-        return cls(cells, rows=rows, norm=norm, method=method)
+        return cls(cells, task=task, norm=norm, method=method, is_value=most is None)
 
     @property
     def observed(self):
         """The power of the labels."""
+        if self.method == "label_binned" and self.is_value:  # Roelofs et al.: mean over rows of |s_i - y_b|^p
+            scores, labels, weight = self.task
+            frequency = self.cells.event_frequency[self.cells.of_rows(scores)]
+            return float(np.average(np.abs(scores - frequency) ** self.norm, weights=weight))
         if self.method == "unbiased":
             return float(self._unbiased(self.cells.event_frequency, self.cells.residual_variance))
         return super().observed
@@ -55,8 +62,8 @@ class BinnedPower(Power):
         if self.method == "plugin":
             return self.norm_of(np.abs(gap))
         if self.method == "label_binned":
-            gaps = np.abs(self.rows.mean_score - frequency[..., self.bin_of_row])  # Roelofs et al.: |s_i - y_b|
-            return np.average(gaps**self.norm, axis=-1, weights=self.rows.weight)
+            gaps = [np.interp(frequency[..., k], *table) for k, table in enumerate(self.gap_tables)]
+            return np.stack(gaps, axis=-1) @ self.share
         variance = frequency * (1 - frequency)
         if self.method == "unbiased":
             # Within a bin, labels drawn from s + d vary with the scores in the same way as calibrated ones.
@@ -77,6 +84,26 @@ class BinnedPower(Power):
         if self.method == "label_binned":
             return float(self.power(frequency))
         return float(self.norm_of(np.abs(frequency - self.scores)))
+
+    @cached_property
+    def gap_tables(self):
+        """For each bin (frequencies f, mean over its rows of |s - f|^p)."""
+        order = np.argsort(self.task.scores)
+        scores = self.task.scores[order].astype(np.float64)
+        weight = np.ones_like(scores) if self.task.sample_weight is None else self.task.sample_weight[order]
+        starts = np.flatnonzero(np.diff(self.cells.of_rows(scores))) + 1
+        pieces = zip(np.split(scores, starts), np.split(weight, starts), strict=True)
+        return [_gap_table(*piece, self.norm) for piece in pieces]
+
+
+def _gap_table(scores, weight, norm):
+    if len(scores) > _POINTS:
+        starts = np.linspace(0, len(scores), _POINTS, endpoint=False, dtype=np.intp)
+        total = np.add.reduceat(weight, starts)
+        scores, weight = np.add.reduceat(weight * scores, starts) / total, total
+    n_trials = max(1, round(weight.sum()))
+    grid = np.linspace(0, 1, min(n_trials, _POINTS) + 1)  # all frequencies that a small bin can have
+    return grid, np.abs(scores - grid[:, None]) ** norm @ (weight / weight.sum())
 
 
 def resolved_method(method, norm):

@@ -17,11 +17,12 @@ _KEYWORDS = {
 }
 
 
-def hint_at_keywords(function, name=None, also=()):
+def hint_at_keywords(function, name=None, also=None):
     """Return the function with an error for unknown keywords that says what to write in their place.
 
-    `name` is what the error calls it, None its own name, and `also` are further parameters that it has under that name.
+    `name` is what the error calls it, None its own name, and `also` maps further parameters to what has them.
     """
+    also = also or {}
     own, title = set(parameters_of(function)), name or function.__name__
     names = [one for one in dict.fromkeys((*also, *parameters_of(function))) if one not in ("self", "cls")]
 
@@ -30,6 +31,8 @@ def hint_at_keywords(function, name=None, also=()):
         for unknown in params.keys() - own:
             known, hint = _KEYWORDS.get(unknown, (None, None))
             write = f"write {hint}" if known in names else f"it has {', '.join(names)}"
+            if unknown in also:
+                raise TypeError(f"{unknown}= is a parameter of {title}.{also[unknown]}, and not of what was called.")
             of_intervals = f" Intervals take {hint}." if known == "confidence_level" and known not in names else ""
             raise TypeError(f"{title} has no parameter {unknown!r}: {write}.{of_intervals}")
         return function(*args, **params)

@@ -15,7 +15,8 @@ def table(caption, head, lines):
     """Return a table in a box that scrolls by itself where the screen is narrow."""
     label = escape(caption, quote=True)
     size = " wide" * (sum(map(len, head)) > _LETTERS or len(head) > _MOST_COLUMNS)
-    return f'<div class="scroll{size}" role="region" aria-label="{label}" tabindex="0">{html_rows(head, lines)}</div>'
+    rows = html_rows(head, lines).replace(" %", "&nbsp;%")
+    return f'<div class="scroll{size}" role="region" aria-label="{label}" tabindex="0">{rows}</div>'
 
 
 def figure(picture, kind=""):

@@ -62,7 +62,8 @@ def report_numbers(table, *, seed, step, baseline=None, thresholds=()):
     """
     models = []
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "clusters=", UserWarning)  # a note of the report says it
+        # A note of the report says it of clusters; a segment that a fold has not seen has the fit of all rows.
+        warnings.filterwarnings("ignore", r"clusters=|\d+ rows use the pooled fit", UserWarning)
         for name in table.names:
             models.append(_model_numbers(table, name, baseline, thresholds, seed, step))
     return _plain(
@@ -86,7 +87,7 @@ def report_numbers(table, *, seed, step, baseline=None, thresholds=()):
             "confidence_level": CONFIDENCE_LEVEL,
             "notes": [*table.notes, *_few_events(table)],
             "models": models,
-            "certificates": [] if table.is_weighted else _certificates(table.n_rows),
+            "certificates": [] if table.is_weighted or table.clusters is not None else _certificates(table.n_rows),
         }
     )
 

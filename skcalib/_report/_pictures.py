@@ -46,6 +46,8 @@ def reliability_picture(table, seed):
         f"{drawn}, with {100 * CONFIDENCE_LEVEL:g} % intervals of each bin. On the dotted line predictions and events "
         "agree; below it the scores are too high. At the bottom the histogram of the scores."
     )
+    if table.clusters is not None:
+        caption += " The intervals of the bins take rows as independent: with clusters they are too short."
     return Picture(svg, alt, caption)
 
 
@@ -66,7 +68,8 @@ def class_pictures(table, name, rows, seed):
 
 
 def _curve_numbers(name, task, seed):
-    metric = partial(calibration_error, **MEAN_ABSOLUTE)  # the error of the summary
+    # The error of the summary; a diagram knows no clusters, and its interval would be another one.
+    metric = partial(calibration_error, **MEAN_ABSOLUTE) if task.clusters is None else None
     options = CurveOptions.checked(None, "auto", CONFIDENCE_LEVEL, 1000, metric, seed)
     return diagram_numbers(
         task.labels, {name: task.scores}, options=options, labels=LABELS, sample_weight=task.sample_weight

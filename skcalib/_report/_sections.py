@@ -267,10 +267,10 @@ def decision_section(numbers):
     if not numbers["thresholds"]:
         return ""
     note = (
-        "<p>Rows with a score of the threshold or more are treated. The net benefit weighs true positives against "
-        "false alarms as the threshold does: at 20 % one true positive is worth four false alarms. It is counted in "
-        "true positives in 100 rows. Miscalibration costs what recalibrated scores (a spline, fitted on other rows) "
-        "would gain at the same threshold.</p>"
+        "<p>Rows with a score of the threshold or more are treated. These, false alarms and misses are shares of all "
+        "rows. The net benefit weighs true positives against false alarms as the threshold does: at 20 % one true "
+        "positive is worth four false alarms. It is counted in true positives in 100 rows. Miscalibration costs what "
+        "recalibrated scores (a spline, fitted on other rows) would gain at the same threshold.</p>"
     )
 
     def section(model):
@@ -286,9 +286,7 @@ def decision_section(numbers):
             ]
             for row in model["decisions"]
         ]
-        return f"<p>{escape(words)}</p>" + table(
-            f"Decisions of {model['name']}", [*head, "miscalibration costs"], lines
-        )
+        return f"<p>{escape(words)}</p>" + table(f"Decisions of {model['name']}", head, lines)
 
     return _section("decisions", "Decisions", note + _per_model(numbers, section))
 
@@ -301,6 +299,8 @@ def certificate_section(numbers):
     """Return the table of what could be promised, with how many bins."""
     if numbers["weighted"]:
         return "<p>None: the theory needs rows of equal weight, and these have weights.</p>"
+    if numbers["n_clusters"]:
+        return "<p>None: the theory needs independent rows, and these have clusters.</p>"
     if not numbers["certificates"]:
         return "<p>None: there are too few rows.</p>"
     of_classes = numbers["classes"] is not None

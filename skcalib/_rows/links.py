@@ -58,9 +58,9 @@ def log_odds_against_rest(probabilities):
     total, small = np.empty(len(probabilities)), np.empty(len(probabilities))
     for rows in row_blocks(*probabilities.shape):
         block = clip_probability(probabilities[rows])
-        block.sum(axis=1, out=total[rows])
+        total[rows] = row_sums(block)[:, 0]
         block[block > 0.5] = 0
-        block.sum(axis=1, out=small[rows])
+        small[rows] = row_sums(block)[:, 0]
 
     def of_column(column):
         return log_odds(column, np.where(column > 0.5, small, total - column))

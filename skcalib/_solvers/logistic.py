@@ -60,7 +60,7 @@ def fit_logistic(
     lower = np.full_like(centre, -np.inf) if lower is None else lower
     loss = _PenalisedLogLoss(features, targets, sample_weight, centre, ridge, offset)
     begin = _start(loss, lower) if near is None else (near, loss.derivatives(near))
-    return _minimised(loss, *begin, lower)
+    return minimised(loss, *begin, lower)
 
 
 def fit_standardised(features, targets, sample_weight, *, lowest_slope=-np.inf, has_intercept=True):
@@ -200,12 +200,12 @@ def _start(loss, lower):
     if len(loss.targets) < _SAMPLE_ROWS * _SAMPLE_STEP:
         return loss.centre, origin
     sample = loss.of_sample(_SAMPLE_STEP)
-    coef = _minimised(sample, *_start(sample, lower), lower, settled=_SETTLED_SAMPLE)
+    coef = minimised(sample, *_start(sample, lower), lower, settled=_SETTLED_SAMPLE)
     at_coef = loss.derivatives(coef)
     return (coef, at_coef) if at_coef[0] < origin[0] else (loss.centre, origin)
 
 
-def _minimised(loss, coef, at_coef, lower, settled=0.0):
+def minimised(loss, coef, at_coef, lower, settled=0.0):
     """Return the coefficients of least loss by Newton steps from `coef`, with the derivatives `at_coef`.
 
     A step whose decrement, twice the loss still to be gained, is below `settled` is the last one.

@@ -5,15 +5,13 @@ from scipy.special import expit
 
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.condensed import condensed
-from skcalib._solvers.newton import line_search
+from skcalib._solvers.logistic import minimised
 
 # Slopes and places of the middle, quantiles of the rows, at which a sigmoid is tried; and the number of cells of rows.
 _SLOPES = 2.0 ** np.array([-2, -1, 0, 1, 2, 3, 4, 6, 8, 12])
 _PLACES, _TRIED_CELLS, _TRIED_ROWS = 64, 512, 2048
-_MOST_CANDIDATES, _MOST_STEPS = 6, 50
-_LONGEST = 2.0  # step, relative to the coefficients: where the loss is flat Newton's would leave the range of float64
-_INDISTINCT, _TINY = 1e-12, 1e-200
-_SHOWN = 128 * np.finfo(float).eps  # relative gain of a sum over the rows that is above its rounding
+_MOST_CANDIDATES = 6
+_INDISTINCT = 1e-12  # relative curvature that is rounding alone
 
 
 def fit_squared_sigmoid(position, labels, sample_weight=None):
@@ -35,11 +33,11 @@ def fit_squared_sigmoid(position, labels, sample_weight=None):
     rows = position, labels, sample_weight
     cells = condensed(*rows, fewest_rows=_TRIED_ROWS, most_cells=_TRIED_CELLS)
     on_cells = _SquaredLoss(*cells)
-    minima = [_minimised(on_cells, coef) for coef in _tried(on_cells)]
+    minima = [_followed(on_cells, coef) for coef in _tried(on_cells)]
     coef = min(minima, key=lambda found: on_cells.derivatives(found)[0])
     for finer in (condensed(*rows), rows):
         if len(finer[0]) > len(cells[0]):
-            cells, coef = finer, _minimised(_SquaredLoss(*finer), coef)
+            cells, coef = finer, _followed(_SquaredLoss(*finer), coef)
     return coef
 
 
@@ -67,8 +65,13 @@ class _SquaredLoss:
         self.position, self.labels = position, labels
         self.weight = np.ones(len(position)) if sample_weight is None else sample_weight
 
+    @property
+    def total_weight(self):
+        """The sum of the weights."""
+        return float(self.weight.sum())
+
     def derivatives(self, coef):
-        """Return the loss, its gradient, its Hessian and the part of it that is never negative (Gauss and Newton)."""
+        """Return the loss, its gradient, and its Hessian: where that is not convex the part of Gauss and Newton."""
         loss, sums, positive = 0.0, np.zeros(5), np.zeros(3)
         for rows in row_blocks(len(self.position)):
             x, weight = self.position[rows], self.weight[rows]
@@ -81,24 +84,12 @@ class _SquaredLoss:
             second = square + first * (1 - 2 * probability)
             sums += [first @ x, first.sum(), second @ x**2, second @ x, second.sum()]
             positive += [square @ x**2, square @ x, square.sum()]
-        return loss, sums[:2], sums[[2, 3, 3, 4]].reshape(2, 2), positive[[0, 1, 1, 2]].reshape(2, 2)
+        whole, part = sums[[2, 3, 3, 4]].reshape(2, 2), positive[[0, 1, 1, 2]].reshape(2, 2)
+        least = _INDISTINCT * part.diagonal()
+        convex = whole[0, 0] > least[0] and np.linalg.det(whole) > least[0] * part[1, 1]
+        return loss, sums[:2], whole if convex else part
 
 
-def _minimised(loss, coef):
+def _followed(loss, coef):
     """Return the minimum that Newton's steps from `coef` lead to."""
-    at_coef = loss.derivatives(coef)
-    for _ in range(_MOST_STEPS):
-        current, gradient, hessian, positive = at_coef
-        scale = np.sqrt(np.maximum(positive.diagonal(), _TINY))
-        scaled = hessian / scale / scale[:, None]
-        convex = min(scaled[0, 0], np.linalg.det(scaled)) > _INDISTINCT
-        scaled = scaled if convex else positive / scale / scale[:, None]
-        step = np.linalg.lstsq(scaled, gradient / scale, rcond=_INDISTINCT)[0] / scale
-        step /= max(1.0, np.abs(step).max() / (_LONGEST * (1 + np.abs(coef).max())))
-        decrement = gradient @ step
-        if decrement <= _SHOWN * current:
-            return coef - step if convex else coef
-        coef, at_coef = line_search(loss.derivatives, coef, step, current, loss_of=lambda found: found[0])
-        if at_coef is None:
-            return coef
-    return coef
+    return minimised(loss, coef, loss.derivatives(coef), np.full(2, -np.inf))

@@ -18,7 +18,9 @@ class FromEstimator:
 
     def __init_subclass__(cls):
         made = [getattr(cls, name) for name in dir(cls) if name.startswith("from_") and name != "from_estimator"]
-        also = [name for one in made for name in parameters_of(one)]
+        also = {}
+        for one in made:
+            also |= {name: one.__name__ for name in parameters_of(one) if name not in also}
         cls.plot = hint_at_keywords(cls.plot, cls.__name__, also)
 
     @classmethod

@@ -209,8 +209,8 @@ class ReliabilityDisplay(FromEstimator):
         """
         if y_proba is None:
             raise TypeError(
-                f"from_predictions needs y_true and y_proba, found one {type(y_true).__name__}. BinStatistics or dicts "
-                "of them, are drawn by ReliabilityDisplay.from_statistics."
+                f"from_predictions needs y_true and y_proba, found one {type(y_true).__name__}. BinStatistics, or a "
+                "dict of them, are drawn by ReliabilityDisplay.from_statistics."
             )
         numbers = diagram_numbers(
             y_true,

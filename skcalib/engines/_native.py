@@ -139,13 +139,10 @@ def _native_table(frame, columns):
         lists = (f"'{values.tolist()}'::{_LISTS[values.dtype.kind]}" for values in columns.values())
         shown = ", ".join(f'unnest({values}) AS "{name}"' for name, values in zip(columns, lists, strict=True))
         return frame.to_native().query("skcalib_relation", f"SELECT {shown}")
-    if engine.is_ibis():
+    if engine.is_ibis() or engine.is_spark_like():  # Spark makes no process of Python for a table of Arrow
         return _in_engine(frame, import_module("pyarrow").table(columns))
     if engine.is_dask():
         return _in_engine(frame, import_module("pandas").DataFrame(columns))
-    if engine.is_spark_like():
-        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-        return _session(frame).createDataFrame(list(rows), list(columns))
     return narwhals().from_dict(columns, backend=engine).to_native()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skcalib._cells.groups import group_codes, is_predicted_class, split_by_group
-from skcalib._cells.reductions import BinnedTask, counted_rows, one_task, resolve_multiclass
+from skcalib._cells.reductions import BinnedTask, counted_rows, one_task, refuse_beside_bins, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm, has_thin_bins, resolved_method
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
@@ -208,8 +208,8 @@ def calibration_by_group(
     check_option(adjustment, "adjustment", ("holm", "exact"))
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if isinstance(y_true, dict):
-        rows["multiclass"] = None if multiclass == "auto" else multiclass
-        _check_nothing_else(y_proba=y_proba, binning=binning, clusters=clusters, **rows)
+        rows |= {"y_proba": y_proba, "binning": binning, "clusters": clusters}
+        refuse_beside_bins("a dict of BinStatistics", multiclass=multiclass, **rows)
         names, samples, first = _statistics_by_group(y_true, groups, weight_type)
     else:
         data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **rows)
@@ -333,9 +333,3 @@ def _warn_of_few_events(columns):
             f"clusters=: fewer than {FEW_EVENTS} events or non-events are expected in {len(few)} of {len(expected)} "
             f"groups ({reprlib.repr(few)}), where the level is not held."
         )
-
-
-def _check_nothing_else(**given):
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(f"{name} has no meaning where y_true is a dict of BinStatistics: leave it out.")

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import BinnedTask, counted_rows, one_task
+from skcalib._cells.reductions import BinnedTask, counted_rows, one_task, refuse_beside_bins
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm
 from skcalib._errors.cumulative import range_of
@@ -245,7 +245,7 @@ def two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given
     given = {"weight_type": "frequency", **given}
     if isinstance(y_before, BinStatistics):
         rows = {"binning": binning, "y_proba_after": y_proba_after}
-        rows["multiclass"] = None if given["multiclass"] == "auto" else given["multiclass"]
+        rows["multiclass"] = given["multiclass"]
         rows |= {name: given.pop(name, None) for name in ("sample_weight", "clusters")}
         return _check_statistics(y_before, y_proba_before if y_after is None else y_after, rows, given["weight_type"])
     weights, clusters = (_pair(given.pop(name, None), name) for name in ("sample_weight", "clusters"))
@@ -322,9 +322,7 @@ def _shared_labels(*labels):
 def _check_statistics(before, after, rows, weight_type):
     if not isinstance(after, BinStatistics):
         raise ValueError(f"y_after must be a BinStatistics, as y_before is, found {type(after).__name__}.")
-    for name, value in rows.items():
-        if value is not None:
-            raise ValueError(f"{name} has no meaning for two BinStatistics: leave it out.")
+    refuse_beside_bins(**rows)
     if not np.array_equal(before.edges, after.edges):
         raise ValueError("y_before and y_after must have equal edges: bin both samples with the same FixedEdges.")
     for name, statistics in (("before", before), ("after", after)):

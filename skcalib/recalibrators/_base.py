@@ -20,6 +20,7 @@ from skcalib._rows.links import (
     log_probability,
     possible,
     row_softmax,
+    row_sums,
     without_impossible,
 )
 from skcalib.recalibrators._clipping import inside, inside_node, set_clipping
@@ -498,7 +499,7 @@ def decisions(scores, input):
 
 def _normalized(probabilities):
     """Return the array with rows that sum to 1; a row of zeros becomes uniform."""
-    total = probabilities.sum(axis=1, keepdims=True)
+    total = row_sums(probabilities)
     probabilities[total[:, 0] == 0] = 1
     total[total == 0] = probabilities.shape[1]
     return np.divide(probabilities, total, out=probabilities)
