@@ -207,6 +207,13 @@ def test_pictures_are_made_by_code_and_shown():
         assert f"pictures/{picture.name}" in shown, picture.name
 
 
+def test_pictures_have_twice_the_pixels_that_they_are_shown_with():
+    image = pytest.importorskip("PIL.Image")
+    for picture in (DOC / "pictures").glob("*.png"):
+        with image.open(picture) as opened:  # a screenshot has no dots per inch
+            assert opened.info.get("dpi", (160, 160))[0] > 159, picture.name
+
+
 @pytest.mark.slow
 def test_the_first_picture_and_its_scores(capsys):
     pytest.importorskip("matplotlib")

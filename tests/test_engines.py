@@ -27,7 +27,7 @@ from skcalib.metrics import (
 pytest.importorskip("narwhals")
 pytest.importorskip("pyarrow")
 from skcalib._cells.cells import two_points  # noqa: E402
-from skcalib.engines import PredictionTable  # noqa: E402
+from skcalib.engines import PredictionTable, _histogram  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Dask support is moving out of Narwhals:FutureWarning"),
@@ -388,6 +388,36 @@ def test_cells_are_split_more_than_once_where_they_hold_too_much(engine, monkeyp
     wanted = IsotonicCalibration().fit(columns["p"], columns["y"]).predict_proba(columns["p"])
     fitted = table.fit(IsotonicCalibration())
     np.testing.assert_allclose(fitted.predict_proba(columns["p"]), wanted, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_settled_cells_are_pooled_and_the_map_is_that_of_all_rows(centered, weighted, monkeypatch):
+    for name, value in (("_histogram._MOST_FETCHED", 200), ("_histogram._MOST_CELLS", 512), ("_fit._FEW_ROWS", 200)):
+        monkeypatch.setattr(f"skcalib.engines.{name}", value)
+    monkeypatch.setattr("skcalib.engines._histogram._ROWS_OF_SMALL", 2)
+    pooled, kept = _histogram.Cells.pooled, []
+
+    def counted(cells, starts):
+        kept.append((len(starts), int(starts.sum())))
+        return pooled(cells, starts)
+
+    monkeypatch.setattr(_histogram.Cells, "pooled", counted)
+    rng = np.random.default_rng(7)
+    scores, segment = rng.random(30_000), rng.integers(0, 2, 30_000)
+    scores[:3000] = np.round(scores[:3000], 2)
+    labels = (rng.random(len(scores)) < scores ** (1 + segment)).astype(int)
+    columns = {"p": scores, "y": labels, "g": segment, "w": rng.integers(1, 4, len(scores)).astype(float)}
+    names = {"weight": "w"} if weighted else {}
+    table = PredictionTable(native("pyarrow", **columns), label="y", score="p", by="g", **names)
+    for group, fitted in table.fit(IsotonicCalibration(centered=centered)).items():
+        own = segment == group
+        weight = columns["w"][own] if weighted else None
+        alone = IsotonicCalibration(centered=centered).fit(scores[own], labels[own], sample_weight=weight)
+        expected = alone.predict_proba(scores[own])
+        np.testing.assert_allclose(fitted.predict_proba(scores[own]), expected, rtol=0, atol=1e-12)
+    assert len(kept) > 2
+    assert any(after < before / 2 for before, after in kept)
 
 
 def class_rows():

@@ -21,6 +21,7 @@ from skcalib import PlattScaling
 from skcalib.__main__ import main
 from skcalib._report import _command, _recalibration
 from skcalib._report._checks import identifiers, repeats_note
+from skcalib._report._decisions import decision_rows
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._html import percent, with_interval
 from skcalib._report._numbers import report_numbers
@@ -852,3 +853,64 @@ def test_identifiers_are_known_by_their_names(name):
     assert repeats_note(np.repeat(np.arange(30), 2), name) is not None
     assert repeats_note(np.arange(60), name) is None
     assert repeats_note(np.repeat(np.arange(3), 20), name) is None
+
+
+def test_decisions_are_counted_by_hand(tmp_path, capsys):
+    columns = _clustered(size=20)
+    file = _write(tmp_path / "data.csv", columns)
+    arguments = ["--label", "y", "--score", "p", "--json", "--threshold", "0.5", "--threshold", "0.2"]
+    assert main(["report", str(file), *arguments]) == 0
+    numbers = json.loads(capsys.readouterr().out)
+    rows = numbers["models"][0]["decisions"]
+    assert [row["threshold"] for row in rows] == numbers["thresholds"] == [0.2, 0.5]
+    y, p = columns["y"].astype(bool), columns["p"]
+    for row in rows:
+        t = row["threshold"]
+        treated = [s >= t for s in p]
+        hits, alarms = (sum(a and b == k for a, b in zip(treated, y, strict=True)) for k in (True, False))
+        assert row["treated"]["estimate"] == pytest.approx(sum(treated) / len(y))
+        assert row["false_alarms"]["estimate"] == pytest.approx(alarms / len(y))
+        assert row["misses"]["estimate"] == pytest.approx((y.sum() - hits) / len(y))
+        benefit, treat_all = (a / len(y) - b / len(y) * t / (1 - t) for a, b in ((hits, alarms), (y.sum(), (~y).sum())))
+        assert row["net_benefit"]["estimate"] == pytest.approx(benefit)
+        assert row["against_treating_all"]["estimate"] == pytest.approx(benefit - treat_all)
+        assert row["net_benefit"]["low"] < benefit < row["net_benefit"]["high"]
+
+
+def test_miscalibration_costs_where_the_scores_cross_the_threshold_wrongly():
+    rng = np.random.default_rng(0)
+    truth = rng.random(4000)
+    y, half = rng.random(4000) < truth, truth / 2  # at .4 the events above .4 of truth should be treated, not above .8
+    (wrong,), (right,) = (decision_rows(_table(y, scores), "p", [0.4], 0) for scores in (half, truth))
+    best = np.mean((truth >= 0.4) * np.where(y, 1, -0.4 / 0.6)) - np.mean((half >= 0.4) * np.where(y, 1, -0.4 / 0.6))
+    assert wrong["cost_of_miscalibration"]["estimate"] == pytest.approx(best, abs=0.01)
+    assert wrong["cost_of_miscalibration"]["low"] > 0.05
+    assert right["cost_of_miscalibration"]["low"] < 0 < 0.005 > right["cost_of_miscalibration"]["estimate"]
+
+
+@needs_matplotlib
+def test_title_names_date_and_command_are_on_the_page(tmp_path, capsys):
+    file, output = _write(tmp_path / "data.csv", _data(200)), tmp_path / "a page.html"
+    os.utime(file, (1767441600, 1767441600))  # 2026-01-03, noon in Greenwich
+    arguments = ["report", str(file), "--label", "y", "--score", "p", "--score", "q", "--name", "old", "--name", "new"]
+    assert main([*arguments, "--title", "A <title>", "-o", str(output)]) == 0
+    text = output.read_text("utf-8")
+    assert "<h1>A &lt;title&gt;</h1>" in text
+    assert "data.csv of 2026-01-03: 200 rows" in text
+    assert re.search(r"python -m skcalib report .*--name old --name new .*-o &#x27;.*a page.html&#x27;</code>", text)
+    assert "Numbers for a paper" in text
+    assert "(TRIPOD+AI items 12e, 20a and 23a.)" in text
+    assert capsys.readouterr().out.startswith("old: Scores are ")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--threshold", "1"], "--threshold 1 or 1 is no score above 0 and below 1"),
+        (["--name", "a", "--name", "b"], "--name was given 2 times (a, b) for 1 models (p)"),
+        (["--cluster", "nothing"], "has no column 'nothing'"),
+    ],
+)
+def test_wrong_options_are_one_line(file, capsys, options, message):
+    assert main(["report", str(file), "--label", "y", "--score", "p", "--json", *options]) == 2
+    assert message in capsys.readouterr().err

@@ -176,19 +176,27 @@ NOTHING = {"kind": "none", "recalibrator": None, "segments": [], "since": None}
 GAIN = {"gain": 0.02, "gain_low": 0.01, "gain_high": 0.03, "log_loss": 0.5, "rows_needed": 491}
 
 
+CANDIDATES = [{"name": "as it is", "log_loss": 0.5}, {"name": "PlattScaling", "gain_high": 0.0004}]
+
+
 def _said(segment=None, candidates=True, **found):
     return " ".join(
-        advice({"advice": {**NOTHING, **found}, "recalibrators": [{}] * candidates, "segments": [{}] * 5}, segment)
+        advice(
+            {"advice": {**NOTHING, **found}, "recalibrators": CANDIDATES * candidates, "segments": [{}] * 5}, segment
+        )
     )
 
 
 def test_advice_in_words():
-    assert _said() == "Leave the scores as they are: no recalibrator gains more than noise."
+    assert _said() == (
+        "Leave the scores as they are: no recalibrator gains more than noise (at most 0.08 % of the log-loss)."
+    )
     assert "more than noise on the rows since 2025-08" in _said(since="2025-08")
     assert _said(candidates=False) == "There are too few rows of one class to recalibrate."
     assert _said(kind="map", recalibrator="PlattScaling", **GAIN) == (
         "Recalibrate with PlattScaling(). On rows that it was not fitted on it lowers the log-loss by 4 % (2 to 6 %). "
-        "It takes about 500 labelled rows. Fit it again when the model changes or a monitor raises an alarm."
+        "About 500 labelled rows keep nine tenths of that. Fit it again when the model changes "
+        "or a monitor raises an alarm."
     )
     assert _said(kind="shift", recalibrator="PriorShift", **GAIN).startswith("Shift the base rate: PriorShift() adds")
     by_segment = {"recalibrator": "GroupwiseRecalibrator(PlattScaling())", "segments": ["law", "math"]}

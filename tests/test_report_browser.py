@@ -43,7 +43,7 @@ def test_report_in_a_browser(browser, page, width):
     assert browser.execute_script("return window.scrollX") == 0
 
     pictures = browser.find_elements("tag name", "img")
-    assert len(pictures) == 2
+    assert len(pictures) == 1
     for picture in pictures:
         assert len(picture.get_attribute("alt")) > 40
         complete, natural_width, natural_height, shown_width, shown_height = browser.execute_script(

@@ -10,6 +10,7 @@ import pytest
 from skcalib import TemperatureScaling
 from skcalib.__main__ import main
 from skcalib._report import _command, _scanned
+from skcalib._report._forecasts import ReportTable
 from skcalib._report._models import given_classes
 from skcalib._report._numbers import report_numbers
 from skcalib._report._reader import ReportError
@@ -18,7 +19,7 @@ from skcalib._report._sentences import certificate_sentence, class_sentence, res
 from skcalib._report._statistics import MEAN_ABSOLUTE
 from skcalib._report._table import read_table
 from skcalib.evaluation import recalibration_gain
-from skcalib.metrics import calibration_error, calibration_error_interval
+from skcalib.metrics import calibration_error, calibration_error_interval, calibration_test
 
 pytest.importorskip("pandas", reason="the report needs pandas (extra report)")
 
@@ -245,3 +246,27 @@ def test_a_large_table_of_classes_is_a_sample(tmp_path, monkeypatch):
     assert len(first[1]) != len(other[1]) or not np.array_equal(first[1], other[1])
     matches = {tuple(row) for row in (scores / scores.sum(axis=1, keepdims=True)).round(12)}
     assert {tuple(row) for row in first[0].round(12)} <= matches
+
+
+def test_classes_are_in_the_order_of_their_error(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.dirichlet(np.ones(4), 6000)
+    codes = (rng.random(6000)[:, None] > truth.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    scores = truth.copy()
+    # The error of class 1 cancels in its mean, at the cost of class 2.
+    moved = 0.8 * (truth[:, 1] - truth[:, 1].mean()).clip(-1, 1) * (truth[:, 1] + truth[:, 2])
+    scores[:, 1] = (scores[:, 1] + moved).clip(0, scores[:, 1] + scores[:, 2])
+    scores[:, 2] = truth[:, 1] + truth[:, 2] - scores[:, 1]
+    table = ReportTable("x", "y", None, codes, {"m": scores}, classes=tuple("abcd"), columns={"m": tuple("abcd")})
+    (model,) = _numbers(table)["models"]
+    rows = model["classes"]
+    off = [row for row in rows if row["adjusted_error_pvalue"] < 0.05]
+    assert {row["class"] for row in off} == {"b", "c"}
+    assert [row["estimate"] for row in off] == sorted((row["estimate"] for row in off), reverse=True)
+    assert [row["class"] for row in rows[:2]] == [row["class"] for row in off]
+    for k, name in enumerate("abcd"):
+        (row,) = (row for row in rows if row["class"] == name)
+        expected = calibration_test(codes == k, scores[:, k], method="kuiper").pvalue
+        assert row["error_pvalue"] == pytest.approx(expected)
+    assert f"The largest is that of {rows[0]['class']}, " in model["summary"]
+    assert "top-label calibration error" in model["paper"]

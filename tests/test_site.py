@@ -31,7 +31,7 @@ const points = heading => parseFloat(getComputedStyle(heading).fontSize);
 const size = tag => Math.max(0, ...[...article.querySelectorAll(tag)].map(points));
 return {
   crushed: [...article.querySelectorAll('td, th')].filter(
-    cell => cell.textContent.trim().length > 15 && cell.clientWidth > 0 && cell.clientWidth < 60).length,
+    cell => cell.textContent.trim().length > 15 && cell.clientWidth > 0 && cell.clientWidth < 50).length,
   overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   cut: cut, h1: size('h1'), h2: size('h2'), h3: size('h3'),
   missing: [...article.querySelectorAll('img')].filter(i => i.complete && i.naturalWidth === 0).map(i => i.src),

@@ -105,8 +105,9 @@ def _chosen(rows, trials):
     if not any(after):
         return one, []
     simple = catalogue.PlattScaling if rows.columns.shape[1] == 1 else catalogue.TemperatureScaling
-    owners = {frozenset(own): own for own in (*_off(rows, trials[0])[:2], *after) if own}
-    owners = sorted(owners.values(), key=len)
+    # All segments where the small differences count together: paired losses are slower to see these.
+    owners = after[2:] if after[2] else (*_off(rows, trials[0])[:2], *after[:2])
+    owners = sorted({frozenset(own): own for own in owners if own}.values(), key=len)
     kinds = [catalogue.PriorShift, simple]
     if one.name in _SHAPED and len(owners[-1]) <= _FEW_SEGMENTS:
         kinds.append(getattr(catalogue, _SHAPED[one.name]))

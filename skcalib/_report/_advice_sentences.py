@@ -52,7 +52,11 @@ def advice(model, segment):
     if not model["recalibrators"]:
         return ["There are too few rows of one class to recalibrate."]
     if found["kind"] == "none":
-        return [f"Leave the scores as they are: no recalibrator gains more than noise{since}."]
+        (before,) = (row for row in model["recalibrators"] if row["name"] == "as it is")
+        best = next(row for row in model["recalibrators"] if row is not before)
+        most = 100 * max(best["gain_high"], 0.0) / (before["log_loss"] or 1)
+        most = "" if since else f" (at most {most:.1g} % of the log-loss)"
+        return [f"Leave the scores as they are: no recalibrator gains more than noise{since}{most}."]
     name = found["recalibrator"]
     if name == "PriorShift":
         what = f"Shift the base rate{since}: PriorShift() adds one number to all log-odds"
@@ -68,8 +72,8 @@ def advice(model, segment):
     return [
         f"{what}.",
         f"On rows that it was not fitted on it lowers the log-loss by {gain} % ({low} to {high} %).",
-        f"It takes about {_round(found['rows_needed'])} labelled rows. Fit it again when the model changes or "
-        "a monitor raises an alarm.",
+        f"About {_round(found['rows_needed'])} labelled rows keep nine tenths of that. Fit it again when the model "
+        "changes or a monitor raises an alarm.",
     ]
 
 

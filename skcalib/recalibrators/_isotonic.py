@@ -9,6 +9,8 @@ from skcalib.recalibrators._attributes import knots, shares
 from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._map_forms import polynomials
 
+_ROUNDING = 1e-14  # of the mean of a block
+
 
 class IsotonicCalibration(BinaryRecalibrator):
     """Isotonic regression of the labels on the scores, linear between its knots.
@@ -89,6 +91,7 @@ class IsotonicCalibration(BinaryRecalibrator):
         solution = isotonic_regression(events / weight, weights=weight)
         first, last = solution.blocks[:-1], solution.blocks[1:] - 1
         if self.centered:
+            first = first[np.append(True, np.diff(solution.x[first]) > _ROUNDING)]  # equal values are one block
             self.score_knots_ = np.add.reduceat(weight * distinct, first) / np.add.reduceat(weight, first)
             self.probability_knots_ = solution.x[first]
         else:
