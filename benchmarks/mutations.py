@@ -78,7 +78,7 @@ MUTATIONS = [
         "skewness = (1 + 2 * f)",
         "interval calibration_test bootstrap",
     ),
-    ("_inference/cluster_bias.py", "effect = few * max(effect, 1.0)", "effect = max(effect, 1.0)", "cluster_bias"),
+    ("_inference/bias.py", "effect = few * max(effect, 1.0)", "effect = max(effect, 1.0)", "cluster_bias"),
     ("_inference/bias.py", "min(1.0, 2 * min(bdtrc(k - 1", "min(1.0, 2 * min(bdtrc(k", "by_group"),
     # Metrics, evaluation, recalibrators.
     ("metrics/_slope.py", "(1 + confidence_level) / 2", "confidence_level", "slope"),
