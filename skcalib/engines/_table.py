@@ -185,7 +185,7 @@ class PredictionTable:
         Returns
         -------
         statistics : BinStatistics or dict of BinStatistics
-            Edges and counts are exact; sums to rounding.
+            Edges and counts are exact; sums are exact up to rounding.
 
         Raises
         ------

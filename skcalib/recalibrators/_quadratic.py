@@ -79,7 +79,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     See Also
     --------
     skcalib.PlattScaling : A slope and an intercept on the log-odds.
-    skcalib.BetaCalibration : Two slopes and an intercept: bends each end by itself.
+    skcalib.BetaCalibration : Two slopes and an intercept: each end of the map has its own slope.
     skcalib.SplineCalibration : A smooth map without a fixed shape.
 
     Notes
