@@ -28,8 +28,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
         ``class_pooling * n_classes / 2 * ((slope / slope_all - 1)**2 + (intercept - intercept_all)**2)`` is added to
         the log-loss of the class, summed over the rows. 0 fits each class alone, as Platt's method is usually
         understood, and needs some hundred rows for each class. "auto" lowers it from 1 to .3, .1 and .03, as long as
-        left-out rows are predicted better: see `QuadraticScaling`. With ``loss="squared"`` "auto" is 0, and nothing else
-        is allowed.
+        left-out rows are predicted better: see `QuadraticScaling`. With ``loss="squared"`` "auto" is 0, and nothing
+        else is allowed.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class (a `decision_function` works).
     classes : array-like, default=None
