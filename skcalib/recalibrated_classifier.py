@@ -56,7 +56,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     recalibrator : recalibrator, default=None
         Any object with ``fit(scores, y)`` and ``predict_proba(scores)``. None is `CautiousRecalibrator`: a stack of
-        recalibrators, or the bare model if the stack does not clearly save log-loss. It is cloned. Its parameters
+        recalibrators, or the bare model if the stack saves too little log-loss. It is cloned. Its parameters
         `input` (the scale of the scores) and `classes` (the labels of their columns) are set to what the classifier
         gives; in a recalibrator around another one, those of the inner one.
 

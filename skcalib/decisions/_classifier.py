@@ -66,8 +66,8 @@ default="error_when_answered"
     Raises
     ------
     ValueError
-        In `fit`, if `y`, or its part for the classifier, has one class only, a promise about an event meets more than
-        two classes, or no free label is left for abstaining.
+        In `fit`, if `y`, or its part for the classifier, has one class only, the promise is about an event and
+        there are more than two classes, or no free label is left for abstaining.
     TypeError
         In `fit`, if `estimator` has no `predict_proba`.
 
@@ -127,8 +127,8 @@ default="error_when_answered"
             Labels: numbers, booleans or strings.
 
         **fit_params : dict
-            Metadata for the classifier's `fit`. They do not reach the threshold:
-            its promise is about unweighted rows.
+            Metadata for the classifier's `fit`. The threshold does not use them, because its promise is about
+            unweighted rows.
 
         Returns
         -------
@@ -138,8 +138,8 @@ default="error_when_answered"
         Raises
         ------
         ValueError
-            If `y`, or its part for the classifier, has one class only, a promise about an event meets more than two
-            classes, or no free label is left for abstaining.
+            If `y`, or its part for the classifier, has one class only, the promise is about an event and there
+            are more than two classes, or no free label is left for abstaining.
         TypeError
             If `estimator` has no `predict_proba`.
         """

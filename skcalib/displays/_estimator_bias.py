@@ -61,7 +61,7 @@ class EstimatorBiasDisplay(FromEstimator):
     colorbar_ : Colorbar or None
         Its scale.
     lines_ : list of Line2D
-        Bias against the number of rows, one an estimator.
+        Bias against the number of rows, one per estimator.
     bands_ : list of PolyCollection
         Two standard errors on both sides.
     legend_ : Legend or None
