@@ -133,7 +133,7 @@ class CertifiedThreshold(ResultTable):
         Raises
         ------
         ValueError
-            For anything that is no probability, or of another form.
+            For anything that is not a probability, or has another form.
         """
         return deciding_scores(y_proba, self.promise, self.column) >= self.threshold
 

@@ -46,7 +46,7 @@ default="error_when_answered"
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The sorted labels; abstaining is none of them.
+        The sorted labels; `abstain_label` is not among them.
 
     threshold_ : float
         The certified threshold, infinite if none was found.

@@ -147,7 +147,7 @@ def net_benefit(
     d = 1 and d = -w (-1 where w > 1), both with the other sign against treating everybody; the difference of two models
     takes none. With `clusters` the variance is that of the sums of clusters, and quantiles are Student's with one
     degree fewer than clusters. Simulated with 24 to 250 events, intervals of .9 cover .88 to .92, with 30 and 60
-    clusters .90 to .93. A band draws a normal factor a row, or a cluster, and takes the quantile of the largest
+    clusters .90 to .93. A band draws a normal factor per row, or per cluster, and takes the quantile of the largest
     deviation over thresholds in units of its standard error.
 
     On the scale of a Murphy diagram the net benefit is ``prevalence - cost(t) / (1 - t)``, where

@@ -310,7 +310,7 @@ class PredictionTable:
         ------
         ValueError
             For a recalibrator that has no form as an expression, for other classes than two, for an `output` that is a
-            column already, and for segments that are no values of their column.
+            column already, and for segments that are not values of their column.
 
         Examples
         --------

@@ -155,7 +155,7 @@ def calibration_by_group(
     Warns
     -----
     UserWarning
-        For weights that are no integers with ``weight_type="frequency"``.
+        For weights that are not integers with ``weight_type="frequency"``.
         Where `clusters` are given and a group has fewer than 40 expected events or non-events.
 
     See Also

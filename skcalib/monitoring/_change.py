@@ -167,7 +167,7 @@ def calibration_change(
     -----
     UserWarning
         Where the labels of both samples are equal, row by row: two models on the same rows are for `compare`.
-        For weights that are no integers with ``weight_type="frequency"``. Where `clusters` are given and fewer than 40
+        For weights that are not integers with ``weight_type="frequency"``. Where `clusters` are given and fewer than 40
         events or non-events are expected: the level is not held.
 
     See Also

@@ -198,7 +198,7 @@ class ScalingBinning(BinnedRecalibrator):
         Warns
         -----
         UserWarning
-            For weights that are no integers with ``weight_type="frequency"``.
+            For weights that are not integers with ``weight_type="frequency"``.
 
         Notes
         -----
