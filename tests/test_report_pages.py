@@ -266,7 +266,11 @@ SENTENCES = [
     ("too few rows of one class to recalibrate", lambda: _summary(recalibrators=[]), lambda: _summary()),
     ("Recalibrate with PlattScaling().", lambda: _summary(advice=_advice()), lambda: _summary()),
     ("lowers the log-loss by 4 % (2 to 6 %)", lambda: _summary(advice=_advice()), lambda: _summary()),
-    ("about 1,300 labelled rows keep nine tenths of that. Fit it again when", lambda: _summary(advice=_advice()), lambda: _summary()),
+    (
+        "about 1,300 labelled rows keep nine tenths of that. Fit it again when",
+        lambda: _summary(advice=_advice()),
+        lambda: _summary(),
+    ),
     (
         "Recalibrate on the rows since May with",
         lambda: _summary(advice=_advice(since="May")),

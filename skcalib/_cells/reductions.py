@@ -200,7 +200,7 @@ def counted_rows(data, weight_type, *, warns=True):
     if weight_type == "frequency":
         if warns and (weight % 1).any():
             warn(
-                'sample_weight holds weights that are not integers, and weight_type="frequency" counts a weight of 2 as '
+                'sample_weight holds weights that are no integers, and weight_type="frequency" counts a weight of 2 as '
                 'two rows. Take weight_type="importance" for weights that correct a sample; round or scale weights '
                 "that count."
             )

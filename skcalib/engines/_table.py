@@ -41,7 +41,7 @@ class PredictionTable:
     Raises
     ------
     TypeError
-        If `data` is no table that Narwhals knows.
+        If `data` is not a table that Narwhals knows.
     ValueError
         For a column that is not there, or of a wrong type.
 

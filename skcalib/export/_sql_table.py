@@ -21,7 +21,7 @@ class SqlTable(NamedTuple):
 
 
 def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"):
-    """Return a piecewise map of one score as a table of its pieces, for maps that a CASE is too long or too slow for.
+    """Return a piecewise map of one score as a table of its pieces, for maps whose CASE would be too long or too slow.
 
     Parameters
     ----------

@@ -183,8 +183,7 @@ def calibration_change(
     number of the second sample's events, which is hypergeometric, and a normal deviate for the rest of the residuals.
     Bins of `BinStatistics` are taken as cells, and their sums are drawn as normal, with the residual variance of each
     bin and sample: where bins are wide and the scores miscalibrated, a change of the scores may count as one of the
-    curve. The same holds for weights that are not integers, and for
-    importance weights.
+    curve. The same holds for weights that are not integers, and for importance weights.
 
     With `clusters` labels are drawn from the event frequencies of both samples together, with the dependence within
     clusters that the residuals show; the interval of the shift has the standard deviation of these draws.

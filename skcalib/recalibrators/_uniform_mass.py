@@ -183,7 +183,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         y : array-like of shape (n,)
             Labels.
         sample_weight : None
-            Refused: order statistics of weighted rows have no such theory. Present for the protocol's sake.
+            Must be None, because the guarantee has no version for weighted rows.
 
         Returns
         -------
