@@ -487,7 +487,10 @@ def test_json_prints_the_numbers_and_writes_nothing(file, tmp_path, capsys, monk
     before = sorted(tmp_path.iterdir())
     assert main(["report", str(file), "--label", "y", "--score", "p", "--json"]) == 0
     out = capsys.readouterr()
-    assert json.loads(out.out) == _numbers(read_table(file, label="y", scores=["p"]))
+    numbers = json.loads(out.out)
+    assert numbers.pop("command") == f"python -m skcalib report {file} --label y --score p --json"
+    assert numbers.pop("title") is None
+    assert numbers == _numbers(read_table(file, label="y", scores=["p"]))
     assert out.err == ""
     assert sorted(tmp_path.iterdir()) == before
 
