@@ -425,10 +425,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         if (known < 0).any():
             unseen = distinct[known < 0].tolist()
             shown = ", ".join(map(repr, unseen[:6])) + ", ..." * (len(unseen) > 6)
-            warn(
-                f"{np.count_nonzero(known[inverse] < 0)} rows use the pooled fit because their groups were not seen in "
-                f"fit: {shown}."
-            )
+            n_unseen = np.count_nonzero(known[inverse] < 0)
+            rows = "1 row uses" if n_unseen == 1 else f"{n_unseen} rows use"
+            warn(f"{rows} the pooled fit because of groups that were not seen in fit: {shown}.")
         return known[inverse]
 
     def _residuals(self, scores, codes):
