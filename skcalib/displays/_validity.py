@@ -234,7 +234,7 @@ class ValidityDisplay(FromEstimator):
             Whether there is a legend.
         line_kw, band_kw, guarantee_kw, epsilon_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`, `Axes.axvline` and `legend`) that
-            replace ours.
+            replace the defaults.
 
         Returns
         -------

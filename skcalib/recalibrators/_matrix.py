@@ -365,7 +365,7 @@ class DirichletCalibration(MatrixScaling):
     See Also
     --------
     skcalib.MatrixScaling : A linear map of the logits.
-    skcalib.VectorScaling : A slope and an intercept a class.
+    skcalib.VectorScaling : A slope and an intercept for each class.
     skcalib.TemperatureScaling : One number for all logits.
 
     References
