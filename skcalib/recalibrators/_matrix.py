@@ -90,7 +90,7 @@ class AffineScaling(LogitRecalibrator):
 
 
 class VectorScaling(AffineScaling):
-    """Vector scaling: ``softmax(coef * logits + intercept)``, one slope and one intercept a class.
+    """Vector scaling: ``softmax(coef * logits + intercept)``, one slope and one intercept per class.
 
     Fitted by log-loss from temperature scaling on, with a ridge toward it, so that it does not overfit many classes
     with few rows.
