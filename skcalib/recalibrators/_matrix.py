@@ -324,8 +324,8 @@ class DirichletCalibration(MatrixScaling):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge, at least 0, for the parts that have none of their own: see `MatrixScaling`. "auto" goes
-        from 1 over .1 to .03.
+        Strength of the ridge, at least 0, for the parts that have none of their own: see `MatrixScaling`. "auto" lowers
+        it from 1 to .1 and .03, as long as left-out rows are predicted better.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
         Ridges of the parts; None means `alpha`.
     input : {"probability", "logit"}, default="probability"
