@@ -189,8 +189,8 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             Labels: numbers, booleans or strings.
 
         **params : dict
-            `sample_weight` and other metadata for the classifier; `groups` is accepted and not needed, nothing is
-            split here.
+            `sample_weight` and other metadata for the classifier; `groups` is accepted but not used, because
+            nothing is split here.
 
         Returns
         -------

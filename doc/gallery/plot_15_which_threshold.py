@@ -3,7 +3,7 @@ A threshold with a promise
 ==========================
 
 "At most 5 % of the answers may be wrong." A threshold that is tuned until the data say so breaks this promise on new
-rows in every second case. `certified_threshold` finds one by exact tests.
+rows in many cases. `certified_threshold` finds one by exact tests.
 """
 
 # %%

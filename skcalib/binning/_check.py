@@ -15,8 +15,8 @@ def check_binning(binning, default=None):
     binning : BaseBinning, int or None
         A strategy, None for the default, or a number of bins.
     default : BaseBinning, optional
-        What None stands for; ``EqualMass()`` if not given. A number of bins is one of equal width where this is
-        `EqualWidth`, else of equal mass.
+        What None stands for; ``EqualMass()`` if not given. A number of bins means equal width if the default is
+        `EqualWidth`, else equal mass.
 
     Returns
     -------

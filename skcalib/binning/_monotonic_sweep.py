@@ -14,8 +14,8 @@ class MonotonicSweep(BaseBinning):
 
     Starting from two bins, one bin more is tried as long as no bin has a lower event frequency than the one before.
     There are at most as many bins as distinct scores. Empty bins are ignored. Where the frequency rises from each
-    distinct score to the next, equal-mass bins end as one per score. A binned error of few rows is nearly as often too
-    small as too large with these bins, whereas a fixed number of them makes it too large.
+    distinct score to the next, equal-mass bins end as one per score. With these bins a binned error from few rows has
+    less bias than with a fixed number of bins. It is still too large for a model that is calibrated or nearly so.
 
     Parameters
     ----------

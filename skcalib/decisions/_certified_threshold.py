@@ -35,8 +35,9 @@ def certified_threshold(
 ):
     r"""Threshold that keeps a promise with a wanted confidence: a limit for errors, or a floor for precision or recall.
 
-    A threshold that is tuned on the data breaks its own promise in every second case or more. This one is found by
-    exact tests, so that the promise is kept for at least `confidence_level` of calibration samples.
+    A threshold that is tuned on the data often breaks its own promise: in simulations of precision it did so in 6 to
+    99 % of samples. This one is found by exact tests, so that the promise is kept for at least `confidence_level` of
+    calibration samples.
 
     Parameters
     ----------
@@ -74,8 +75,8 @@ def certified_threshold(
     Raises
     ------
     ValueError
-        If labels and probabilities do not fit together, a promise about an event meets more than two classes,
-        `thresholds` or `start` are given for recall or the false positive rate, which use none, or an argument is out
+        If labels and probabilities do not fit together, the promise is about an event and there are more than two
+        classes, `thresholds` or `start` are given for recall or the false positive rate, which use none, or an argument is out
         of range.
 
     See Also
@@ -94,7 +95,7 @@ def certified_threshold(
     passes only if also :math:`e_l \le n_l \alpha - 1`: then the p-value is valid for rows of different error
     probabilities, too [1]_.
 
-    Where to begin, scores may say and labels may not. With ``start=None``, 3/4 of :math:`\delta` are spent on the
+    The scores may decide where the search begins, and the labels may not. With ``start=None``, 3/4 of :math:`\delta` are spent on the
     largest set that the scores expect to pass with a power of .9 (or the most there is), and 1/4 on the first one that
     is large enough to pass without an error. The more lenient result is taken.
 

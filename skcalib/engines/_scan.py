@@ -13,8 +13,8 @@ _PARQUET = (".parquet", ".pq")
 def scan(path):
     r"""Open a Parquet or CSV file, or many of them, as a lazy DuckDB table.
 
-    DuckDB takes from the metadata of many Parquet files that they hold no NaN, even where they do, and then keeps NaN
-    in filters. This function tells it not to.
+    The metadata of many Parquet files say that there is no NaN, even if there is. DuckDB trusts them, and its filters
+    then keep NaN. This function switches that off.
 
     Parameters
     ----------

@@ -248,7 +248,7 @@ def per_class_temperature_bound(n_samples, n_classes, p_min, bounds=(1e-2, 1e2),
     Raises
     ------
     ValueError
-        If an argument is no number or out of its range; `p_min` must be above 0 and at most ``1 / n_classes``.
+        If an argument is not a number or out of its range; `p_min` must be above 0 and at most ``1 / n_classes``.
 
     See Also
     --------
