@@ -32,8 +32,8 @@ class CautiousRecalibrator(BaseRecalibrator):
         By how many of its standard errors the mean gain must exceed 0. 0 takes any gain. With more a well calibrated
         model is changed less often, and a badly calibrated one with few rows is left alone more often.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds that predict every row once. An int makes stratified random folds that depend on the rows alone. A stack
-        measures its gain itself, with its own folds.
+        Folds that predict every row once. An int makes random folds that depend on the rows alone, not stratified: see
+        `recalibration_gain`. A stack measures its gain itself, with its own folds.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -133,7 +133,7 @@ class CautiousRecalibrator(BaseRecalibrator):
         return n_rows * self.gain_.estimate + surprise > self.n_standard_errors * error
 
     def _out_of_fold_gain(self, recalibrator, unchanged, scores, codes, sample_weight):
-        folds = cross_validation_folds(self.cv, scores, codes, sample_weight, self.input)
+        folds = cross_validation_folds(self.cv, scores, codes, sample_weight, self.input, stratified=False)
         before, gains = LOSSES["log"](unchanged.predict_proba(scores), codes), np.zeros((len(folds), len(codes)))
         for gain, fold in zip(gains, folds, strict=True):
             if len(np.unique(codes[fold.train])) > 1:  # else nothing is learned there
