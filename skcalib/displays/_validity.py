@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._input.scalars import check_number, check_option
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import curve_styles, draw_band, format_count, matplotlib_text, reference_style, styled
@@ -102,7 +103,7 @@ class ValidityDisplay(FromEstimator):
         self.guarantee_label = guarantee_label
 
     @classmethod
-    def from_predictions(cls, y_true, y_proba, *, kind="marginal", name=None, **options):
+    def from_predictions(cls, y_true, y_proba=None, *, kind="marginal", name=None, **options):
         """Draw the exact validity curves of one sample.
 
         Parameters
@@ -129,6 +130,8 @@ class ValidityDisplay(FromEstimator):
             If labels and scores differ in length or are empty, a label is unknown, a score is missing or
             outside [0, 1], or weights are negative or all zero.
         """
+        if y_proba is None:
+            check_scored_labels(y_true, None)  # says that rows are needed
         samples = {key: [(y_true, proba)] for key, proba in named_models(y_proba, name).items()}
         return cls.from_repeats(samples, kind=kind, **options)
 
@@ -300,13 +303,13 @@ def _curve(model, repeats, kind, epsilons, options):
     if not repeats:
         raise ValueError("samples holds no repeat: a curve needs at least one.")
     given = {**options, "conditional": kind == "conditional"}
-    n_rows = float(np.mean([len(y_true) for y_true, _ in repeats]))
     if len(repeats) == 1:
         epsilons, validity = validity_curve(*repeats[0], epsilons=epsilons, **given)
-        return ValidityCurve(model, kind, epsilons, validity, np.zeros(len(epsilons)), n_rows, 1)
+        return ValidityCurve(model, kind, epsilons, validity, np.zeros(len(epsilons)), float(len(repeats[0][0])), 1)
     if given.pop("sample_weight") is not None:
         raise ValueError("sample_weight is for a single repeat.")
     epsilons = np.linspace(0, 0.2, 201) if epsilons is None else epsilons
+    n_rows = float(np.mean([len(y_true) for y_true, _ in repeats]))
     return ValidityCurve(model, kind, *mean_validity_curve(repeats, epsilons=epsilons, **given), n_rows, len(repeats))
 
 

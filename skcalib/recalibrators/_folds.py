@@ -46,7 +46,7 @@ def cross_validation_folds(cv, scores, codes, sample_weight=None, input=None, st
     input : {"probability", "logit"}, default=None
         What the scores are. If it is given, logits and their probabilities make the same folds.
     stratified : bool, default=True
-        Whether an int deals out each class evenly. Frequencies of the classes are then those of the training rows, which
+        Whether an int deals out each class evenly. Frequencies in a fold are then those of the other rows, which
         rewards fitting their noise: with 4,000 rows of 100 classes by .01 nats a row. False deals out evenly only the
         classes with so few rows that a fold may hold them all.
 
