@@ -82,8 +82,8 @@ class SegmentTestResult(NamedTuple):
 
 def segment_calibration_test(
     y_true,
-    y_proba=None,
-    X=None,
+    y_proba,
+    X,
     *,
     max_depth=2,
     max_bins=8,

@@ -69,7 +69,7 @@ class SegmentDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y_true, y_proba=None, X=None, *, name=None, confidence_level=0.9, ax=None, plot_options=None, **options
+        cls, y_true, y_proba, X, *, name=None, confidence_level=0.9, ax=None, plot_options=None, **options
     ):
         """Test the segments and draw the worst.
 
