@@ -258,7 +258,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         return self._joined(classifier_scores(self.estimator_, X, self.classes_, self.response_method_), X)
 
     def get_feature_names_out(self, input_features=None):
-        """Return one name a score column, then the names of the passed columns.
+        """Return one name per score column, then the names of the passed columns.
 
         Parameters
         ----------

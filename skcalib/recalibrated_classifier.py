@@ -50,13 +50,13 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     ----------
     estimator : classifier, default=None
         The classifier to recalibrate, None for ``LinearSVC(random_state=0)``. Its `decision_function` is used if it
-        has one, else its `predict_proba`; the other way round with ``recalibrator=None``, which may keep its
-        probabilities. For a model that is fitted already wrap it in a `sklearn.frozen.FrozenEstimator` and pass rows
-        that it has not seen.
+        has one, else its `predict_proba`. With ``recalibrator=None`` its `predict_proba` comes first, because the
+        bare model may be kept. If a model is already fitted, wrap it in a `sklearn.frozen.FrozenEstimator` and pass
+        rows that it has not seen.
 
     recalibrator : recalibrator, default=None
         Any object with ``fit(scores, y)`` and ``predict_proba(scores)``. None is `CautiousRecalibrator`: a stack of
-        recalibrators, or the bare model where the stack is not seen to save log-loss. It is cloned. Its parameters
+        recalibrators, or the bare model if the stack saves too little log-loss. It is cloned. Its parameters
         `input` (the scale of the scores) and `classes` (the labels of their columns) are set to what the classifier
         gives; in a recalibrator around another one, those of the inner one.
 
@@ -95,10 +95,10 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         only pair. It is there for a `CautiousRecalibrator` that serves all pairs.
 
     n_features_in_ : int
-        Number of features, where the classifier tells.
+        Number of features, if the classifier has this attribute.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where the classifier tells.
+        Names of the features, if the classifier has this attribute.
 
     Raises
     ------
@@ -106,7 +106,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         In `fit`, if `y` has one class only, `cv` trains a fold on rows that it tests, or, with ``ensemble=False``, does
         not test each row once.
     TypeError
-        In `fit`, if `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` is none.
+        In `fit`, if `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` lacks a method.
 
     See Also
     --------
@@ -115,9 +115,9 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     Notes
     -----
     A class that is missing from a fold's training rows has probability 0 in that fold's pair. Test rows of that class
-    are left out of the pair's recalibration, because its classifier does not know the class. A class that is missing
-    from a fold's test rows is no error for the recalibrators that are defined then. If one recalibrator serves all
-    pairs, it is fitted on all rows.
+    are left out of the pair's recalibration, because its classifier does not know the class. If a class is missing
+    from a fold's test rows, only recalibrators that cannot be fitted without it raise an error. If one
+    recalibrator serves all pairs, it is fitted on all rows.
 
     `sample_weight` goes to the recalibrator and, if its `fit` takes it, to the classifier. In a `Pipeline` of
     recalibrators it goes to every step that takes it, `input` to the first step and `classes` to all. Other metadata
@@ -194,7 +194,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             If `y` has one class only, `cv` trains a fold on rows that it tests, or, with ``ensemble=False``, does not
             test each row once.
         TypeError
-            If `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` is none.
+            If `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` lacks a method.
         """
         estimator, methods = self._classifier(), ("decision_function", "predict_proba")
         response_method = check_response_method(estimator, methods[:: -1 if self.recalibrator is None else 1])
@@ -219,7 +219,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return self
 
     def predict_proba(self, X):
-        """Return recalibrated probabilities: the mean over the fitted pairs.
+        """Return recalibrated probabilities, averaged over the fitted pairs of classifier and recalibrator.
 
         Parameters
         ----------

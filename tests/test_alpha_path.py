@@ -26,22 +26,31 @@ def log_loss(model, logits, y):
     return -np.mean(np.log(model.predict_proba(logits)[np.arange(len(y)), y]))
 
 
+def _chosen(losses, least):
+    """Return the last step of the path whose loss is lower by `least` than that of the step it replaces."""
+    best = 0
+    for index, loss in enumerate(losses):
+        best = index if loss < losses[best] - least else best
+    return best
+
+
 @over_methods
-@pytest.mark.parametrize("spread", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize(("spread", "n", "seed"), [(0.0, 90, 0), (0.2, 90, 0), (1.5, 300, 1)])
 @pytest.mark.slow
-def test_the_path_by_exact_leave_one_out(method, spread):
+def test_the_path_by_exact_leave_one_out(method, spread, n, seed):
     # The rule, with a fit without each row in place of the approximation.
-    logits, y = sample(90, spread=spread)
-    losses, best, rest = [], 0, ~np.eye(len(y), dtype=bool)
-    for index, alpha in enumerate(PATHS[method]):
+    logits, y = sample(n, spread=spread, seed=seed)
+    losses, rest = [], ~np.eye(len(y), dtype=bool)
+    for alpha in PATHS[method]:
         model = method(alpha, input="logit", clip=None)
         each = [log_loss(model.fit(logits[rest[i]], y[rest[i]]), logits[[i]], y[[i]]) for i in range(len(y))]
         losses.append(sum(each))
-        best = index if losses[index] < losses[best] - 1 else best
-        if index > 0 and losses[index] > losses[index - 1]:
+        if losses[-1] > losses[max(len(losses) - 2, 0)]:
             break
     found = method("auto", input="logit", clip=None).fit(logits, y)
-    assert found.alpha_ == PATHS[method][best]
+    # The approximation may be off by half a nat where a gain is about 5.
+    assert found.alpha_ in {PATHS[method][_chosen(losses, least)] for least in (4.5, 5, 5.5)}
+    assert (found.alpha_ < 1) == (spread == 1.5)  # both outcomes of the rule are seen
     expected = method(found.alpha_, input="logit", clip=None).fit(logits, y).predict_proba(logits)
     np.testing.assert_allclose(found.predict_proba(logits), expected, atol=1e-6)
 

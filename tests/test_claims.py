@@ -222,6 +222,54 @@ def test_the_first_example_of_which_recalibrator():
     assert [names["before"], names["after"]] == pytest.approx([float(one) for one in told], abs=6e-4)
 
 
+def _first(page, n_blocks=1):
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / f"doc/{page}.md").read_text("utf-8"), flags=re.S)[
+        :n_blocks
+    ]:
+        exec(block, names)
+    return names
+
+
+def test_figures_of_recalibrating_training_rows():
+    names = _first("pipelines")
+    for name, value in names["log_losses"].items():
+        assert _row("pipelines", name) == pytest.approx([value], abs=6e-4)
+    told = re.search(r"the second figure is (\.\d+)", _page("pipelines"))[1]
+    spline = SplineCalibration().fit(names["of_training_rows"], names["y_train"]).predict_proba(names["new"])
+    assert names["log_loss"](names["y_test"], spline) == pytest.approx(float(told), abs=6e-4)
+
+
+def test_the_table_of_drift():
+    change = _first("drift")["change"]
+    for _, quantity, *values in change.to_frame().itertuples():
+        assert _row("drift", quantity) == pytest.approx(values, abs=6e-4)
+
+
+def test_the_first_interval_of_which_error():
+    told = re.search(
+        r"The error is (\.\d+), and with 90 % confidence between (\.\d+) and (\.\d+)\.", _page("which_error")
+    )
+    assert _first("which_error")["interval"] == pytest.approx([float(one) for one in told.groups()], abs=6e-4)
+
+
+def test_log_losses_of_many_classes():
+    names = _first("many_classes", 2)
+    assert _row("many_classes", "log-loss on new rows") == pytest.approx(list(names["log_losses"].values()), abs=6e-3)
+
+
+def test_how_often_a_calibrated_model_is_recalibrated():
+    """About half the time, and by little: the rule asks for half a standard error of gain."""
+    moved = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        scores = rng.random(1000)
+        found = CautiousRecalibrator().fit(scores, rng.random(1000) < scores)
+        moved.append(abs(found.predict_proba(scores)[:, 1] - scores).mean())
+    assert 0 < np.count_nonzero(np.array(moved) > 1e-9) < 12
+    assert np.mean(moved) < 0.01
+
+
 def test_alarms_of_the_other_monitors():
     rng = np.random.default_rng(0)
     scores, months = rng.beta(1, 4, 12_000), np.repeat(np.arange(12), 1000)

@@ -66,5 +66,5 @@ def test_groups_with_clusters():
     np.testing.assert_allclose(weighted.bias_high, table.bias_high, atol=1e-3)
     with refused(ValueError, "clusters", "400"):
         calibration_by_group(y, scores, groups, clusters=cluster[:5])
-    with refused(ValueError, "clusters has no meaning"):
+    with refused(ValueError, "clusters", "needs the score and the label of each row"):
         calibration_by_group({"a": None}, clusters=cluster)

@@ -212,6 +212,8 @@ def test_unseen_groups_use_the_pooled_fit_with_one_warning():
     with pytest.warns(UserWarning, match=r"3 rows use the pooled fit .* 'new', 'other'") as caught:
         found = model.predict_proba(scores[:4], groups=given)
     assert len(caught) == 1
+    with pytest.warns(UserWarning, match=r"^1 row uses the pooled fit because of groups that .*: 'new'\.$"):
+        model.predict_proba(scores[:1], groups=["new"])
     np.testing.assert_array_equal(found[1:], PlattScaling().fit(scores, y).predict_proba(scores[1:4]))
     with pytest.warns(UserWarning, match="'a', .*, 'f', ...") as caught:
         model.predict_proba(scores[:7], groups=list("abcdefg"))

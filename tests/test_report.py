@@ -340,8 +340,8 @@ def test_summary_sentence():
     model = _model((-0.013, -0.02, -0.006), none, (0, 0, 0.01), 0.5)
     assert summary_sentence(model, 100) == (
         "Scores are too low by 1.3 percentage points on average (0.6 to 2.0). The mean absolute calibration error is "
-        "0.0 % (0.0 to 1.0 %), no more than noise can be at n = 100 (p = .50): apart from the average the rows show no "
-        "miscalibration."
+        "0.0 % (0.0 to 1.0 %), no more than noise can be at n = 100 (p = .50); beyond what the first sentence says, "
+        "the rows show no miscalibration."
     )
     model = _model(none, (0.02, 0.01, 0.03), (0, 0, 0.01), 0.5)
     assert summary_sentence(model, 100).startswith(
@@ -370,15 +370,15 @@ def test_segments_are_counted_against_chance():
     rows = [{"segment": f"s{k}", "pvalue": p, "adjusted_pvalue": min(1, 20 * p)} for k, p in enumerate([0.001, 0.03])]
     rows += [{"segment": "calm", "pvalue": 0.5, "adjusted_pvalue": 1.0}] * 18
     words = segment_sentence(rows)
-    assert words.startswith("Of 20 segments 2 have scores")
-    assert "Of a calibrated model about 1 would, by chance alone." in words
+    assert words.startswith("2 of 20 segments have scores")
+    assert "By chance alone a calibrated model would have about 1 such segments." in words
     assert words.endswith("1 remains: s0.")
     assert segment_sentence(rows[1:]).endswith("none is left.")
 
 
 def test_pvalues_in_words():
     assert [pvalue_words(p) for p in (0.31, 0.049, 0.012, 0.009, 0.0004, 1.0)] == [
-        "p = .31", "p = .05", "p = .01", "p = .009", "p < .001", "p = 1.00"
+        "p = .31", "p = .049", "p = .01", "p = .009", "p < .001", "p = 1.00"
     ]  # fmt: skip
     assert pvalue_words(0.01, 0.01) == "p ≤ .01"
 
@@ -487,7 +487,10 @@ def test_json_prints_the_numbers_and_writes_nothing(file, tmp_path, capsys, monk
     before = sorted(tmp_path.iterdir())
     assert main(["report", str(file), "--label", "y", "--score", "p", "--json"]) == 0
     out = capsys.readouterr()
-    assert json.loads(out.out) == _numbers(read_table(file, label="y", scores=["p"]))
+    numbers = json.loads(out.out)
+    assert numbers.pop("command") == f"python -m skcalib report {file} --label y --score p --json"
+    assert numbers.pop("title") is None
+    assert numbers == _numbers(read_table(file, label="y", scores=["p"]))
     assert out.err == ""
     assert sorted(tmp_path.iterdir()) == before
 
@@ -828,6 +831,13 @@ def test_clusters_of_weighted_rows_periods_and_classes(tmp_path):
         weight_type="importance", clusters=table.clusters, random_state=0,
     )  # fmt: skip
     assert [row["bias_low"] for row in numbers["models"][0]["periods"]] == pytest.approx(whole.bias_low)
+    samples = [table.task("p").at(table.periods == period) for period in "01"]
+    change = calibration_change(
+        samples[0].labels, samples[0].scores, samples[1].labels, samples[1].scores, binning=MEAN_ABSOLUTE["binning"],
+        sample_weight=[rows.sample_weight for rows in samples], clusters=[rows.clusters for rows in samples],
+        weight_type="importance", random_state=0,
+    )  # fmt: skip
+    assert numbers["models"][0]["periods"][1]["change_pvalue"] == change.pvalue
 
 
 def test_columns_that_are_no_clusters(tmp_path):

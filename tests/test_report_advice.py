@@ -194,9 +194,9 @@ def test_advice_in_words():
     assert "more than noise on the rows since 2025-08" in _said(since="2025-08")
     assert _said(candidates=False) == "There are too few rows of one class to recalibrate."
     assert _said(kind="map", recalibrator="PlattScaling", **GAIN) == (
-        "Recalibrate with PlattScaling(). On rows that it was not fitted on it lowers the log-loss by 4 % (2 to 6 %). "
-        "About 500 labelled rows keep nine tenths of that. Fit it again when the model changes "
-        "or a monitor raises an alarm."
+        "Recalibrate with PlattScaling(). On rows that it was not fitted on, it lowers the log-loss by 4 % (2 to 6 %). "
+        "A fit to about 500 labelled rows keeps nine tenths of that gain. Fit it again when the model changes "
+        "or a monitor (skcalib.monitoring) raises an alarm."
     )
     assert _said(kind="shift", recalibrator="PriorShift", **GAIN).startswith("Shift the base rate: PriorShift() adds")
     by_segment = {"recalibrator": "GroupwiseRecalibrator(PlattScaling())", "segments": ["law", "math"]}
@@ -226,7 +226,8 @@ def test_the_summary_names_the_worst_segments_and_since_when():
     change = {"group": "law", "since": "2025-08", "bias_before": 0.004, "bias_after": -0.163}
     whole = {**change, "group": None}
     assert changes({"changes": [change, whole]}) == [
-        "Since 2025-08 those of law are too low by 16.3 points on average; before, too high by 0.4 points."
+        "Since 2025-08 the scores of law are too low by 16.3 points on average; before, they were too high by 0.4 "
+        "points."
     ]
     assert changes({"changes": [whole, change]})[0].startswith("Since 2025-08 the scores are too low by 16.3 points")
     assert changes({"changes": []}) == []

@@ -209,11 +209,12 @@ def test_sentences_of_classes():
         {"class": f"c{k}", **size, "adjusted_pvalue": 0.02 * k, "adjusted_error_pvalue": 0.01 * k} for k in range(10)
     ]
     assert class_sentence(rows[:1]) == (
-        "Of 1 classes 1 has an error that is more than noise. The largest is that of c0, 3.1 %: its probabilities are "
-        "too low by 2.0 points on average."
+        "1 of 1 classes has an error that is more than noise. The largest is that of class c0: 3.1 %, averaged over "
+        "all rows, also those of other classes; its probabilities are too low by 2.0 points on average."
     )
     assert class_sentence(rows[3:]) == (
-        "Of 7 classes 2 have an error that is more than noise (c3, c4). The largest is that of c3, 3.1 %."
+        "2 of 7 classes have an error that is more than noise: c3, c4. The largest is that of class c3: 3.1 %, "
+        "averaged over all rows, also those of other classes."
     )
     assert class_sentence(rows[5:]) == "No class of 5 has an error that is more than noise."
     assert (
@@ -222,7 +223,7 @@ def test_sentences_of_classes():
     )
     assert "; 1 of these is more than noise." in rest_sentence(rows[4:])
     assert certificate_sentence([{"n_bins": 10, "conditional": 0.0512}], of_classes=True) == (
-        "For example, with 10 bins each recalibrated probability lies within 5.1 percentage points of the frequency "
+        "For example, with 10 bins each recalibrated probability lies within 5.12 percentage points of the frequency "
         "with which the predicted class is right in its bin."
     )
     assert certificate_sentence([{"n_bins": 10, "conditional": 1.0}], of_classes=False) is None
@@ -268,5 +269,5 @@ def test_classes_are_in_the_order_of_their_error(tmp_path):
         (row,) = (row for row in rows if row["class"] == name)
         expected = calibration_test(codes == k, scores[:, k], method="kuiper").pvalue
         assert row["error_pvalue"] == pytest.approx(expected)
-    assert f"The largest is that of {rows[0]['class']}, " in model["summary"]
+    assert f"The largest is that of class {rows[0]['class']}: " in model["summary"]
     assert "top-label calibration error" in model["paper"]

@@ -209,7 +209,9 @@ SENTENCES = [
     ("more than noise at n = 1,000 (p ≤ .001)", lambda: _summary(**REJECTED), lambda: _summary()),
     ("more than noise at n = 1,000 (p < .001)", lambda: _summary(**CLEAR), lambda: _summary(**REJECTED)),
     ("no more than noise can be", lambda: _summary(), lambda: _summary(**REJECTED)),
-    ("apart from the average the rows show no mis", lambda: _summary(**BIAS), lambda: _summary(**BIAS, **REJECTED)),
+    ("beyond what the first sentence says, the rows", lambda: _summary(**BIAS), lambda: _summary(**BIAS, **REJECTED)),
+    ("beyond what the first sentence says, the rows", lambda: _summary(**SHY), lambda: _summary()),
+    ("It is below the average because noise", lambda: _summary(**BIAS, **CLEAR), lambda: _summary(**CLEAR)),
     ("of the predicted class is", lambda: _summary(classes=CALM), lambda: _summary()),
     (
         "as sure of its predicted classes as it should be",
@@ -228,11 +230,16 @@ SENTENCES = [
     ),
     ("No class of 2 has an error", lambda: _summary(classes=CALM), lambda: _summary(classes=OFF)),
     (
-        "Of 3 classes 2 have an error that is more than noise (a, b)",
+        "2 of 3 classes have an error that is more than noise: a, b.",
         lambda: _summary(classes=OFF),
         lambda: _summary(classes=CALM),
     ),
-    ("The largest is that of a, 5.0 %", lambda: _summary(classes=OFF), lambda: _summary(classes=CALM)),
+    ("All 2 classes have an error", lambda: _summary(classes=OFF[:2]), lambda: _summary(classes=OFF)),
+    (
+        "The largest is that of class a: 5.0 %, averaged over all rows, also those of other classes",
+        lambda: _summary(classes=OFF),
+        lambda: _summary(classes=CALM),
+    ),
     ("its probabilities are too high by 4.0 points", lambda: _summary(classes=OFF), lambda: _summary(classes=OFF[1:])),
     (
         "; 1 of these is more than noise",
@@ -253,12 +260,12 @@ SENTENCES = [
     ),
     ("hides how they differ", lambda: _summary(segments=BAD), lambda: _summary(segments=[BAD[0]], **BIAS)),
     (
-        "Since March the scores are too high by 7.0 points on average; before, too high by 1.0",
+        "Since March the scores are too high by 7.0 points on average; before, they were too high by 1.0",
         lambda: _summary(changes=[CHANGE]),
         lambda: _summary(),
     ),
     (
-        "those of x are too high",
+        "the scores of x are too high",
         lambda: _summary(changes=[{**CHANGE, "group": "x"}]),
         lambda: _summary(changes=[CHANGE]),
     ),
@@ -266,7 +273,11 @@ SENTENCES = [
     ("too few rows of one class to recalibrate", lambda: _summary(recalibrators=[]), lambda: _summary()),
     ("Recalibrate with PlattScaling().", lambda: _summary(advice=_advice()), lambda: _summary()),
     ("lowers the log-loss by 4 % (2 to 6 %)", lambda: _summary(advice=_advice()), lambda: _summary()),
-    ("about 1,300 labelled rows. Fit it again when", lambda: _summary(advice=_advice()), lambda: _summary()),
+    (
+        "A fit to about 1,300 labelled rows keeps nine tenths of that gain. Fit it again when the model",
+        lambda: _summary(advice=_advice()),
+        lambda: _summary(),
+    ),
     (
         "Recalibrate on the rows since May with",
         lambda: _summary(advice=_advice(since="May")),
@@ -283,12 +294,17 @@ SENTENCES = [
         lambda: _summary(advice=_advice(recalibrator="PriorShift")),
     ),
     (
-        "x needs a map of its own",
+        "x needs a map of its own; the other segments share one",
         lambda: _summary(advice=_advice(segments=["x"]), segments=BAD),
         lambda: _summary(advice=_advice(), segments=BAD),
     ),
     (
-        "Recalibrate by site with PlattScaling: x, y need maps of their own",
+        "Recalibrate by site with PlattScaling: x, y need maps of their own; the other",
+        lambda: _summary(advice=_advice(segments=["x", "y"]), segments=[*BAD, _segment("w", 0.0, 0.9)]),
+        lambda: _summary(advice=_advice(segments=["x"]), segments=BAD),
+    ),
+    (
+        "PlattScaling: each segment needs a map of its own",
         lambda: _summary(advice=_advice(segments=["x", "y"]), segments=BAD),
         lambda: _summary(advice=_advice(segments=["x"]), segments=BAD),
     ),
@@ -306,17 +322,17 @@ SENTENCES = [
         lambda: _sentences.segment_sentence(BAD),
     ),
     (
-        "Of a calibrated model about 0.15 would",
+        "By chance alone a calibrated model would have about 0.15 such segments",
         lambda: _sentences.segment_sentence(BAD),
         lambda: _sentences.segment_sentence(BAD[:1]),
     ),
     (
-        "After the adjustment for their number 2 remain: x, y",
+        "After the adjustment for their number, 2 remain: x, y",
         lambda: _sentences.segment_sentence(BAD),
         lambda: _sentences.segment_sentence(BAD[1:]),
     ),
     (
-        "After the adjustment for their number none is left.",
+        "After the adjustment for their number, none is left.",
         lambda: _sentences.segment_sentence([_segment("x", 0.1, 0.04), BAD[2]]),
         lambda: _sentences.segment_sentence(BAD),
     ),
@@ -343,12 +359,12 @@ SENTENCES = [
         lambda: _decision(0.1, 0.1, 0.05),
     ),
     (
-        "None of 1 recalibrators gains more than noise. The best, PlattScaling, would change the log-loss by +0.20 %",
+        "None of 1 recalibrators gains more than noise. The best, PlattScaling, would save -0.20 % of the log-loss",
         lambda: _sentences.nothing_to_gain(_model()["recalibrators"]),
         lambda: _summary(),
     ),
     (
-        "with 5 bins each recalibrated probability lies within 4 percentage points of the frequency of the event",
+        "with 5 bins each recalibrated probability lies within 4.00 percentage points of the frequency of the event",
         lambda: _sentences.certificate_sentence([{"n_bins": 5, "conditional": 0.04}], False) or "",
         lambda: _sentences.certificate_sentence([{"n_bins": 5, "conditional": 1.0}], False) or "",
     ),

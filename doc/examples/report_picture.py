@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from skcalib.__main__ import main
 
-WIDTH, HEIGHT = 900, 700  # as it is shown; the file has twice the pixels
+WIDTH, HEIGHT = 900, 820  # as it is shown; the file has twice the pixels
 _PICTURES = Path(__file__).resolve().parents[1] / "pictures"
 
 

@@ -9,19 +9,22 @@ from sklearn.naive_bayes import GaussianNB
 from skcalib import RecalibratedClassifierCV
 
 X, y = load_digits(return_X_y=True)
-X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+parts = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+X_train, X_test, y_train, y_test = parts
 models = {
     "naive Bayes": GaussianNB(),
     "scikit-learn": CalibratedClassifierCV(GaussianNB(), method="isotonic"),
     "skcalib": RecalibratedClassifierCV(GaussianNB()),
 }
 for name, model in models.items():
-    print(f"{name:<13}{log_loss(y_test, model.fit(X_train, y_train).predict_proba(X_test)):.3f}")
+    y_proba = model.fit(X_train, y_train).predict_proba(X_test)
+    print(f"{name:<13}{log_loss(y_test, y_proba):.3f}")
 
 from skcalib.displays import ReliabilityDisplay
 
-shown = {name: models[key] for name, key in (("naive Bayes", "naive Bayes"), ("recalibrated", "skcalib"))}
-display = ReliabilityDisplay.from_estimator(shown, X_test, y_test, layout="columns", random_state=0)
+shown = {"naive Bayes": models["naive Bayes"], "recalibrated": models["skcalib"]}
+options = {"layout": "columns", "random_state": 0}
+display = ReliabilityDisplay.from_estimator(shown, X_test, y_test, **options)
 
 if __name__ == "__main__":
     from pathlib import Path

@@ -7,12 +7,15 @@ scikit-learn's `FrozenEstimator`: it is then used as it is. Rows that it has not
 """
 
 # %%
-# The rows are divided into three parts: to fit the model, to recalibrate it, and to judge it.
+# The rows are orders of a shop, and the event is that an order is returned. The rows are divided into three parts: to
+# fit the model, to recalibrate it, and to judge it.
+import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 X, y = make_classification(12_000, n_informative=8, flip_y=0.2, class_sep=0.7, random_state=0)
+y = np.where(y == 1, "return", "kept")
 X_train, X_rest, y_train, y_rest = train_test_split(X, y, train_size=1000, stratify=y, random_state=0)
 X_calibration, X_test, y_calibration, y_test = train_test_split(X_rest, y_rest, random_state=0)
 

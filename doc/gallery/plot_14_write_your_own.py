@@ -61,7 +61,7 @@ def relative_excess(y_true, y_proba, sample_weight=None):
 
 
 # %%
-# All three at work on a rare event whose scores are twice too high.
+# All three at work on scores of fraud, a rare event. The scores are twice too high.
 from skcalib.displays import ReliabilityDisplay
 from skcalib.metrics import calibration_error_interval
 
@@ -73,8 +73,9 @@ models = {"as it is": scores[10_000:], "OddsShift": calibrated}
 for name, proba in models.items():
     print(name, calibration_error_interval(y[10_000:], proba, metric=relative_excess, random_state=0))
 
+names = np.where(y[10_000:] == 1, "fraud", "genuine")
 ReliabilityDisplay.from_predictions(
-    y[10_000:], models, binning=GeometricBins(), layout="columns", limits=(0, 0.6), random_state=0
+    names, models, pos_label="fraud", binning=GeometricBins(), layout="columns", limits=(0, 0.6), random_state=0
 )
 
 # %%

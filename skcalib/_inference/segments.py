@@ -147,7 +147,7 @@ def segment_calibration_test(
     Raises
     ------
     ValueError
-        For labels, probabilities, columns or parameters that do not fit together, and for weights that are no whole
+        For labels, probabilities, columns or parameters that do not fit together, and for weights that are not whole
         numbers with ``weight_type="frequency"``.
 
     See Also

@@ -8,10 +8,10 @@ from skcalib._input.weights import check_sample_weight
 
 
 def expand_soft_labels(scores, soft_labels, sample_weight=None):
-    """Return scores, labels and weights of the rows that labels given as distributions stand for.
+    """Return rows of one label each, with weights, for labels that are given as distributions.
 
-    A row that three of four annotators call an event becomes two rows with the same score: an event of weight .75 and
-    none of weight .25. Any `fit`, metric or display takes the three arrays.
+    A row that three of four annotators call an event becomes two rows with the same score: an event with weight .75
+    and a non-event with weight .25. Any `fit`, metric or display takes the three arrays.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def expand_soft_labels(scores, soft_labels, sample_weight=None):
     Notes
     -----
     Estimates and fits are those of the distributions. The rows of one distribution are not independent, so that
-    intervals and tests of the expanded rows need ``clusters``: ``np.arange(n)`` repeated as the rows are.
+    intervals and tests of the expanded rows need ``clusters``: ``np.arange(n)``, repeated as often as each row is.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """What a report advises, of which segments and since when, in sentences."""
 
-from skcalib._report._sentences import SIGNIFICANCE_LEVEL, listed
+from skcalib._report._sentences import SIGNIFICANCE_LEVEL, listed, share_of
 
 _MOST_NAMED = 3
 _HIDDEN = 2  # times the bias of all rows, from which the average hides a segment
@@ -26,7 +26,7 @@ def worst_segments(model, segment):
     named = "; ".join(f"{row['segment']} {_bias(row['bias'])}" for row in biased[:_MOST_NAMED])
     worst = ("" if not named else f": {named}") if len(biased) < 2 else f". The worst: {named}"
     verb = "is" if len(off) == 1 else "are"
-    words = [f"By {segment}, {len(off)} of {len(rows)} segments {verb} off by more than chance{worst}."]
+    words = [f"By {segment}, {share_of(off, rows)} segments {verb} off by more than chance{worst}."]
     overall = model["score_minus_frequency"]["estimate"]
     if biased and (abs(biased[0]["bias"]) > _HIDDEN * abs(overall) or any(row["bias"] * overall < 0 for row in biased)):
         words.append(f"The average of all rows ({100 * overall:+.1f} points) hides how they differ.")
@@ -39,8 +39,8 @@ def changes(model):
     # What changed most clearly: all rows together, or some segments.
     rows = [row for row in rows if row["group"] is not None] if rows and rows[0]["group"] is not None else rows[:1]
     return [
-        f"Since {row['since']} {'the scores' if row['group'] is None else 'those of ' + row['group']} are "
-        f"{_bias(row['bias_after'])} on average; before, {_bias(row['bias_before'])}."
+        f"Since {row['since']} {'the scores' if row['group'] is None else 'the scores of ' + row['group']} are "
+        f"{_bias(row['bias_after'])} on average; before, they were {_bias(row['bias_before'])}."
         for row in rows[:_MOST_NAMED]
     ]
 
@@ -63,17 +63,19 @@ def advice(model, segment):
         what = what if "classes" not in model else f"Shift the class frequencies{since} with PriorShift()"
     elif found["segments"]:
         own = "needs a map of its own" if len(found["segments"]) == 1 else "need maps of their own"
-        named = "all" if len(found["segments"]) == len(model["segments"]) else listed(found["segments"])
-        what = f"Recalibrate by {segment}{since} with {name}: {named} {own}"
+        whose = f"{listed(found['segments'])} {own}; the other segments share one"
+        if len(found["segments"]) >= len(model["segments"]) - 1:
+            whose = "each segment needs a map of its own"
+        what = f"Recalibrate by {segment}{since} with {name}: {whose}"
     else:
         what = f"Recalibrate{since} with {name}()"
     shares = [100 * found[key] / found["log_loss"] for key in ("gain", "gain_low", "gain_high")]
     gain, low, high = (f"{share:.2g}" for share in shares)
     return [
         f"{what}.",
-        f"On rows that it was not fitted on it lowers the log-loss by {gain} % ({low} to {high} %).",
-        f"About {_round(found['rows_needed'])} labelled rows keep nine tenths of that. Fit it again when the model "
-        "changes or a monitor raises an alarm.",
+        f"On rows that it was not fitted on, it lowers the log-loss by {gain} % ({low} to {high} %).",
+        f"A fit to about {_round(found['rows_needed'])} labelled rows keeps nine tenths of that gain. Fit it again "
+        "when the model changes or a monitor (skcalib.monitoring) raises an alarm.",
     ]
 
 

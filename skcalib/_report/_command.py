@@ -100,9 +100,8 @@ def _report(arguments):
         step(f"reading {arguments.file}")
         columns = {"label": arguments.label, "scores": list(dict.fromkeys(arguments.score)), "classes": classes}
         columns |= {"positive": arguments.positive, "cluster": arguments.cluster, "seed": arguments.seed}
-        columns["names"] = arguments.name
-        others = {"segment": arguments.segment, "weight": arguments.weight, "time": arguments.time}
-        others["weight_type"] = arguments.weight_type
+        columns |= {"names": arguments.name, "weight": arguments.weight, "weight_type": arguments.weight_type}
+        others = {"segment": arguments.segment, "time": arguments.time}
         table = read_table(arguments.file, **columns, **others)
         baseline = None
         if arguments.baseline is not None:
@@ -123,6 +122,7 @@ def _report(arguments):
     else:
         for model in numbers["models"]:
             print(f"{model['name']}: {model['summary']}")
+            print(model["advice"]["code"] or "", end="\n" * bool(model["advice"]["code"]))
         print(f"The report is in {output}.")
 
 

@@ -31,7 +31,7 @@ class ReportTable:
         Positive weights.
     weight_type : {"frequency", "importance"}
         What they mean.
-    cluster_name, segment_name, time_name : str or None
+    weight_name, cluster_name, segment_name, time_name : str or None
         Names of the columns.
     clusters, segments, periods : ndarray of shape (n,) or None
         The cluster, segment and period of each row.
@@ -54,6 +54,7 @@ class ReportTable:
     scores: dict
     weight: np.ndarray | None = None
     weight_type: str = "frequency"
+    weight_name: str | None = None
     cluster_name: str | None = None
     clusters: np.ndarray | None = None
     segment_name: str | None = None

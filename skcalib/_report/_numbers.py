@@ -11,6 +11,7 @@ from skcalib._inference.adjustment import holm
 from skcalib._inference.dependent_draws import FEW_EVENTS
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._report._advice import advised
+from skcalib._report._advice_code import advice_code
 from skcalib._report._advice_sentences import advice_words
 from skcalib._report._decisions import decision_rows
 from skcalib._report._monitors import monitor_rows
@@ -63,7 +64,7 @@ def report_numbers(table, *, seed, step, baseline=None, thresholds=()):
     models = []
     with warnings.catch_warnings():
         # A note of the report says it of clusters; a segment that a fold has not seen has the fit of all rows.
-        warnings.filterwarnings("ignore", r"clusters=|\d+ rows use the pooled fit", UserWarning)
+        warnings.filterwarnings("ignore", r"clusters=|\d+ rows? uses? the pooled fit", UserWarning)
         for name in table.names:
             models.append(_model_numbers(table, name, baseline, thresholds, seed, step))
     return _plain(
@@ -113,6 +114,7 @@ def _model_numbers(table, name, baseline, thresholds, seed, step):
     model["advice"], model["recalibrators"], model["changes"] = advised(
         table, name, seed, lambda kind: step(f"{kind} of {name}")
     )
+    model["advice"]["code"] = advice_code(table, model)
     if thresholds:
         step(f"decisions of {name}")
         model["decisions"] = decision_rows(table, name, thresholds, seed)

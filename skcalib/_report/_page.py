@@ -104,7 +104,8 @@ def _summary(model, several):
     words = name + escape(model["summary"]).replace("\n", "</p>\n<p>")
     for sign, kept in ((" %", "&nbsp;%"), (" = ", "&nbsp;=&nbsp;"), (" ≤ ", "&nbsp;≤&nbsp;")):
         words = words.replace(sign, kept)
-    return f"<p>{words}</p>"
+    code = model["advice"]["code"]
+    return f"<p>{words}</p>" + (f"<pre><code>{escape(code)}</code></pre>" if code else "")
 
 
 def _contents(numbers):

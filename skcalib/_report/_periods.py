@@ -132,8 +132,8 @@ def period_rows(table, name, baseline, seed):
     Returns
     -------
     rows : list of dict
-        Numbers by name, none without times and baseline; the p-values are None for weighted rows and for the first
-        period without a baseline.
+        Numbers by name, none without times and baseline; the p-value of a change is None for the first period without
+        a baseline.
     """
     if table.periods is None and baseline is None:
         return []
@@ -152,8 +152,6 @@ def period_rows(table, name, baseline, seed):
         row |= {"estimate": by_period.error[i], "low": by_period.error_low[i], "high": by_period.error_high[i]}
         row |= {key: float(getattr(by_period, key)[i]) for key in ("pvalue", "adjusted_pvalue")}  # of "calibrated"
         rows.append({**row, "change_pvalue": None, "change_adjusted_pvalue": None})
-    if table.is_weighted:
-        return rows
     before = task.at(periods == order[0]) if baseline is None else baseline.task(name)
     tested = rows if baseline is not None else rows[1:]
     for row in tested:
@@ -165,9 +163,10 @@ def period_rows(table, name, baseline, seed):
 
 
 def _change_pvalue(before, after, seed):
-    options = {"n_resamples": _N_RESAMPLES, "random_state": seed}
-    if after.clusters is not None:
-        options["clusters"] = (before.clusters, after.clusters)
+    options = {"n_resamples": _N_RESAMPLES, "random_state": seed, "weight_type": after.weight_type}
+    for key in ("sample_weight", "clusters"):
+        if getattr(after, key) is not None:
+            options[key] = (getattr(before, key), getattr(after, key))
     rows = (before.labels, before.scores, after.labels, after.scores)
     try:
         return calibration_change(*rows, labels=LABELS, binning=REPORT_BINNING, **options).pvalue

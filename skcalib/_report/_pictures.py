@@ -44,7 +44,8 @@ def reliability_picture(table, seed):
         drawn = "How often the predicted class is right against its probability"
     caption = (
         f"{drawn}, with {100 * CONFIDENCE_LEVEL:g} % intervals of each bin. On the dotted line predictions and events "
-        "agree; below it the scores are too high. At the bottom the histogram of the scores."
+        f"agree; below it the scores are too high. In the grey band {100 * CONFIDENCE_LEVEL:g} % of the bins of a "
+        "calibrated model would lie. At the bottom the histogram of the scores."
     )
     if table.clusters is not None:
         caption += " The intervals of the bins take rows as independent: with clusters they are too short."
@@ -57,7 +58,7 @@ def class_pictures(table, name, rows, seed):
     pictures = []
     for row in rows[: n_shown(rows)]:
         of_class = task.at(groups == row["class"])
-        numbers = _curve_numbers(row["class"], of_class, seed)
+        numbers = _curve_numbers(row["class"], of_class, seed, error=False)  # the table has it
         svg = _drawn(lambda ax, numbers=numbers: ReliabilityDisplay(**numbers).plot(ax, legend=False), (3.0, 3.3))
         alt = (
             f"Reliability diagram of the class {row['class']}: mean score minus frequency "
@@ -67,9 +68,9 @@ def class_pictures(table, name, rows, seed):
     return pictures
 
 
-def _curve_numbers(name, task, seed):
+def _curve_numbers(name, task, seed, *, error=True):
     # The error of the summary; a diagram knows no clusters, and its interval would be another one.
-    metric = partial(calibration_error, **MEAN_ABSOLUTE) if task.clusters is None else None
+    metric = partial(calibration_error, **MEAN_ABSOLUTE) if error and task.clusters is None else None
     options = CurveOptions.checked(None, "auto", CONFIDENCE_LEVEL, 1000, metric, seed)
     return diagram_numbers(
         task.labels, {name: task.scores}, options=options, labels=LABELS, sample_weight=task.sample_weight

@@ -52,7 +52,7 @@ _EXPLAINED_CLASSES = {
 }
 _BIAS_NOTE = (
     "The bias is the mean score minus the event frequency: above 0 the scores are too high. The {} whose bias is least "
-    "likely to be chance come first. The adjusted p-value takes their number into account."
+    "likely to be chance come first. The p-value of the bias is adjusted for their number."
 )
 _PLAIN_NUMBERS = {"calibration slope", "calibration in the large", "Brier score", "log-loss"}
 
@@ -71,7 +71,7 @@ def error_table(models):
     tests = [model["test"] for model in models]
     verdicts = [
         f"{escape(pvalue_words(test['pvalue'], test['smallest_pvalue']))}"
-        f"<small>{'rejected' if test['rejects'] else 'not rejected'}</small>"
+        f"<small>{'calibration rejected' if test['rejects'] else 'calibration not rejected'}</small>"
         for test in tests
     ]
     lines.append([f"test of calibration<small>{escape(tests[0]['name'])}</small>", *verdicts])
@@ -92,7 +92,8 @@ def class_section(numbers, pictures):
     note = (
         "<p>Each class against all others: the probability of the class and how often it is the true one. The classes "
         "whose error is more than noise come first, the largest error ahead. The bias is the mean score minus the "
-        "frequency: above 0 the scores are too high. P-values are adjusted for the number of classes.</p>"
+        "frequency: above 0 the scores are too high. The p-value is of the error, adjusted for the number of classes. "
+        "Its test looks closer than the bins of the error, and may see an error whose interval begins at 0.</p>"
     ) + f"<p>Classes marked * have fewer than {SMALL_CLASS} rows.</p>" * small
 
     def section(model):
@@ -136,7 +137,7 @@ def _group_table(model, kind):
         more = f"<p>{escape(rest_sentence(rest))}</p>"
     elif rest:
         more = f"<p>{len(rest)} more {plural} with larger p-values are left out.</p>"
-    head = [kind, "adjusted p", frequency]
+    head = [kind, "error: adjusted p" if kind == "class" else "bias: adjusted p", frequency]
     return _bias_table(f"{plural.capitalize()} of {model['name']}", head, shown, names, tests, size) + more
 
 
@@ -157,7 +158,8 @@ def _bias_table(caption, head, rows, names, tests, size="n_rows"):
         for row, name, tested in zip(rows, names, tests, strict=True)
     ]
     kind, *tested, frequency = head
-    return table(caption, [kind, "bias", "", *tested, "rows", "mean score", frequency, "error"], lines)
+    counted = "rows of it" if size == "n_events" else "rows"
+    return table(caption, [kind, "bias", "", *tested, counted, "mean score", frequency, "error"], lines)
 
 
 def period_section(numbers):
@@ -170,8 +172,6 @@ def period_section(numbers):
         f"curve is that of {against}\u201d, whatever the scores did. Both p-values take the number of periods into "
         "account.</p>"
     )
-    if numbers["weighted"]:
-        note = "<p>Rows with weights have no test of change.</p>"
     return _section("time", "Over time", f"{note}<p>{LATE_LABELS}</p>" + _per_model(numbers, _period_part))
 
 
@@ -185,7 +185,8 @@ def _monitor_part(rows):
         return ""
     words = (
         f"<p>{escape(monitor_sentence(rows))} A monitor (<code>GroupMonitors</code>) reads the rows in the order of "
-        "time. While all groups are calibrated, any alarm has a probability of 1 % at most.</p>"
+        "time. While all groups are calibrated, any alarm has a probability of 1 % at most. Evidence is an e-value: "
+        "that of a calibrated group exceeds a number x with a probability of 1/x at most.</p>"
     )
     shown = [row for row in rows if row["alarm"]] or rows[:1]
     lines = [

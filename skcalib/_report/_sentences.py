@@ -14,11 +14,15 @@ def summary_sentence(model, n_rows):
     of = " of the predicted class" if "classes" in model else ""
     percent = _decimals(error["high"])
     found = "more than noise" if test["rejects"] else "no more than noise can be"
-    apart = ": apart from the average the rows show no miscalibration" if shift and not test["rejects"] else ""
+    named = shift or _is_sure(model["over_confidence"])
+    apart = "; beyond what the first sentence says, the rows show no miscalibration" * (named and not test["rejects"])
+    bias = abs(model["score_minus_frequency"]["estimate"])
+    below = shift and test["rejects"] and float(percent(bias)) > float(percent(error["estimate"]))
     words = [
         _direction(model, is_shift=shift),
         f"The mean absolute calibration error{of} is {percent(error['estimate'])} % ({percent(error['low'])} to "
         f"{percent(error['high'])} %), {found} at n = {n_rows:,.0f} ({pvalue}){apart}.",
+        "It is below the average because noise is taken away from it." if below else None,
         class_sentence(model["classes"]) if "classes" in model else None,
     ]
     return " ".join(filter(None, words))
@@ -55,17 +59,17 @@ def segment_sentence(rows):
     alone = sum(row["pvalue"] < SIGNIFICANCE_LEVEL for row in rows)
     chance = SIGNIFICANCE_LEVEL * n
     words = (
-        f"Of {n} segments {alone or 'none'} {'has' if alone < 2 else 'have'} scores that are too high or too low by "
-        f"more than chance allows for one segment (p\u00a0<\u00a0.05). Of a calibrated model about "
-        f"{chance:.2g} would, by chance alone."
+        f"{alone or 'None'} of {n} segments {'has' if alone < 2 else 'have'} scores that are too high or too low by "
+        f"more than chance allows for one segment (p\u00a0<\u00a0.05). By chance alone a calibrated model would have "
+        f"about {chance:.2g} such segments."
     )
     if not alone:
         return words
     if not significant:
-        return f"{words} After the adjustment for their number none is left."
+        return f"{words} After the adjustment for their number, none is left."
     names = listed([row["segment"] for row in significant])
     remain = "remains" if len(significant) == 1 else "remain"
-    return f"{words} After the adjustment for their number {len(significant)} {remain}: {names}."
+    return f"{words} After the adjustment for their number, {len(significant)} {remain}: {names}."
 
 
 def class_sentence(rows):
@@ -77,13 +81,15 @@ def class_sentence(rows):
     percent, bias = _decimals(first["high"] or 0.0), ""
     if first["adjusted_pvalue"] < SIGNIFICANCE_LEVEL:
         side = "high" if first["bias"] > 0 else "low"
-        bias = f": its probabilities are too {side} by {percent(abs(first['bias']))} points on average"
-    size = "not known" if first["estimate"] is None else f"{percent(first['estimate'])} %"
+        bias = f"; its probabilities are too {side} by {percent(abs(first['bias']))} points on average"
+    size = ""
+    if first["estimate"] is not None:
+        size = f": {percent(first['estimate'])} %, averaged over all rows, also those of other classes"
     has = "has" if len(off) == 1 else "have"
-    others = f" ({listed([row['class'] for row in off])})" if len(off) > 1 else ""
+    others = f": {listed([row['class'] for row in off])}" if len(off) > 1 else ""
     return (
-        f"Of {len(rows)} classes {len(off)} {has} an error that is more than noise{others}. The largest is that of "
-        f"{first['class']}, {size}{bias}."
+        f"{share_of(off, rows).capitalize()} classes {has} an error that is more than noise{others}. The largest is "
+        f"that of class {first['class']}{size}{bias}."
     )
 
 
@@ -122,8 +128,8 @@ def nothing_to_gain(rows):
     best = min((row for row in rows if row is not before), key=lambda row: row["log_loss"])
     saved, low, high = (100 * best[key] / (before["log_loss"] or 1) for key in ("gain", "gain_low", "gain_high"))
     return (
-        f"None of {len(rows) - 1} recalibrators gains more than noise. The best, {best['name']}, would change the "
-        f"log-loss by {-saved:+.2f} % ({-high:+.2f} to {-low:+.2f} %)."
+        f"None of {len(rows) - 1} recalibrators gains more than noise. The best, {best['name']}, would save "
+        f"{saved:+.2f} % of the log-loss ({low:+.2f} to {high:+.2f} %)."
     )
 
 
@@ -136,7 +142,7 @@ def certificate_sentence(rows, of_classes):
     event = "the frequency with which the predicted class is right" if of_classes else "the frequency of the event"
     return (
         f"For example, with {row['n_bins']} bins each recalibrated probability lies within "
-        f"{100 * row['conditional']:.2g} percentage points of {event} in its bin."
+        f"{100 * row['conditional']:.2f} percentage points of {event} in its bin."
     )
 
 
@@ -144,7 +150,7 @@ def pvalue_words(pvalue, smallest=0.0):
     """Return a p-value as papers print it, p = .31 or p < .001; the smallest that resampling can give is "at most"."""
     if pvalue < 0.001:
         return "p < .001"
-    digits = 3 if pvalue < 0.0095 else 2
+    digits = 3 if pvalue < 0.0095 or 0.045 <= pvalue < 0.055 else 2  # on which side of the level it lies
     relation = "≤" if pvalue <= smallest else "="
     return f"p {relation} " + f"{pvalue:.{digits}f}".removeprefix("0")
 
@@ -174,6 +180,11 @@ def _direction(model, *, is_shift):
         often = "less" if sure["estimate"] > 0 else "more"
         return f"Scores are too {word}: the likelier outcome happens {often} often than predicted, by {_points(sure)}."
     return "Scores are right on average."
+
+
+def share_of(some, rows):
+    """Return how many of the rows some are, in words that a noun follows."""
+    return f"all {len(rows)}" if len(some) == len(rows) > 1 else f"{len(some)} of {len(rows)}"
 
 
 def listed(names):

@@ -147,6 +147,7 @@ def _table_of_columns(source, columns, models, roles, positive, weight_type, not
         event=event,
         scores=scores,
         weight_type=weight_type or "frequency",
+        weight_name=weight,
         cluster_name=cluster,
         segment_name=segment,
         time_name=time,

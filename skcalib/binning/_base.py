@@ -117,7 +117,7 @@ def assign_bins(scores, edges):
     Raises
     ------
     ValueError
-        For scores or edges that are no numbers, such as text and NaN.
+        For scores or edges that are not numbers, such as text and NaN.
 
     See Also
     --------

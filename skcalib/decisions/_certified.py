@@ -21,12 +21,12 @@ PROMISES = {
         "at most {target} of all rows are answered wrongly",
         _SEEN + ", {w} of them wrongly.",
     ),
-    "precision": (_EVENT, "at least {target} of the predicted events are events", _SEEN + ", {w} of them no events."),
-    "recall": (_EVENT, "at least {target} of the events are predicted", _SEEN + "; {w} events are not."),
+    "precision": (_EVENT, "at least {target} of the predicted events are events", _SEEN + ", and {w} of them are not."),
+    "recall": (_EVENT, "at least {target} of the events are predicted", _SEEN + "; {w} events are missed."),
     "false_positive_rate": (
         _EVENT,
         "at most {target} of the rows without the event are predicted to be one",
-        _SEEN + ", {w} of them no events.",
+        _SEEN + ", and {w} of them are not.",
     ),
     "routing": (
         "Let the small model answer where its confidence is at least {t}, and the large model elsewhere.",
@@ -36,7 +36,7 @@ PROMISES = {
 }
 MODEL = (
     "The probabilities come from one model that was fitted on other rows. A recalibrator that was fitted on these rows "
-    "cannot be seen here: maps of at most two parameters a class did no harm in simulations, all others need rows of "
+    "is not noticed here: maps of at most two parameters a class did no harm in simulations, all others need rows of "
     "their own (fit the recalibrator on one half of the rows, find the threshold on the other)."
 )
 FIXED = "The promise, its target and the thresholds were fixed before the labels of these rows were seen."
@@ -133,12 +133,12 @@ class CertifiedThreshold(ResultTable):
         Raises
         ------
         ValueError
-            For anything that is no probability, or of another form.
+            For anything that is not a probability, or has another form.
         """
         return deciding_scores(y_proba, self.promise, self.column) >= self.threshold
 
     def columns(self):
-        """Return `found`, `accepted` and the fields but for the assumptions, as columns of one row.
+        """Return one row of columns: `found`, `accepted`, and all fields except the assumptions.
 
         Returns
         -------

@@ -46,7 +46,7 @@ default="error_when_answered"
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The sorted labels; abstaining is none of them.
+        The sorted labels; `abstain_label` is not among them.
 
     threshold_ : float
         The certified threshold, infinite if none was found.
@@ -58,16 +58,16 @@ default="error_when_answered"
         The fitted classifier.
 
     n_features_in_ : int
-        Number of features, where the classifier tells.
+        Number of features, if the classifier has this attribute.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where the classifier tells.
+        Names of the features, if the classifier has this attribute.
 
     Raises
     ------
     ValueError
-        In `fit`, if `y`, or its part for the classifier, has one class only, a promise about an event meets more than
-        two classes, or no label for abstaining can be told from the classes.
+        In `fit`, if `y`, or its part for the classifier, has one class only, the promise is about an event and
+        there are more than two classes, or no free label is left for abstaining.
     TypeError
         In `fit`, if `estimator` has no `predict_proba`.
 
@@ -127,7 +127,8 @@ default="error_when_answered"
             Labels: numbers, booleans or strings.
 
         **fit_params : dict
-            Metadata for the classifier's `fit`. The threshold takes no weights: its promise has none.
+            Metadata for the classifier's `fit`. The threshold does not use them, because its promise is about
+            unweighted rows.
 
         Returns
         -------
@@ -137,8 +138,8 @@ default="error_when_answered"
         Raises
         ------
         ValueError
-            If `y`, or its part for the classifier, has one class only, a promise about an event meets more than two
-            classes, or no label for abstaining can be told from the classes.
+            If `y`, or its part for the classifier, has one class only, the promise is about an event and there
+            are more than two classes, or no free label is left for abstaining.
         TypeError
             If `estimator` has no `predict_proba`.
         """
@@ -177,7 +178,7 @@ default="error_when_answered"
         return self._set_fitted(model)
 
     def predict(self, X):
-        """Return labels, and `abstain_label` for rows below the threshold; with an event, the other class there.
+        """Return labels; a row below the threshold gets `abstain_label`, or the other class if there is an event.
 
         Parameters
         ----------

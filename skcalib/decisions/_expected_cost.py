@@ -73,10 +73,10 @@ class ExpectedCostClassifier(WrappedClassifier):
         The fitted classifier.
 
     n_features_in_ : int
-        Number of features, where the classifier tells.
+        Number of features, if the classifier has this attribute.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where the classifier tells.
+        Names of the features, if the classifier has this attribute.
 
     Raises
     ------

@@ -90,7 +90,7 @@ def net_benefit(
     r"""Net benefit of treating rows from a threshold on, with confidence intervals: the numbers of a decision curve.
 
     The threshold t says what a false alarm costs: who treats from t on takes 1 / t - 1 false alarms for one event. The
-    net benefit is the number of treated events, less the treated others at this price, a row.
+    net benefit is the number of treated events, minus the number of other treated rows divided by this price, per row.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def net_benefit(
     d = 1 and d = -w (-1 where w > 1), both with the other sign against treating everybody; the difference of two models
     takes none. With `clusters` the variance is that of the sums of clusters, and quantiles are Student's with one
     degree fewer than clusters. Simulated with 24 to 250 events, intervals of .9 cover .88 to .92, with 30 and 60
-    clusters .90 to .93. A band draws a normal factor a row, or a cluster, and takes the quantile of the largest
+    clusters .90 to .93. A band draws a normal factor per row, or per cluster, and takes the quantile of the largest
     deviation over thresholds in units of its standard error.
 
     On the scale of a Murphy diagram the net benefit is ``prevalence - cost(t) / (1 - t)``, where
@@ -159,12 +159,27 @@ def net_benefit(
 
     Examples
     --------
+    2,000 patients, of whom those with a risk of .2 or more are treated. The risks are calibrated.
+
+    >>> import numpy as np
     >>> from skcalib.decisions import net_benefit
-    >>> found = net_benefit([1, 1, 0, 0, 0], [0.9, 0.3, 0.6, 0.2, 0.1], thresholds=[0.25, 0.5])
-    >>> found.net_benefit.round(3).tolist()  # (2 - 1 / 3) / 5 and (1 - 1) / 5
-    [0.333, 0.0]
-    >>> net_benefit([1, 1, 0, 0, 0], [1, 1, 1, 1, 1], thresholds=[0.25]).net_benefit.round(3)  # treat all
-    array([0.2])
+    >>> rng = np.random.default_rng(0)
+    >>> risk = rng.beta(1, 4, 2000)
+    >>> relapse = rng.random(2000) < risk
+    >>> found = net_benefit(relapse, risk, thresholds=[0.2])
+    >>> found.net_benefit.round(3).tolist(), found.low.round(3).tolist(), found.high.round(3).tolist()
+    ([0.084], [0.07], [0.099])
+
+    It is the number of treated patients with a relapse, minus a quarter of the other treated patients, per patient:
+
+    >>> treated = risk >= 0.2
+    >>> round(float((treated & relapse).sum() - (treated & ~relapse).sum() / 4) / 2000, 3)
+    0.084
+
+    Treating everybody is worse, by as much as finding 78 fewer of 1,000 patients with a relapse:
+
+    >>> net_benefit(relapse, risk, thresholds=[0.2], reference="all").net_benefit.round(3).tolist()
+    [0.078]
     """
     level = check_confidence_level(confidence_level)
     t = np.arange(1, 100) / 100 if thresholds is None else check_thresholds(thresholds, below_one=True)

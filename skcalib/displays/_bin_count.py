@@ -61,7 +61,7 @@ class BinCountCurve(NamedTuple):
 
 
 class BinCountDisplay(FromEstimator):
-    """How many bins: promised tolerance, or error and sharpness on data, against the number of bins.
+    """Choice of the number of bins: promised tolerance, or error and sharpness on data, against the number.
 
     `from_guarantee` draws the tolerance that uniform-mass binning promises before any data, for several sample sizes,
     with the most bins that meet a wanted one. `from_predictions` and `from_estimator` recalibrate scores by

@@ -25,7 +25,7 @@ _HISTOGRAM_HEIGHT = 0.25  # in units of the height of the diagram
 
 
 class ChangeDisplay:
-    """How the event frequency has changed at each score between two samples, with the interval of each bin.
+    """Change of the event frequency at each score between two samples, with the interval of each bin.
 
     Points above 0 are scores at which events have become more frequent. Scores that merely became higher or lower move
     the histogram below and leave the points at 0. Make it with `from_predictions`.

@@ -30,7 +30,7 @@ _N_BINS = (2, 4, 8, 16, 32, 64)
 
 
 class EstimatorBiasDisplay(FromEstimator):
-    """How far estimates of the calibration error are off on average, by estimator and number of rows.
+    """Mean error of estimates of the calibration error, by estimator and number of rows.
 
     `from_model` simulates a `CalibrationModel`, whose true error is known; `from_predictions` and `from_estimator` fit
     such a model to scores and labels first.
@@ -61,7 +61,7 @@ class EstimatorBiasDisplay(FromEstimator):
     colorbar_ : Colorbar or None
         Its scale.
     lines_ : list of Line2D
-        Bias against the number of rows, one an estimator.
+        Bias against the number of rows, one per estimator.
     bands_ : list of PolyCollection
         Two standard errors on both sides.
     legend_ : Legend or None

@@ -23,7 +23,7 @@ class MonitorDisplay:
     Attributes
     ----------
     ax_ : Axes or ndarray of Axes
-        The axes, one a monitor.
+        The axes, one per monitor.
     figure_ : Figure
         The figure.
     lines_ : list of Line2D

@@ -134,7 +134,7 @@ class MulticalibrationDisplay:
         self.ax_.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         keys = {"global map": zero, "2 standard errors": bar_key(color), "rounds used": self.chosen_}
         options = {"caption": self._captions(gains), "legend_kw": legend_kw}
-        labels = "Rounds after the global map", "Held-out gain (nats a row)"
+        labels = "Rounds after the global map", "Held-out gain (nats per row)"
         self.legend_ = finish(frame, keys if legend else {}, *labels, **options)
         return self
 

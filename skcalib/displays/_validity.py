@@ -117,7 +117,7 @@ class ValidityDisplay(FromEstimator):
         name : str, default=None
             Name of the model in the legend.
         **options : dict
-            Other options of `from_repeats`, which this is for one repeat.
+            Other options of `from_repeats`.
 
         Returns
         -------

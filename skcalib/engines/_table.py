@@ -41,7 +41,7 @@ class PredictionTable:
     Raises
     ------
     TypeError
-        If `data` is no table that Narwhals knows.
+        If `data` is not a table that Narwhals knows.
     ValueError
         For a column that is not there, or of a wrong type.
 
@@ -185,7 +185,7 @@ class PredictionTable:
         Returns
         -------
         statistics : BinStatistics or dict of BinStatistics
-            Edges and counts are exact; sums to rounding.
+            Edges and counts are exact; sums are exact up to rounding.
 
         Raises
         ------
@@ -310,7 +310,7 @@ class PredictionTable:
         ------
         ValueError
             For a recalibrator that has no form as an expression, for other classes than two, for an `output` that is a
-            column already, and for segments that are no values of their column.
+            column already, and for segments that are not values of their column.
 
         Examples
         --------

@@ -165,7 +165,7 @@ def calibration_summary(
     Warns
     -----
     UserWarning
-        For weights that are no integers with ``weight_type="frequency"``, and for clusters with few expected events.
+        For weights that are not integers with ``weight_type="frequency"``, and for clusters with few expected events.
 
     See Also
     --------

@@ -131,9 +131,23 @@ def from_dict(mapping):
 
     Examples
     --------
-    >>> from skcalib import HistogramBinning
+    A recalibrator of 1,000 scores, stored as text and read again:
+
+    >>> import json
+    >>> import numpy as np
+    >>> from skcalib import SplineCalibration
     >>> from skcalib.export import from_dict, to_dict
-    >>> document = to_dict(HistogramBinning(binning=1).fit([0.1, 0.9], [0, 1]))
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random(1000)
+    >>> spline = SplineCalibration().fit(scores, rng.random(1000) < scores**2)
+    >>> text = json.dumps(to_dict(spline))
+    >>> read = from_dict(json.loads(text))
+    >>> bool(np.array_equal(read.predict_proba(scores), spline.predict_proba(scores)))
+    True
+
+    A document of a later version of the package is refused:
+
+    >>> document = json.loads(text)
     >>> document["schema"] = 1000
     >>> from_dict(document)
     Traceback (most recent call last):

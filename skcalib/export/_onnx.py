@@ -58,9 +58,9 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     Notes
     -----
     A graph cannot raise an error: rows that `predict_proba` refuses (NaN, scores out of range, probabilities that do
-    not sum to 1) give NaN, and are below the threshold of a decision. A decision takes probabilities that are below its
-    threshold by at most 1e-12, which is rounding, to be at it. A logit of -inf beside others is a class that is
-    impossible, as in `predict_proba`.
+    not sum to 1) give NaN, and are below the threshold of a decision. In a decision a probability that is below the
+    threshold by at most 1e-12 counts as equal to it. A logit of -inf beside others is a class that is impossible, as in
+    `predict_proba`.
 
     Examples
     --------

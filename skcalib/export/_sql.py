@@ -35,7 +35,7 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
         For two classes the column of the positive class's probability (its log-odds with ``input="logit"``). A list
         names one column per class, in the order of `classes_`.
     dialect : {"ansi", "duckdb", "spark", "postgres"}, default="ansi"
-        Whose SQL. DuckDB's, Spark's and PostgreSQL's are run in the tests of this package; ANSI is parsed, not run.
+        The dialect of SQL. The tests of this package run DuckDB's, Spark's and PostgreSQL's; they only parse ANSI.
     ids : str, default=None
         For a `UniformMassBinning` with ``randomize=True`` the column of the rows' ids, strings or integers, also where
         it is the recalibrator of a `GroupwiseRecalibrator`. The result is that of ``predict_proba(scores, ids=...)``.
@@ -69,15 +69,23 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     (five with logits) that text would be too long, and 1 - p stands for the sum. The result is the same unless a
     probability is so near to 1, within about 1e-9, that 1 - p is mostly rounding.
 
-    A decision takes probabilities that are below its threshold by at most 1e-12, which is rounding, to be at it.
+    In a decision a probability that is below the threshold by at most 1e-12 counts as equal to it, because engines
+    round in different ways.
 
     Examples
     --------
+    A map of 400 scores of churn in two bins, for the column "churn_score":
+
+    >>> import numpy as np
     >>> from skcalib import HistogramBinning
+    >>> from skcalib.binning import EqualWidth
     >>> from skcalib.export import to_sql
-    >>> to_sql(HistogramBinning(2).fit([0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1]), dialect="duckdb").split(" /*")[0]
-    'CASE WHEN CAST("p" AS DOUBLE)>=0e0 AND CAST("p" AS DOUBLE)<=1e0 THEN (CASE WHEN CAST("p" AS DOUBLE)<=0.5e0
-    THEN 0.5e0 ELSE 1e0 END) END'
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random(400)
+    >>> histogram = HistogramBinning(EqualWidth(2)).fit(scores, rng.random(400) < scores**2)
+    >>> sql = to_sql(histogram, score="churn_score", dialect="duckdb")
+    >>> sql[sql.index("THEN") : sql.index(" /*")]
+    'THEN (CASE WHEN CAST("churn_score" AS DOUBLE)<=0.5e0 THEN 0.07650273224043716e0 ELSE 0.6082949308755761e0 END) END'
     """
     dialect = dialect_named(dialect)
     columns, (recalibrator, decision) = check_score_names(score), split_decision(recalibrator)

@@ -128,7 +128,7 @@ def binning_mse_bound(n_bins, *, balance=2.0):
 def classwise_temperature_bound(
     n_samples, n_classes, max_deviation, bounds=(1e-2, 1e2), *, logit_range, confidence_level=0.9
 ):
-    r"""How far the mean log-loss can be from the expected one, for any class-wise temperature scaling.
+    r"""Largest distance of the mean log-loss from the expected one, for any class-wise temperature scaling.
 
     With probability at least `confidence_level`, for *every* choice of one inverse temperature ``a_k`` per predicted
     class with ``|a_k - a_0| <= max_deviation`` and all of them within `bounds`, the mean log-loss on the calibration
@@ -218,7 +218,7 @@ def classwise_temperature_bound(
 
 
 def per_class_temperature_bound(n_samples, n_classes, p_min, bounds=(1e-2, 1e2), *, logit_range, confidence_level=0.9):
-    r"""How far the mean log-loss of each class's rows can be from its expectation, for any temperatures.
+    r"""Largest distance of the mean log-loss of each class's rows from its expectation, for any temperatures.
 
     With probability at least `confidence_level` over the calibration rows, in *every* class and for *every* inverse
     temperature within `bounds`, the mean log-loss of the rows predicted as that class differs from its expectation by

@@ -20,7 +20,7 @@ def event_frequency_interval(positives, counts, *, confidence_level=0.9, simulta
         Coverage of each interval, in (0, 1).
     simultaneous : bool, default=True
         True: all intervals cover at once with that probability (union bound over the bins that have rows).
-        False: each of them does.
+        False: each interval covers with that probability.
     interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
         Clopper-Pearson and Hoeffding keep the level for every sample size, and Clopper-Pearson is never the wider of
         the two. Wilson's score interval is narrower and keeps it approximately.
@@ -42,8 +42,8 @@ def event_frequency_interval(positives, counts, *, confidence_level=0.9, simulta
 
     Notes
     -----
-    The labels of a bin must be independent of its edges: edges fixed beforehand, formed on other rows, or (rows
-    strictly inside) order statistics of the scores.
+    The labels of a bin must be independent of its edges: edges fixed beforehand, formed on other rows, or, if only
+    rows strictly inside the bins count, order statistics of the scores.
 
     References
     ----------

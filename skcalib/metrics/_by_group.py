@@ -89,7 +89,7 @@ def calibration_by_group(
     random_state=None,
     verbose=False,
 ):
-    """Which groups are off, by how much, and whether that is more than noise: one row per group.
+    """Bias, calibration error, intervals and p-values of each group, one row per group.
 
     The bias (mean score minus event frequency) of each group has an interval and a p-value that hold for few rows and
     for rare events; the p-values are adjusted for the number of groups. The calibration error beside it also sees
@@ -155,7 +155,7 @@ def calibration_by_group(
     Warns
     -----
     UserWarning
-        For weights that are no integers with ``weight_type="frequency"``.
+        For weights that are not integers with ``weight_type="frequency"``.
         Where `clusters` are given and a group has fewer than 40 expected events or non-events.
 
     See Also

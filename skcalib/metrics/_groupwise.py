@@ -81,14 +81,19 @@ def groupwise_calibration_error(
 
     Examples
     --------
-    One group is 1/4 too high, the other 1/4 too low: 0 pooled.
+    One model for two hospitals: its risks are .1 too high in Lyon and .1 too low in Turin, which cancels in the pooled
+    error.
 
+    >>> import numpy as np
     >>> from skcalib.metrics import expected_calibration_error, groupwise_calibration_error
-    >>> y_true, y_proba = [0, 0, 0, 1, 0, 1, 1, 1], [0.5] * 8
-    >>> expected_calibration_error(y_true, y_proba)
+    >>> rng = np.random.default_rng(0)
+    >>> hospital, risk = np.repeat(["Lyon", "Turin"], 20_000), rng.uniform(0.2, 0.8, 40_000)
+    >>> ill = rng.random(40_000) < risk + np.where(hospital == "Turin", 0.1, -0.1)
+    >>> round(expected_calibration_error(ill, risk), 2)
     0.0
-    >>> groupwise_calibration_error(y_true, y_proba, groups=list("aaaabbbb"), reduce=None)
-    {'a': 0.25, 'b': 0.25}
+    >>> errors = groupwise_calibration_error(ill, risk, groups=hospital, reduce=None)
+    >>> {name: round(error, 2) for name, error in errors.items()}
+    {'Lyon': 0.1, 'Turin': 0.1}
     """
     check_option(reduce, "reduce", ("max", "mean", "weighted", None))
     norm = check_norm(norm, method=method)

@@ -104,7 +104,7 @@ def calibration_error_interval(
     Warns
     -----
     UserWarning
-        For weights that are no integers with ``weight_type="frequency"``.
+        For weights that are not integers with ``weight_type="frequency"``.
         For a basic bootstrap: it need not cover what is biased, such as an error that cannot be negative. Where
         `clusters` are given and fewer than 40 events or non-events are expected: the level is not held.
 

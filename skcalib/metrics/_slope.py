@@ -89,7 +89,7 @@ def calibration_slope_intercept(
     Warns
     -----
     UserWarning
-        For weights that are no integers with ``weight_type="frequency"``.
+        For weights that are not integers with ``weight_type="frequency"``.
 
     See Also
     --------

@@ -116,7 +116,7 @@ def smooth_calibration_error(
     pos_label=None,
     labels=None,
 ):
-    """Smooth calibration error (smECE): residuals are smoothed as much as the error itself is large.
+    """Smooth calibration error (smECE): the residuals are smoothed over a width that equals the error.
 
     ``smECE_sigma`` is the integral of the absolute residual ``y - s``, smoothed by a Gaussian of standard deviation
     sigma that is reflected at 0 and at 1. It falls as sigma grows; the error is the one sigma that equals it. There is
@@ -158,8 +158,8 @@ def smooth_calibration_error(
 
     Notes
     -----
-    The fixed point is solved for, not searched on a grid of sigmas; below 5e-4 smECE at that sigma is returned. A
-    program that does not give a score of exactly 0 or 1 its full mirror image counts such rows half.
+    The fixed point is solved for, not searched on a grid of sigmas; below 5e-4 smECE at that sigma is returned. Some
+    other programs leave out the mirror image of a score of exactly 0 or 1, and so count such rows half.
 
     References
     ----------

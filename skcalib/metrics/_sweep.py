@@ -20,7 +20,7 @@ def sweep_calibration_error(
 ):
     """Plugin calibration error with the most bins that stay monotone (ECE_SWEEP).
 
-    The labels choose the number of bins, so that there is none to choose: one more bin is tried as long as the event
+    The labels choose the number of bins, so the user need not: one more bin is tried as long as the event
     frequency rises from bin to bin. Of the plugin errors it has the least bias for few rows.
 
     Parameters

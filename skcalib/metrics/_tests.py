@@ -121,7 +121,7 @@ def calibration_test(
     Warns
     -----
     UserWarning
-        For weights that are no integers with ``weight_type="frequency"``.
+        For weights that are not integers with ``weight_type="frequency"``.
         Where the expected counts are too small for the approximation of "spiegelhalter" or "hosmer_lemeshow"; where
         `clusters` are given and fewer than 40 events or non-events are expected.
 

@@ -167,7 +167,7 @@ def calibration_change(
     -----
     UserWarning
         Where the labels of both samples are equal, row by row: two models on the same rows are for `compare`.
-        For weights that are no integers with ``weight_type="frequency"``. Where `clusters` are given and fewer than 40
+        For weights that are not integers with ``weight_type="frequency"``. Where `clusters` are given and fewer than 40
         events or non-events are expected: the level is not held.
 
     See Also
@@ -183,7 +183,7 @@ def calibration_change(
     number of the second sample's events, which is hypergeometric, and a normal deviate for the rest of the residuals.
     Bins of `BinStatistics` are taken as cells, and their sums are drawn as normal, with the residual variance of each
     bin and sample: where bins are wide and the scores miscalibrated, a change of the scores may count as one of the
-    curve. So are the sums of weights that are no integers or of importance.
+    curve. The same holds for weights that are not integers, and for importance weights.
 
     With `clusters` labels are drawn from the event frequencies of both samples together, with the dependence within
     clusters that the residuals show; the interval of the shift has the standard deviation of these draws.

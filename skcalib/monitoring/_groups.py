@@ -126,7 +126,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         return self.partial_fit(scores, y, groups, time)
 
     def partial_fit(self, scores, y=None, groups=None, time=None):
-        """See more rows, in the order of time.
+        """Update with the next rows, in the order of time.
 
         Parameters
         ----------

@@ -48,7 +48,7 @@ class MonitorHistory(ResultTable):
 
 
 class CalibrationMonitor(BaseEstimator):
-    """Watches a model's calibration and raises an alarm when it is lost; it may be looked at after every row.
+    """Monitor that raises an alarm when a model loses its calibration; it may be looked at after every row.
 
     Each row multiplies twenty likelihood ratios: of scores whose log-odds are shifted or stretched, against the scores.
     While the scores are calibrated their mean, the e-value, stays below ``1 / (1 - confidence_level)`` forever with
@@ -85,7 +85,7 @@ class CalibrationMonitor(BaseEstimator):
     n_rows_ : int
         Number of rows seen.
     history_ : MonitorHistory
-        Table with a row for each batch.
+        Table with one row for each batch: rows seen, mean score, event frequency, e-value and alarm.
 
     Raises
     ------
@@ -163,7 +163,7 @@ class CalibrationMonitor(BaseEstimator):
         return self.partial_fit(scores, y)
 
     def partial_fit(self, scores, y=None):
-        """See more rows, in the order of time.
+        """Update with the next rows, in the order of time.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class CalibrationMonitor(BaseEstimator):
 
     @property
     def history_(self):
-        """Table with a row for each batch."""
+        """Table with one row for each batch: rows seen, mean score, event frequency, e-value and alarm."""
         if not hasattr(self, "n_rows_"):
             raise NotFittedError("This CalibrationMonitor has not seen any rows yet: call partial_fit.")
         seen, n, score, events, e_value, alarm = map(np.array, self._batches)

@@ -35,7 +35,7 @@ RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
 
 
 class BaseRecalibrator(ProbabilityTransformer):
-    """What all recalibrators share: scores in, probabilities out.
+    """Base of all recalibrators: scores in, probabilities out.
 
     A subclass defines ``_fit_scores(scores, codes, sample_weight)`` and ``_predict_scores(scores)`` for validated
     scores (n, C). `codes` (n,) holds the column index of each label. Treat it as read-only; its dtype may be int8. Most
@@ -131,7 +131,7 @@ class BaseRecalibrator(ProbabilityTransformer):
 
         Parameters
         ----------
-        X : array-like of the width given to `fit`
+        X : array-like with as many columns as in `fit`
             Scores.
 
         Returns
@@ -168,7 +168,7 @@ class BaseRecalibrator(ProbabilityTransformer):
 
         Parameters
         ----------
-        X : array-like of the width given to `fit`
+        X : array-like with as many columns as in `fit`
             Scores.
 
         Returns

@@ -26,13 +26,13 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         For K > 2 classes: the ridge, at least 0, that pulls the map of each class toward a common map, which is fitted
         to all K one-vs-rest problems at once. ``class_pooling * n_classes / 2 * ((a - a_all)**2 / s**2 + (b -
         b_all)**2 / s**2 + (m - m_all)**2)`` is added to the log-loss of the class, summed over the rows. m is the
-        log-odds at a score of 1/2, s the mean of a_all and b_all. The ridge matters less with more rows. "auto" goes
-        from 1 over .3 and .1 to .03 while rows that are left out are predicted better: see `QuadraticScaling`. 0 fits
-        each class alone, which needs some hundred rows for each class.
+        log-odds at a score of 1/2, s the mean of a_all and b_all. The ridge matters less with more rows. "auto" lowers
+        it from 1 to .3, .1 and .03, as long as left-out rows are predicted better: see `QuadraticScaling`. 0 fits each
+        class alone, which needs some hundred rows for each class.
     smooth_targets : bool, default=True
         Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0.
-        It keeps the map moderate where few rows separate the classes, and is what a missing class needs. Where
-        `class_pooling` holds classes together, N+ and N- are the counts of all K problems, and a class may be missing.
+        It keeps the map moderate where few rows separate the classes, and is what a missing class needs. With
+        `class_pooling` above 0, N+ and N- are the counts of all K problems, and a class may be missing.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -49,7 +49,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     Attributes
     ----------
     class_pooling_ : float
-        The ridge that held the classes together, 0 where nothing did: for two classes, and with top labels.
+        The ridge that was used; 0 for two classes and with top labels.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict

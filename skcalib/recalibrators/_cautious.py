@@ -1,4 +1,4 @@
-"""Cautious recalibration: the scores stay as they are unless recalibrating them is seen to pay."""
+"""Cautious recalibration: the scores stay as they are unless recalibrating them saves log-loss."""
 
 from numbers import Real
 
@@ -29,8 +29,8 @@ class CautiousRecalibrator(BaseRecalibrator):
         An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means `StackedRecalibrator`. Its `input`
         and `classes` are set to those below.
     n_standard_errors : float, default=0.5
-        By how many of its standard errors the mean gain must exceed 0. 0 takes any gain. With more a well calibrated
-        model is changed less often, and a badly calibrated one with few rows is left alone more often.
+        Number of its standard errors that the mean gain must exceed. 0 takes any gain. With a larger number a well
+        calibrated model is changed less often, and a badly calibrated one with few rows is left alone more often.
     cv : int, splitter or iterable of (train, test), default=5
         Folds that predict every row once. An int makes random folds that depend on the rows alone, not stratified: see
         `recalibration_gain`. A stack measures its gain itself, with its own folds.
@@ -53,9 +53,9 @@ class CautiousRecalibrator(BaseRecalibrator):
     Notes
     -----
     The rows may hold no event to which the scores give probability 0, and a new row may: then the log-loss of the
-    scores as they are is infinite. So the mean gain that decides has one row more than `gain_`, in which the event has
-    happened that the scores hold for least likely (the rule of succession). It is left out where the scores decide for
-    the right class in every row.
+    scores as they are is infinite. So the mean gain that decides has one row more than `gain_`, in which the class
+    with the smallest score of all has happened (the rule of succession). It is left out if the scores predict the
+    right class in every row.
 
     Raises
     ------

@@ -33,7 +33,7 @@ _NO_CERTIFICATE = (
 
 
 class GroupwiseRecalibrator(RecalibratorOfColumns):
-    """Any recalibrator, fitted to each group of rows by itself (Algorithm 1 of Zhao, Chen and Oymak).
+    """Any recalibrator, fitted to each group of rows separately (Algorithm 1 of Zhao, Chen and Oymak).
 
     A model may be right on average, and too confident for one class, site or month and too modest for another. Groups
     with few rows use the fit to all rows, or a mixture with it [1]_.
@@ -228,12 +228,12 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
         Parameters
         ----------
-        X : array-like of the width given to `fit`
+        X : array-like with as many columns as in `fit`
             Scores, and the column of the groups if there is one.
         groups : array-like of shape (n,), default=None
             The group of each row, if `fit` was given them.
         ids : array-like of shape (n,), default=None
-            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or integers, which make their keys.
+            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or integers.
 
         Returns
         -------
@@ -267,16 +267,16 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return without_impossible(probabilities, impossible)
 
     def transform(self, X, groups=None, ids=None):
-        """Return the same as `predict_proba`, so that recalibrators chain.
+        """Return the same as `predict_proba`, so that recalibrators can follow each other in a pipeline.
 
         Parameters
         ----------
-        X : array-like of the width given to `fit`
+        X : array-like with as many columns as in `fit`
             Scores, and the column of the groups if there is one.
         groups : array-like of shape (n,), default=None
             The group of each row, if `fit` was given them.
         ids : array-like of shape (n,), default=None
-            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or integers, which make their keys.
+            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or integers.
 
         Returns
         -------
@@ -286,16 +286,16 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return self.predict_proba(X, groups, ids)
 
     def predict(self, X, groups=None, ids=None):
-        """Return the most probable class, or that of the scores with methods that keep decisions.
+        """Return the most probable class; methods that keep decisions return the class of the largest score.
 
         Parameters
         ----------
-        X : array-like of the width given to `fit`
+        X : array-like with as many columns as in `fit`
             Scores, and the column of the groups if there is one.
         groups : array-like of shape (n,), default=None
             The group of each row, if `fit` was given them.
         ids : array-like of shape (n,), default=None
-            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or integers, which make their keys.
+            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or integers.
 
         Returns
         -------
@@ -308,7 +308,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return self.classes_[self.predict_proba(X, groups, ids).argmax(axis=1)]
 
     def certificate(self, confidence_level=None, kind="conditional", n_candidates=1, *, interval="theorem"):
-        """Return what may be promised about all groups together, where the groups were fixed beforehand.
+        """Return one certificate for all groups together, if the groups were fixed beforehand.
 
         Parameters
         ----------
@@ -425,10 +425,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         if (known < 0).any():
             unseen = distinct[known < 0].tolist()
             shown = ", ".join(map(repr, unseen[:6])) + ", ..." * (len(unseen) > 6)
-            warn(
-                f"{np.count_nonzero(known[inverse] < 0)} rows use the pooled fit because their groups were not seen in "
-                f"fit: {shown}."
-            )
+            n_unseen = np.count_nonzero(known[inverse] < 0)
+            rows = "1 row uses" if n_unseen == 1 else f"{n_unseen} rows use"
+            warn(f"{rows} the pooled fit because of groups that were not seen in fit: {shown}.")
         return known[inverse]
 
     def _residuals(self, scores, codes):

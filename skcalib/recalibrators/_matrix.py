@@ -98,8 +98,8 @@ class VectorScaling(AffineScaling):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge, at least 0. "auto" goes from 1 over .3 and .1 to .02 while a weaker ridge predicts rows
-        that are left out better. On the log-loss summed over the rows it is
+        Strength of the ridge, at least 0. "auto" lowers it from 1 over .3 and .1 down to .02, as long as left-out
+        rows are predicted better. On the log-loss summed over the rows it is
         ``alpha * n_classes * ((coef / inverse_temperature - 1)**2 + intercept**2)``, summed over the classes: more
         classes mean fewer rows for each, and with more rows the ridge matters less. 0 is the unpenalised fit.
     center : bool, default=True
@@ -207,8 +207,8 @@ class MatrixScaling(AffineScaling):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge, at least 0, for the parts that have none of their own. "auto" goes from 1 over .3 and .1
-        to .02 while a weaker ridge predicts rows that are left out better: see Notes. With V the matrix
+        Strength of the ridge, at least 0, for the parts that have none of their own. "auto" lowers it from 1 over .3
+        and .1 down to .02, as long as left-out rows are predicted better: see Notes. With V the matrix
         ``coef / inverse_temperature`` the ridge on the log-loss summed over the rows is the sum of::
 
             alpha_diagonal     * K           * sum_k      (V_kk - 1)^2

@@ -33,7 +33,7 @@ _STANDARD_ERRORS = 2.0  # that the gain of a round has to be above 0
 
 
 class MulticalibratedRecalibrator(RecalibratorOfColumns):
-    """Recalibration within segments, too: a global map, and corrections by features where they pay.
+    """Recalibration that also holds within segments: a global map, and corrections by features if they gain.
 
     The global map is fitted to the scores alone. Then come rounds of Newton steps: histogram gradient boosting over the
     features and the score. Cross-validation chooses the number of rounds. It is 0 (the global map itself) unless a
@@ -174,7 +174,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         self.verbose = verbose
 
     def fit(self, X, y, sample_weight=None):
-        """Fit the global map, choose the number of rounds, and fit these.
+        """Fit the global map, choose the number of rounds, and fit the rounds.
 
         Parameters
         ----------

@@ -145,8 +145,8 @@ def _matched(logits, counts, sample_weight):
 def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None):
     """Return the class frequencies under which the scores of unlabelled rows are most likely.
 
-    For a population in which the classes look as they did in training but have other frequencies. The scores must be
-    calibrated for the training frequencies: their error becomes an error of the estimate.
+    It is for a population in which the classes look as they did in training but have other frequencies. The scores must
+    be calibrated for the training frequencies: their error becomes an error of the estimate.
 
     Parameters
     ----------

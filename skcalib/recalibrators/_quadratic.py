@@ -34,8 +34,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         For K > 2 classes: the ridge, at least 0, that pulls the parabola of each class toward a common parabola, which
         is fitted with the ridge `alpha` to all K one-vs-rest problems at once. ``class_pooling * n_classes / 2`` times
         the squared distance of the coefficients, in the coordinates of `alpha`, is added to the log-loss of the class,
-        summed over the rows. The ridge matters less with more rows. "auto" goes from 1 over .3 and .1 to .03 while
-        rows that are left out are predicted better. 0 fits each class alone with the ridge `alpha`, which needs some
+        summed over the rows. The ridge matters less with more rows. "auto" lowers it from 1 to .3, .1 and .03,
+        as long as left-out rows are predicted better. 0 fits each class alone with the ridge `alpha`, which needs some
         hundred rows for each class.
     monotone : bool, default=False
         Whether the slope is kept from being negative anywhere, so that the ranking stays.
@@ -55,7 +55,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     Attributes
     ----------
     class_pooling_ : float
-        The ridge that held the classes together, 0 where nothing did: for two classes, and with top labels.
+        The ridge that was used; 0 for two classes and with top labels.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
@@ -79,7 +79,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     See Also
     --------
     skcalib.PlattScaling : A slope and an intercept on the log-odds.
-    skcalib.BetaCalibration : Two slopes and an intercept: bends each end by itself.
+    skcalib.BetaCalibration : Two slopes and an intercept: each end of the map has its own slope.
     skcalib.SplineCalibration : A smooth map without a fixed shape.
 
     Notes

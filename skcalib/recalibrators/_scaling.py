@@ -27,9 +27,9 @@ class PlattScaling(PartiallyPooledRecalibrator):
         fitted to all K one-vs-rest problems at once. The term
         ``class_pooling * n_classes / 2 * ((slope / slope_all - 1)**2 + (intercept - intercept_all)**2)`` is added to
         the log-loss of the class, summed over the rows. 0 fits each class alone, as Platt's method is usually
-        understood, and needs some hundred rows for each class. "auto" goes from 1 over .3 and .1 to .03 while rows that
-        are left out are predicted better: see `QuadraticScaling`. With ``loss="squared"`` "auto" is 0, and nothing else
-        is allowed.
+        understood, and needs some hundred rows for each class. "auto" lowers it from 1 to .3, .1 and .03, as long as
+        left-out rows are predicted better: see `QuadraticScaling`. With ``loss="squared"`` "auto" is 0, and nothing
+        else is allowed.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class (a `decision_function` works).
     classes : array-like, default=None
@@ -46,7 +46,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
     Attributes
     ----------
     class_pooling_ : float
-        The ridge that held the classes together, 0 where nothing did: for two classes, and with top labels.
+        The ridge that was used; 0 for two classes and with top labels.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
@@ -66,7 +66,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     See Also
     --------
-    skcalib.BetaCalibration : Two slopes and an intercept: bends each end by itself.
+    skcalib.BetaCalibration : Two slopes and an intercept: each end of the map has its own slope.
     skcalib.QuadraticScaling : A parabola on the log-odds.
     skcalib.TemperatureScaling : One number for all logits.
 

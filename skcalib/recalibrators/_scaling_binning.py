@@ -162,7 +162,7 @@ class ScalingBinning(BinnedRecalibrator):
 
         Parameters
         ----------
-        scores : array-like of the width given to `fit`
+        scores : array-like with as many columns as in `fit`
             Scores of rows that were not used to fit, search or choose.
         y : array-like of shape (n,)
             Their labels.
@@ -198,7 +198,7 @@ class ScalingBinning(BinnedRecalibrator):
         Warns
         -----
         UserWarning
-            For weights that are no integers with ``weight_type="frequency"``.
+            For weights that are not integers with ``weight_type="frequency"``.
 
         Notes
         -----

@@ -107,7 +107,7 @@ class SplineCalibration(BinaryRecalibrator):
 
     Examples
     --------
-    An event that happens at middling scores only, which no parametric map knows:
+    An event that happens at middle scores only, which no parametric map can follow:
 
     >>> import numpy as np
     >>> from skcalib import SplineCalibration

@@ -48,8 +48,8 @@ class StackedRecalibrator(BaseRecalibrator):
     ----------
     recalibrators : list of recalibrators, default=None
         Members beside the uncalibrated scores. None means, for two classes, `TemperatureScaling`, `SplineCalibration`
-        and `VennAbers`; for K classes `TemperatureScaling`, `VennAbers` and `DirichletCalibration` of the alphas .3 and
-        .03. Default members on log-odds share the floor that ``clip="auto"`` learns from all rows.
+        and `VennAbers`; for K classes `TemperatureScaling`, `VennAbers` and `DirichletCalibration` with alpha=.3 and
+        with .03. Default members on log-odds share the floor that ``clip="auto"`` learns from all rows.
     cv : int, splitter or iterable of (train, test), default=5
         Folds, which must predict every row once. An int makes stratified random folds that depend on the rows alone,
         not on their order. None means 5.
@@ -80,13 +80,14 @@ class StackedRecalibrator(BaseRecalibrator):
     recalibrators_ : list of fitted recalibrators
         The members, refitted on all rows; the uncalibrated scores come first.
     weights_ : ndarray of shape (n_members,)
-        Weights of the members, which sum to 1. For K > 2 classes they are a quarter of the weights above plus three
-        quarters of the mixture weights with the greatest cross-validated likelihood.
+        Weights of the members, which sum to 1. For K > 2 classes they are a quarter of those that
+        `likelihood_power` gives, plus three quarters of the mixture weights with the greatest cross-validated
+        likelihood.
     cv_log_loss_ : ndarray of shape (n_members,)
         Cross-validated log-loss of each member, in nats per row.
     gain_ : IntervalEstimate
         Log-loss that the mixture saves out of fold, in nats per row, with a 90 % interval. Each fold is predicted with
-        the weights that the other folds ask for.
+        the weights that the other folds give.
     temperature_ : float
         For K > 2 classes the temperature of the mixture. It is fitted to rows that the members were not fitted to, and
         shrunken toward 1 if they are few. 1 for two classes.

@@ -13,7 +13,7 @@ from skcalib._input.scores import check_scores
 
 
 class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
-    """Classifier and transformer in one: `transform` is `predict_proba`, so that recalibrators chain."""
+    """Classifier and transformer in one: `transform` is `predict_proba`, so that a pipeline can hold several."""
 
     def _encoded(self, y, scores):
         """Set `classes_` and return the column index of each label of `y`, after a check that they fit the scores."""
@@ -44,11 +44,11 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
         return self._map(scores)
 
     def transform(self, X):
-        """Return the same as `predict_proba`, so that recalibrators chain.
+        """Return the same as `predict_proba`, so that recalibrators can follow each other in a pipeline.
 
         Parameters
         ----------
-        X : array-like of the width given to `fit`
+        X : array-like with as many columns as in `fit`
             Scores. A method that takes more columns needs these too.
 
         Returns
@@ -63,7 +63,7 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
 
         Parameters
         ----------
-        X : array-like of the width given to `fit`
+        X : array-like with as many columns as in `fit`
             Scores. A method that takes more columns needs these too.
 
         Returns

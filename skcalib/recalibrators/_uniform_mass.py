@@ -183,7 +183,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         y : array-like of shape (n,)
             Labels.
         sample_weight : None
-            Refused: order statistics of weighted rows have no such theory. Present for the protocol's sake.
+            Must be None, because the guarantee has no version for weighted rows.
 
         Returns
         -------
@@ -266,7 +266,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
         Parameters
         ----------
-        X : array-like of the width given to `fit`
+        X : array-like with as many columns as in `fit`
             Scores.
         ids : array-like of shape (n,), default=None
             With ``randomize=True`` the ids of the rows, strings or integers. A row's key is then a number that its id
@@ -297,11 +297,11 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         return without_impossible(probabilities, impossible)
 
     def transform(self, X, ids=None):
-        """Return the same as `predict_proba`, so that recalibrators chain.
+        """Return the same as `predict_proba`, so that recalibrators can follow each other in a pipeline.
 
         Parameters
         ----------
-        X : array-like of the width given to `fit`
+        X : array-like with as many columns as in `fit`
             Scores.
         ids : array-like of shape (n,), default=None
             With ``randomize=True`` the ids of the rows: see `predict_proba`.
@@ -318,7 +318,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
         Parameters
         ----------
-        X : array-like of the width given to `fit`
+        X : array-like with as many columns as in `fit`
             Scores.
         ids : array-like of shape (n,), default=None
             With ``randomize=True`` the ids of the rows: see `predict_proba`.

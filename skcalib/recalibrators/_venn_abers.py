@@ -119,7 +119,7 @@ class VennAbers(BinaryRecalibrator):
 
         Parameters
         ----------
-        X : array-like of the width given to `fit`
+        X : array-like with as many columns as in `fit`
             Scores.
 
         Returns

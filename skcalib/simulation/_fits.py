@@ -183,9 +183,9 @@ def fit_calibration_curve(scores, y):
 
     Notes
     -----
-    The links log and logflip keep the event probability within [0, 1] for a linear predictor of at most 0 only. It is
-    fitted as its two values at the smallest and the largest score, which makes that a bound on each: the likelihood
-    is concave in them and has one maximum.
+    The links log and logflip keep the event probability within [0, 1] for a linear predictor of at most 0 only. The
+    parameters of the fit are therefore the values of the predictor at the smallest and the largest score, each at most
+    0. The likelihood is concave in them and has one maximum.
 
     References
     ----------

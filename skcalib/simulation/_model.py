@@ -121,7 +121,7 @@ class CalibrationModel:
         return scores, y.astype(np.int64)
 
     def true_calibration_error(self, norm=2):
-        """Return ``(E |S - T(S)|^p)^(1/p)``, to 1e-8 or better.
+        """Return the true calibration error ``(E |S - T(S)|^p)^(1/p)``, exact to 1e-8 or better.
 
         Parameters
         ----------
