@@ -226,9 +226,7 @@ class BinCountDisplay(FromEstimator):
         n_bins = _checked_n_bins(n_bins, n_rows, splitter.get_n_splits(tasks[0].scores, tasks[0].labels))
         if recalibrators is None:
             recalibrators = {"histogram binning": HistogramBinning(), "scaling-binning": ScalingBinning()}
-        elif not isinstance(recalibrators, dict):
-            recalibrators = {type(recalibrators).__name__: recalibrators}
-        models = named_models(recalibrators, None)
+        models = named_models(recalibrators, None if isinstance(recalibrators, dict) else type(recalibrators).__name__)
         measured = (_measured(*one, tasks, n_bins, splitter, max_error, n_jobs) for one in models.items())
         curves = list(Progress("BinCountDisplay", verbose).over(measured, len(models), "recalibrators"))
         caption = f"n = {format_count(n_rows)}, {resolve_multiclass(multiclass, data).replace('_', '-')} calibration"

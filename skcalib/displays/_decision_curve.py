@@ -66,9 +66,7 @@ class DecisionCurveDisplay(FromEstimator):
         self.threshold = threshold
 
     @classmethod
-    def from_predictions(
-        cls, y_true, y_proba=None, *, threshold=None, name=None, ax=None, plot_options=None, **options
-    ):
+    def from_predictions(cls, y_true, y_proba, *, threshold=None, name=None, ax=None, plot_options=None, **options):
         """Draw the decision curves of probabilities.
 
         Parameters

@@ -63,15 +63,7 @@ class GroupDisplay(FromEstimator):
 
     @classmethod
     def from_predictions(
-        cls,
-        y_true,
-        y_proba=None,
-        groups="predicted_class",
-        *,
-        confidence_level=0.9,
-        ax=None,
-        plot_options=None,
-        **options,
+        cls, y_true, y_proba, groups="predicted_class", *, confidence_level=0.9, ax=None, plot_options=None, **options
     ):
         """Compute the table of the groups and draw it.
 

@@ -190,7 +190,7 @@ def statistics_numbers(models, *, options):
     for model, statistics in models.items():
         if not isinstance(statistics, BinStatistics):
             raise TypeError(
-                f"The first argument, without a name, must be BinStatistics or a dict of them, found {statistics!r}."
+                f"The first argument must be BinStatistics or a dict of them by name, found {statistics!r}."
             )
         seen = statistics.weight > 0
         if not seen.any():

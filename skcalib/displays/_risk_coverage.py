@@ -106,16 +106,7 @@ class RiskCoverageDisplay(FromEstimator):
 
     @classmethod
     def from_predictions(
-        cls,
-        y_true,
-        y_proba=None,
-        *,
-        target=None,
-        confidence_level=0.9,
-        name=None,
-        ax=None,
-        plot_options=None,
-        **options,
+        cls, y_true, y_proba, *, target=None, confidence_level=0.9, name=None, ax=None, plot_options=None, **options
     ):
         """Draw errors against answers.
 

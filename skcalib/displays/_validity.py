@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._input.scalars import check_number, check_option
-from skcalib._input.scored_labels import check_scored_labels
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import curve_styles, draw_band, format_count, matplotlib_text, reference_style, styled
@@ -103,7 +102,7 @@ class ValidityDisplay(FromEstimator):
         self.guarantee_label = guarantee_label
 
     @classmethod
-    def from_predictions(cls, y_true, y_proba=None, *, kind="marginal", name=None, **options):
+    def from_predictions(cls, y_true, y_proba, *, kind="marginal", name=None, **options):
         """Draw the exact validity curves of one sample.
 
         Parameters
@@ -130,8 +129,6 @@ class ValidityDisplay(FromEstimator):
             If labels and scores differ in length or are empty, a label is unknown, a score is missing or
             outside [0, 1], or weights are negative or all zero.
         """
-        if y_proba is None:
-            check_scored_labels(y_true, None)  # says that rows are needed
         samples = {key: [(y_true, proba)] for key, proba in named_models(y_proba, name).items()}
         return cls.from_repeats(samples, kind=kind, **options)
 

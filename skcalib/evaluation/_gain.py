@@ -101,8 +101,7 @@ def recalibration_gain(
     """
     check_option(loss, "loss", tuple(LOSSES))
     level = check_confidence_level(confidence_level)
-    recalibrator = StackedRecalibrator(verbose=verbose) if recalibrator is None else recalibrator
-    check_recalibrator(recalibrator)
+    recalibrator = check_recalibrator(StackedRecalibrator(verbose=verbose) if recalibrator is None else recalibrator)
     data = check_scored_labels(y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
     codes = data.labels.astype(np.intp)
     columns = data.scores.reshape(len(codes), -1)

@@ -12,9 +12,7 @@ _ROWS, _COLUMNS = 64, 512  # pairs of rows at a time: their distances fit the ca
 
 
 @hint_at_keywords
-def kernel_calibration_error(
-    y_true, y_proba=None, *, bandwidth="median", sample_weight=None, pos_label=None, labels=None
-):
+def kernel_calibration_error(y_true, y_proba, *, bandwidth="median", sample_weight=None, pos_label=None, labels=None):
     """Squared kernel calibration error (SKCE): whether all K probabilities of a row are right at once.
 
     The mean over pairs of different rows i, j of ``exp(-TV(p_i, p_j) / bandwidth) <e_yi - p_i, e_yj - p_j>``. e_y is

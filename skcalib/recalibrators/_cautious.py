@@ -107,9 +107,8 @@ class CautiousRecalibrator(BaseRecalibrator):
     def _fit_scores(self, scores, codes, sample_weight):
         recalibrator, unchanged = check_recalibrator(self._resolved("recalibrator")), Uncalibrated()
         for one in (recalibrator, unchanged):
-            taken = one.get_params(deep=False)
             told = {"input": self.input, "classes": self.classes_}
-            one.set_params(**{name: value for name, value in told.items() if name in taken})
+            one.set_params(**{name: value for name, value in told.items() if name in one.get_params(deep=False)})
         unchanged.fit(scores, self.classes_[codes])
         self.recalibrator_ = fitted_clone(recalibrator, scores, self.classes_[codes], sample_weight)
         self.gain_ = getattr(self.recalibrator_, "gain_", None)

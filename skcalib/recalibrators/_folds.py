@@ -13,7 +13,6 @@ from skcalib._rows.links import PROBABILITY_CLIP, log_odds, log_probability
 _SEED = 0
 # Integer weights are dealt out copy by copy up to this total; rows stay whole beyond it.
 _MOST_COPIES = 10_000_000
-_FEW_ROWS = 10  # of a class: one of two folds holds them all in .002 of deals
 # Log-probabilities are told apart by cells of this width, which have no edge at 0.
 _CELL, _EDGE = 2.0**-20, 0.2718
 
@@ -89,7 +88,8 @@ def _dealt_folds(n_folds, scores, codes, sample_weight, input, stratified):
     whole = sample_weight is None or (weight % 1 != 0).any() or weight.sum() > _MOST_COPIES
     copies = np.ones(len(codes), dtype=np.intp) if whole else weight.astype(np.intp)
     cells = () if input is None else _cells(scores, input).T
-    stratum = codes if stratified else np.where((np.bincount(codes, copies) < _FEW_ROWS)[codes], codes, -1)
+    # One of two folds holds all of 10 rows of a class in .002 of deals.
+    stratum = codes if stratified else np.where((np.bincount(codes, copies) < 10)[codes], codes, -1)
     order = _order((weight, codes, *scores.T, *cells, stratum))  # by content: rows that tie are the same
     dealt = np.repeat(order, copies[order])
     shuffle = check_random_state(_SEED).uniform(size=len(dealt))
