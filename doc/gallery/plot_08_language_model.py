@@ -4,7 +4,7 @@ Confidences of a language model, by subject
 
 A language model answers questions and states how sure it is. It is sure of itself in every subject, and right in some
 of them only. One recalibrator for all answers is right on the whole and wrong for every subject.
-`GroupwiseRecalibrator` fits one map a subject, and keeps the pooled map where a subject has few rows.
+`GroupwiseRecalibrator` fits one map for each subject, and keeps the pooled map where a subject has few rows.
 """
 
 # %%
@@ -37,7 +37,7 @@ by_subject = GroupwiseRecalibrator(PlattScaling()).fit(confidence, right, groups
 found = {
     "as stated": confidence_test,
     "one map": pooled.predict_proba(confidence_test)[:, 1],
-    "one map a subject": by_subject.predict_proba(confidence_test, groups=subject_test)[:, 1],
+    "one map for each subject": by_subject.predict_proba(confidence_test, groups=subject_test)[:, 1],
 }
 
 # %%

@@ -17,7 +17,7 @@ class FixedEdges(BaseBinning):
     See Also
     --------
     skcalib.binning.EqualWidth : Bins of equal width.
-    skcalib.binning.UniqueScores : One bin a distinct score.
+    skcalib.binning.UniqueScores : One bin for each distinct score.
 
     Examples
     --------

@@ -14,8 +14,8 @@ class InformationPreserving(BaseBinning):
     """Bins that lose the least information: one-dimensional clusters under the Kullback-Leibler divergence.
 
     Where the scores are calibrated, replacing each by the mean of its bin costs in expected log-loss the divergence of
-    the score from that mean. These edges make the sum of it least: finer near 0 and 1 and where there are many scores.
-    No label is used. Scaling-binning with them is hardly worse than its smooth family.
+    the score from that mean. These edges minimise the sum of that: they are finer near 0 and 1, and where scores
+    are many. No label is used. Scaling-binning with them is hardly worse than its smooth family.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class InformationPreserving(BaseBinning):
 
     Notes
     -----
-    Exact by dynamic programming for up to 1000 distinct scores. Of more scores neighbours are joined first.
+    Exact by dynamic programming for up to 1000 distinct scores. With more distinct scores, neighbours are joined first.
 
     References
     ----------

@@ -112,7 +112,7 @@ def net_benefit(
     n_resamples : int, default=1000
         Number of draws behind a simultaneous band.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows. For weights that count nothing, such as inverse probabilities of
+        Weights, which count as repeated rows. For weights that are not counts, such as inverse probabilities of
         selection, pass ``clusters=np.arange(n)``.
     clusters : array-like of shape (n,), default=None
         The cluster of each row: rows of one cluster (a patient, a centre) may depend on each other.

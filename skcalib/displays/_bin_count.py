@@ -243,7 +243,7 @@ class BinCountDisplay(FromEstimator):
             Whether there is a legend.
         line_kw, band_kw, chosen_kw, limit_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`, `Axes.axhline` and `legend`) that
-            replace ours.
+            replace the defaults.
 
         Returns
         -------

@@ -183,7 +183,8 @@ class ChangeDisplay:
         legend : bool, default=True
             Whether the samples and the intervals are explained.
         line_kw, interval_kw, histogram_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.errorbar`, `Axes.stairs` and `legend`) that replace ours.
+            Keywords of the artists (`Axes.plot`, `Axes.errorbar`, `Axes.stairs` and `legend`) that replace the
+            defaults.
 
         Returns
         -------

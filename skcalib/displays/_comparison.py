@@ -91,7 +91,7 @@ class ComparisonDisplay:
         legend : bool, default=True
             Whether there is a legend.
         bar_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.errorbar` and `legend`) that replace ours.
+            Keywords of the artists (`Axes.errorbar` and `legend`) that replace the defaults.
 
         Returns
         -------

@@ -181,7 +181,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
         legend : bool, default=True
             Whether the band and the marks are explained.
         line_kw, band_kw, mark_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.axhspan`, `Axes.plot` and `legend`) that replace ours.
+            Keywords of the artists (`Axes.plot`, `Axes.axhspan`, `Axes.plot` and `legend`) that replace the defaults.
 
         Returns
         -------

@@ -113,7 +113,8 @@ class DecisionCurveDisplay(FromEstimator):
         legend : bool, default=True
             Whether bands and reference lines are explained. Names of models are written in any case.
         line_kw, band_kw, reference_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot` and `legend`) that replace ours.
+            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot` and `legend`) that replace the
+            defaults.
 
         Returns
         -------

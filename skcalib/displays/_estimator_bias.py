@@ -228,7 +228,7 @@ class EstimatorBiasDisplay(FromEstimator):
             Whether the lines have a legend.
         mesh_kw, text_kw, line_kw, band_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.pcolormesh`, `Axes.text`, `Axes.plot`, `Axes.fill_between` and `legend`)
-            that replace ours.
+            that replace the defaults.
 
         Returns
         -------

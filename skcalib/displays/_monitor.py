@@ -111,7 +111,7 @@ class MonitorDisplay:
             Whether the lines are explained.
         line_kw, threshold_kw, alarm_kw, change_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.axhline`, `Axes.plot`, `Axes.axvline` and `legend`) that
-            replace ours.
+            replace the defaults.
 
         Returns
         -------

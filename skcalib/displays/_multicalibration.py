@@ -110,7 +110,7 @@ class MulticalibrationDisplay:
         legend : bool, default=True
             Whether bars and marks are explained.
         line_kw, interval_kw, chosen_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.errorbar`, `Axes.plot` and `legend`) that replace ours.
+            Keywords of the artists (`Axes.plot`, `Axes.errorbar`, `Axes.plot` and `legend`) that replace the defaults.
 
         Returns
         -------

@@ -157,7 +157,7 @@ class MurphyDisplay(FromEstimator):
         legend : bool, default=True
             Whether the dotted line is explained. Names and Brier scores are written in any case.
         line_kw, reference_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.plot` and `legend`) that replace ours.
+            Keywords of the artists (`Axes.plot`, `Axes.plot` and `legend`) that replace the defaults.
 
         Returns
         -------

@@ -323,7 +323,7 @@ class ReliabilityDisplay(FromEstimator):
             Whether bands and intervals are explained. Names and errors are written in any case.
         line_kw, interval_kw, consistency_kw, reference_kw, histogram_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.errorbar` or `Axes.fill_between`, `Axes.fill_between`,
-            `Axes.plot`, `Axes.stairs` and `legend`) that replace ours.
+            `Axes.plot`, `Axes.stairs` and `legend`) that replace the defaults.
 
         Returns
         -------

@@ -164,7 +164,7 @@ class RiskCoverageDisplay(FromEstimator):
             Whether bands, points and the target are explained. Names of models are written in any case.
         line_kw, band_kw, point_kw, target_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`, `Axes.axhline` and `legend`) that
-            replace ours.
+            replace the defaults.
 
         Returns
         -------

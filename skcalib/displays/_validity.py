@@ -229,12 +229,12 @@ class ValidityDisplay(FromEstimator):
         epsilon : float, default=None
             A tolerance that is marked. The legend then gives the share within it for each curve.
         max_epsilon : float, default=None
-            Largest tolerance shown; None is where the curves have come to 1.
+            Largest tolerance shown; None is where the curves have reached 1.
         legend : bool, default=True
             Whether there is a legend.
         line_kw, band_kw, guarantee_kw, epsilon_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`, `Axes.axvline` and `legend`) that
-            replace ours.
+            replace the defaults.
 
         Returns
         -------
@@ -244,7 +244,7 @@ class ValidityDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If `epsilon` is no tolerance between 0 and 1.
+            If `epsilon` is not a tolerance between 0 and 1.
         """
         if epsilon is not None:
             check_number(epsilon, "epsilon", at_least=0, at_most=1)

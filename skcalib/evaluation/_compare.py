@@ -139,8 +139,8 @@ def compare(
     y_true : array-like of shape (n,)
         Labels.
     models : dict
-        From names to probabilities of these rows, of shape (n,), (n, 2) or (n, K); two or more. Also recalibrators
-        count, each with its probabilities for rows that it was not fitted to.
+        From names to probabilities of these rows, of shape (n,), (n, 2) or (n, K); two or more. A
+        recalibrated model is one, with its probabilities for rows that the recalibrator was not fitted to.
     metrics : sequence of str and callable, default=("log_loss", "brier_score", "squared_calibration_error")
         Names (those of `get_scorer_names` without ``neg_``), metrics of this library, and functions ``metric(y_true,
         y_proba, sample_weight=...)``; a `functools.partial` sets options. Smaller is better.
@@ -166,7 +166,7 @@ def compare(
     comparison : ModelComparison
         A table with a row for each metric and model: `model, metric, estimate, low, high, difference, difference_low,
         difference_high, pvalue, adjusted_pvalue`. A difference is the model minus the reference. P-values are adjusted
-        (Holm) over the models of a metric. `to_frame`, `to_markdown` and `to_latex` write it, `str` says it.
+        (Holm) over the models of a metric. `to_frame`, `to_markdown` and `to_latex` write it; `print` says it.
 
     Raises
     ------

@@ -90,7 +90,7 @@ def to_javascript(recalibrator, *, name="calibrate"):
     Raises
     ------
     ValueError
-        If the recalibrator cannot be written so, or `name` is no name.
+        If the recalibrator cannot be written so, or `name` is not a valid name.
 
     See Also
     --------
@@ -99,11 +99,11 @@ def to_javascript(recalibrator, *, name="calibrate"):
 
     Notes
     -----
-    What is no score gives NaN, or an array of NaN: NaN, null, text, a score out of range, probabilities that do not sum
-    to 1, and a group that is null or undefined; a decision is then null. Groups that were not seen use the pooled fit.
-    A logit of -Infinity is an impossible class. The results are those of Python within 1e-12, since engines compute
-    logarithms and exponentials each in their own way. A decision takes probabilities that are below its threshold by so
-    much to be at it.
+    An input that is not a valid score gives NaN, or an array of NaN: NaN, null, text, a score out of range,
+    probabilities that do not sum to 1, and a group that is null or undefined; a decision is then null.
+    Groups that were not seen use the pooled fit. A logit of -Infinity is an impossible class. The results
+    are those of Python within 1e-12, since engines compute logarithms and exponentials each in their own way. In a
+    decision a probability that is below the threshold by at most that counts as equal to it.
 
     Examples
     --------

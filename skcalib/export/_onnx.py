@@ -37,7 +37,7 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     Returns
     -------
     model : onnx.ModelProto
-        With the input ``scores``, of the width that `fit` was given, and the output ``calibrated``, one column a class.
+        With the input ``scores`` (as many columns as in `fit`) and the output ``calibrated`` (one column per class).
         A `GroupwiseRecalibrator` whose groups are given or in a column has a second input ``group``: strings (n, 1),
         the text of other groups; unknown ones use the pooled fit. A `CertifiedThresholdClassifier` has a second output
         ``decision`` (n,), the label that `predict` gives. The properties ``classes`` and ``provenance`` are JSON.

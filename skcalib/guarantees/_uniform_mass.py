@@ -12,8 +12,8 @@ def conditional_epsilon(n_samples, n_bins, *, confidence_level=0.9, keep_boundar
     r"""Tolerance that holds for every bin of uniform-mass binning at once.
 
     With probability at least `confidence_level` over the calibration rows, *every* predicted probability differs from
-    the event frequency among the rows that receive it by at most the returned number. So does then the expected
-    calibration error in every lp norm.
+    the event frequency among the rows that receive it by at most the returned number. The expected calibration
+    error in every lp norm is then at most this number, too.
 
     Parameters
     ----------

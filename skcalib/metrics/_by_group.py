@@ -106,7 +106,7 @@ def calibration_by_group(
     norm : float, default=2
         Norm of the error: p >= 1, or ``np.inf`` (`method` "plugin" only).
     binning : BaseBinning, int or None, default=None
-        Bins of the error, made for each group by itself; an int is a number of equal-mass bins, None
+        Bins of the error, made for each group separately; an int is a number of equal-mass bins, None
         ``EqualMass("cube_root")``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         See `calibration_error`. The plugin error of a small group is mostly noise.

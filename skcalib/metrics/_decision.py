@@ -124,8 +124,8 @@ def decision_calibration_error(
 
     Notes
     -----
-    Its interval and its test recalibrate each draw of the labels anew; of more than 1,024 different scores neighbours
-    are pooled there.
+    Its interval and its test recalibrate each draw of the labels anew; with more than 1,024 different scores,
+    neighbours are pooled there.
 
     References
     ----------

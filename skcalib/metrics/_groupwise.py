@@ -45,7 +45,7 @@ def groupwise_calibration_error(
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1 or ``np.inf``.
     binning : BaseBinning, int or None, default=None
-        Strategy, applied to each group by itself; an int is a number of equal-width bins, None ``EqualWidth(15)``.
+        Strategy, applied to each group separately; an int is a number of equal-width bins, None ``EqualWidth(15)``.
     method : {"plugin", "auto", "debiased", "unbiased", "label_binned"}, default="plugin"
         See `calibration_error`. The plugin error of a small group is mostly noise: compare groups of unequal size by
         "auto" with few bins.

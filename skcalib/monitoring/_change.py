@@ -123,7 +123,7 @@ def calibration_change(
     norm : float, default=2
         Norm of the error: see `skcalib.metrics.calibration_error`.
     binning : BaseBinning, int or None, default=None
-        Bins of the error, made for each sample by itself; an int is a number of equal-mass bins, None
+        Bins of the error, made for each sample separately; an int is a number of equal-mass bins, None
         ``EqualMass(15)``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         Method of the error.

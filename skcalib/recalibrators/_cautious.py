@@ -70,7 +70,7 @@ class CautiousRecalibrator(BaseRecalibrator):
 
     Examples
     --------
-    Scores that are right are left alone, and those that are twice too far from 1/2 in log-odds are not:
+    Here calibrated scores stay as they are, and those that are twice too far from 1/2 in log-odds do not:
 
     >>> import numpy as np
     >>> from skcalib import CautiousRecalibrator

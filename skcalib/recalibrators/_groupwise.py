@@ -335,7 +335,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         References
         ----------
         Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample
-        splitting. The union over groups is theirs to come.
+        splitting.
         """
         check_fitted(self)
         refused = list(self._without_certificate())

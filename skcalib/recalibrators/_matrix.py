@@ -90,7 +90,7 @@ class AffineScaling(LogitRecalibrator):
 
 
 class VectorScaling(AffineScaling):
-    """Vector scaling: ``softmax(coef * logits + intercept)``, one slope and one intercept a class.
+    """Vector scaling: ``softmax(coef * logits + intercept)``, one slope and one intercept per class.
 
     Fitted by log-loss from temperature scaling on, with a ridge toward it, so that it does not overfit many classes
     with few rows.
@@ -324,8 +324,8 @@ class DirichletCalibration(MatrixScaling):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge, at least 0, for the parts that have none of their own: see `MatrixScaling`. "auto" goes
-        from 1 over .1 to .03.
+        Strength of the ridge, at least 0, for the parts that have none of their own: see `MatrixScaling`. "auto" lowers
+        it from 1 to .1 and .03, as long as left-out rows are predicted better.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
         Ridges of the parts; None means `alpha`.
     input : {"probability", "logit"}, default="probability"
@@ -365,7 +365,7 @@ class DirichletCalibration(MatrixScaling):
     See Also
     --------
     skcalib.MatrixScaling : A linear map of the logits.
-    skcalib.VectorScaling : A slope and an intercept a class.
+    skcalib.VectorScaling : A slope and an intercept for each class.
     skcalib.TemperatureScaling : One number for all logits.
 
     References

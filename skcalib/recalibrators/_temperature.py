@@ -63,12 +63,12 @@ class TemperatureScaling(LogitRecalibrator):
     --------
     skcalib.ClasswiseTemperatureScaling : A temperature per class.
     skcalib.EnsembleTemperatureScaling : A mixture of three maps, of which one has a temperature.
-    skcalib.VectorScaling : A slope and an intercept a class.
+    skcalib.VectorScaling : A slope and an intercept for each class.
 
     Notes
     -----
     The inverse temperature stays positive, so that decisions never change. Where every row is right it would be
-    infinite, and the first wrong row would cost dearly: log-loss is then fitted to Platt's targets, by which one more
+    infinite, and the loss of the first wrong row with it: log-loss is then fitted to Platt's targets, by which one more
     row of each class (for K > 2 one of all rows) is wrong. For a model that is always wrong it would be negative; the
     fit stops at a bound, a millionth of the value at which the logits spread by 1.
 

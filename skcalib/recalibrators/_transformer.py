@@ -75,7 +75,7 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def get_feature_names_out(self, input_features=None):
-        """Return one name a class.
+        """Return one name per class.
 
         Parameters
         ----------

@@ -65,7 +65,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     multiclass : {"ovr", "top_label"}, default="ovr"
         K > 2 classes: each against the rest, or the confidence of the predicted class alone.
     normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1, which no certificate survives.
+        Whether the K one-vs-rest probabilities are made to sum to 1. There is then no certificate.
 
     Attributes
     ----------

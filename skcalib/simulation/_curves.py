@@ -74,7 +74,7 @@ class GlmCurve:
 
 @dataclass(frozen=True)
 class PowerCurve:
-    """Curve ``T(s) = s^d``: calibrated for d = 1, overconfident above, underconfident below.
+    """Curve ``T(s) = s^d``: calibrated for d = 1; scores are too high for a larger d, and too low for a smaller one.
 
     Parameters
     ----------
