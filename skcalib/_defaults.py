@@ -23,6 +23,8 @@ def _kept(value):
     """Return a value and what it holds, by name, each in this form: `set_params` changes nested objects in place."""
     if isinstance(value, (list, tuple)) and any(hasattr(one, "get_params") for one in value):
         return type(value)(value), {number: _kept(one) for number, one in enumerate(value)}
+    if isinstance(value, (np.ndarray, list)) and np.array_equal(value, value):
+        return value.copy(), {}  # edges or labels, which may be changed in place; a list of splits is not
     if not hasattr(value, "get_params") or isinstance(value, type):
         return value, {}
     params = value.get_params(deep=False).items()

@@ -19,6 +19,7 @@ from skcalib._input.labels import check_targets
 from skcalib._input.scores import refuse_repeated_names
 from skcalib._input.sklearn_private import check_feature_names_in, check_method_params, num_samples, safe_split
 from skcalib._input.weights import check_sample_weight
+from skcalib._progress import Progress
 from skcalib._rows.links import log_odds
 from skcalib.recalibrators._folds import row_indices
 
@@ -60,6 +61,11 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         classes, routed = check_known_classes(estimator, y), route_metadata(self, caller, params)
         return ClassifierFits(estimator, X, y, classes, response_method, routed)
 
+    def _run(self, tasks):
+        """Return the results of tasks, each a fit of the classifier."""
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)
+        return list(Progress(type(self).__name__, self.verbose).over(results, len(tasks), "fits of the classifier"))
+
     def _copy_attributes(self, names, found):
         """Set those attributes that `found` has, and remove the others, of an earlier fit."""
         for name in names:
@@ -95,6 +101,9 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
 
     n_jobs : int, default=None
         How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
+
+    verbose : bool, default=False
+        Whether standard error gets a line for each fit of the classifier, at most every two seconds.
 
     Attributes
     ----------
@@ -170,12 +179,13 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
 
     _callers = ("fit", "fit_transform")
 
-    def __init__(self, estimator, *, cv=5, response_method="auto", passthrough=False, n_jobs=None):
+    def __init__(self, estimator, *, cv=5, response_method="auto", passthrough=False, n_jobs=None, verbose=False):
         self.estimator = estimator
         self.cv = cv
         self.response_method = response_method
         self.passthrough = passthrough
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X, y, **params):
         """Fit the classifier on all rows, for `transform`.
@@ -288,7 +298,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         if caller == "fit":
             scores, self.estimator_ = None, fits.on_all_rows()
         else:
-            scores, self.estimator_ = fits.cross_fitted(self.cv, self.n_jobs)
+            scores, self.estimator_ = fits.cross_fitted(self.cv, self._run)
         self.classes_, self.response_method_ = fits.classes, fits.response_method
         return scores
 
@@ -342,18 +352,18 @@ class ClassifierFits(NamedTuple):
         """Return the checked splits of `cv`; see `check_splits`."""
         return check_splits(cv, self.X, self.y, self.routed.splitter.split, partition=partition)
 
-    def of_folds(self, splits, n_jobs):
+    def of_folds(self, splits, run):
         """Return the models of the folds, and the score of each row from the one that was not fitted on it."""
-        models, scores = zip(*Parallel(n_jobs=n_jobs)(delayed(self._fold)(*split) for split in splits), strict=True)
+        models, scores = zip(*run([delayed(self._fold)(*split) for split in splits]), strict=True)
         return models, _gathered(scores, splits)
 
-    def cross_fitted(self, cv, n_jobs):
+    def cross_fitted(self, cv, run):
         """Return out-of-fold scores of all rows and the model fitted on all of them; a frozen model is only asked."""
         if isinstance(self.estimator, FrozenEstimator):
             return classifier_scores(self.estimator, self.X, self.classes, self.response_method), self.estimator
         splits = self.splits(cv, partition=True)
         tasks = [delayed(self.on_all_rows)(), *(delayed(self._fold_scores)(*split) for split in splits)]
-        model, *scores = Parallel(n_jobs=n_jobs)(tasks)
+        model, *scores = run(tasks)
         return _gathered(scores, splits), model
 
     def _fold(self, train, test):

@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skcalib._defaults import ParameterHints
@@ -73,6 +73,9 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         and the classifier on all rows. "auto" takes the classifiers of the folds and that one recalibrator for all of
         them, and averages their probabilities. It is False for a `FrozenEstimator`, where nothing is split, and for a
         precomputed kernel, and True for a `cv` that does not test each row once.
+
+    verbose : bool, default=False
+        Whether standard error gets a line for each fit of the classifier, at most every two seconds.
 
     Attributes
     ----------
@@ -155,12 +158,13 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         "base_estimator": "estimator=",
     }
 
-    def __init__(self, estimator=None, recalibrator=None, *, cv=None, n_jobs=None, ensemble="auto"):
+    def __init__(self, estimator=None, recalibrator=None, *, cv=None, n_jobs=None, ensemble="auto", verbose=False):
         self.estimator = estimator
         self.recalibrator = recalibrator
         self.cv = cv
         self.n_jobs = n_jobs
         self.ensemble = ensemble
+        self.verbose = verbose
 
     def fit(self, X, y, sample_weight=None, **fit_params):
         """Fit the classifier and the recalibrator.
@@ -204,9 +208,9 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         self.classes_ = fits.classes
         pair_fits = _PairFits(fits, recalibrator, sample_weight)
         if ensemble is False:
-            pairs = pair_fits.cross_fitted(self.cv, self.n_jobs)
+            pairs = pair_fits.cross_fitted(self.cv, self._run)
         else:
-            pairs = pair_fits.of_folds(self.cv, self.n_jobs, shared=ensemble == "auto")
+            pairs = pair_fits.of_folds(self.cv, self._run, shared=ensemble == "auto")
         self.calibrated_classifiers_ = pairs
         forbid_certificates_of_pairs(pairs, estimator)
         self._copy_attributes(("n_features_in_", "feature_names_in_"), pairs[0].estimator)
@@ -299,7 +303,7 @@ class _PairFits(NamedTuple):
     recalibrator: object
     sample_weight: np.ndarray | None
 
-    def of_folds(self, cv, n_jobs, *, shared):
+    def of_folds(self, cv, run, *, shared):
         """Return one pair a fold: the classifier fitted on its training rows, and a recalibrator.
 
         Which is shared by all folds, or fitted on the fold's test rows alone.
@@ -308,19 +312,19 @@ class _PairFits(NamedTuple):
             raise ValueError("ensemble=True cannot predict from a precomputed kernel: use ensemble=False.")
         splits = self.fits.splits(cv, partition=False)
         if shared and is_partition(splits, len(self.fits.y)):
-            return self._shared(splits, n_jobs)
+            return self._shared(splits, run)
         if any(len(test) < 2 for _, test in splits):
             raise ValueError("cv tests a fold on one row alone, too little for a recalibrator: use ensemble=False.")
-        return Parallel(n_jobs=n_jobs)(delayed(self._of_fold)(fold, *split) for fold, split in enumerate(splits))
+        return run([delayed(self._of_fold)(fold, *split) for fold, split in enumerate(splits)])
 
-    def cross_fitted(self, cv, n_jobs):
+    def cross_fitted(self, cv, run):
         """Return one pair: the recalibrator fitted on cross-fitted scores, the classifier on all rows."""
-        scores, model = self.fits.cross_fitted(cv, n_jobs)
+        scores, model = self.fits.cross_fitted(cv, run)
         return [self._pair(model, self._recalibrator(scores))]
 
-    def _shared(self, splits, n_jobs):
+    def _shared(self, splits, run):
         """Return the folds' classifiers with one recalibrator, or the bare classifier if that is what it chooses."""
-        models, scores = self.fits.of_folds(splits, n_jobs)
+        models, scores = self.fits.of_folds(splits, run)
         for fold, model in enumerate(models):
             _known_classes(model, fold)
         recalibrator = self._recalibrator(scores)

@@ -3,13 +3,14 @@
 import pickle
 from dataclasses import FrozenInstanceError, fields
 from functools import partial
+from inspect import Parameter, signature
 
 import numpy as np
 import pytest
 from _catalog import refused
 from _twins import bin_of
 
-from skcalib import metrics
+from skcalib import decisions, displays, evaluation, metrics
 from skcalib._cells import statistics
 from skcalib._cells.statistics import BinStatistics, bin_statistics
 from skcalib._rows import blocks
@@ -233,6 +234,49 @@ def test_what_needs_rows_refuses_sums_by_name(call):
     statistics = BinStatistics.from_predictions(*_rows(50)[1::-1], EDGES)
     with refused(ValueError, "BinStatistics", "the score and the label of each row"):
         call(statistics)
+
+
+def _of_labels_and_probabilities():
+    """Return all public functions that need labels and probabilities and nothing else, by name."""
+    pytest.importorskip("matplotlib")
+    found = {}
+    for module in (metrics, evaluation, decisions, displays):
+        for name in module.__all__:
+            public = getattr(module, name)
+            function = getattr(public, "from_predictions", None) if isinstance(public, type) else public
+            parameters = list(signature(function).parameters.values()) if callable(function) else []
+            if [one.name for one in parameters[:2]] != ["y_true", "y_proba"]:
+                continue
+            kinds = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
+            if all(one.default is not one.empty or one.kind in kinds for one in parameters[2:]):
+                found[name] = function
+    assert len(found) > 30
+    return found
+
+
+def test_sums_where_rows_are_needed_are_refused_in_our_own_words():
+    statistics = BinStatistics.from_predictions(*_rows(50)[1::-1], EDGES)
+    scores = _rows(50)[0]
+    silent = []
+    for name, function in _of_labels_and_probabilities().items():
+        for given in ((statistics,), (statistics, scores)):
+            try:
+                function(*given)
+            except (TypeError, ValueError) as error:
+                if "BinStatistics" not in str(error) and "argument: 'y_proba'" not in str(error):
+                    silent.append(f"{name}: {error}")
+            else:
+                assert len(given) == 1, name
+    assert not silent
+
+
+def test_an_option_of_rows_beside_sums_is_named():
+    display = pytest.importorskip("skcalib.displays").ReliabilityDisplay
+    statistics = BinStatistics.from_predictions(*_rows(50)[1::-1], EDGES)
+    with refused(TypeError, "statistics= is a parameter of ReliabilityDisplay.from_predictions"):
+        display.from_statistics(statistics, statistics=["slope"])
+    with refused(TypeError, "first argument", "BinStatistics"):
+        display.from_statistics(statistics=["slope"])
 
 
 def test_missing_scores_are_named():

@@ -23,7 +23,7 @@ from skcalib import (
     ScalingBinning,
     StackedRecalibrator,
 )
-from skcalib.binning import EqualMass, EqualWidth, MinimumMass, MonotonicSweep
+from skcalib.binning import EqualMass, EqualWidth, FixedEdges, MinimumMass, MonotonicSweep
 from skcalib.export import from_dict, to_dict, to_sql
 from skcalib.metrics import calibration_error, expected_calibration_error
 from skcalib.metrics._table import METRICS
@@ -170,6 +170,19 @@ def test_a_parameter_set_after_the_fit_asks_for_a_new_fit(recalibrator):
     for name, value in (("n_jobs", 1), ("verbose", False), ("random_state", 3)):  # no forecast depends on these
         if name in fitted.get_params(deep=False):
             assert fitted.set_params(**{name: value}).predict_proba(PROBA).shape == expected.shape
+
+
+@pytest.mark.parametrize("edges", [np.array([0, 0.3, 0.6, 1]), [0, 0.3, 0.6, 1]])
+def test_edges_changed_in_place_after_the_fit_ask_for_a_new_fit(edges):
+    y = CODES
+    fitted = HistogramBinning(FixedEdges(edges)).fit(PROBA, y)
+    expected = str(fitted.certificate())
+    edges[1] = 0.25
+    for use in (fitted.certificate, lambda: fitted.predict_proba(PROBA), lambda: to_dict(fitted)):
+        with refused(ValueError, "fitted with binning__edges=", "0.25", "was set since", "Fit again"):
+            use()
+    edges[1] = 0.3
+    assert str(fitted.certificate()) == expected
 
 
 def test_a_nested_parameter_set_after_the_fit_asks_for_a_new_fit():

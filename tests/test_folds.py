@@ -140,3 +140,26 @@ def test_rows_are_ordered_by_all_keys(distinct):
     keys = np.random.default_rng(0).integers(0, distinct, (7, 300))
     np.testing.assert_array_equal(_order(tuple(keys)), np.lexsort(keys))
     np.testing.assert_array_equal(_order(tuple(keys[:3])), np.lexsort(keys[:3]))
+
+
+def test_folds_that_are_not_stratified():
+    rng = np.random.default_rng(5)
+    counts = []
+    for _ in range(40):  # new scores, of as many events each time: the folds must not be the same at each
+        scores, codes = rng.random((200, 1)), rng.permutation(np.repeat([0, 1], 100))
+        folds = cross_validation_folds(5, scores, codes, stratified=False)
+        assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(200))
+        counts += [codes[fold.test].sum() for fold in folds]
+        order = rng.permutation(200)
+        again = cross_validation_folds(5, scores[order], codes[order], stratified=False)
+        for one, other in zip(folds, again, strict=True):
+            assert contents(one, scores, codes) == contents(other, scores[order], codes[order])
+    # hypergeometric: 40 of 200 rows, half of them events, have variance 40 / 4 * 160 / 199
+    assert np.var(counts) == pytest.approx(8.04, rel=0.3)
+
+
+def test_a_class_of_few_rows_is_in_every_training_part_of_folds_that_are_not_stratified():
+    for seed in range(30):
+        scores, codes = np.random.default_rng(seed).random((102, 1)), np.repeat([0, 1, 2], [50, 50, 2])
+        for fold in cross_validation_folds(2, scores, codes, stratified=False):
+            assert set(codes[fold.train]) == {0, 1, 2}

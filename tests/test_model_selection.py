@@ -13,7 +13,14 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
-from skcalib import CrossFittedClassifier, IsotonicCalibration, PlattScaling, ScalingBinning, TemperatureScaling
+from skcalib import (
+    CrossFittedClassifier,
+    IsotonicCalibration,
+    PlattScaling,
+    ScalingBinning,
+    TemperatureScaling,
+    VectorScaling,
+)
 from skcalib.evaluation import recalibration_gain
 from skcalib.metrics import reliability_curve
 from skcalib.model_selection import sharpest_within
@@ -169,6 +176,25 @@ def test_gain_weights_are_repeated_rows():
     weighted = recalibration_gain(y, proba, recalibrator=IsotonicCalibration(), loss="brier", sample_weight=weight)
     repeated = recalibration_gain(y[rows], proba[rows], recalibrator=IsotonicCalibration(), loss="brier")
     assert weighted == pytest.approx(repeated)
+
+
+def test_gain_of_a_map_that_learns_the_frequencies_alone_is_that_of_fresh_rows():
+    # Stratified folds have the frequencies of the rows they test: 19 intercepts in 300 calibrated rows then seem to
+    # cost nothing. In fact each costs about half a nat in all, and as much again as what is learned is tested.
+    n_classes, found = 20, []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        proba = rng.uniform(0.9, 1.1, (300, n_classes))
+        proba /= proba.sum(axis=1, keepdims=True)
+        y = (proba.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+        model = VectorScaling(alpha=100.0, alpha_intercept=1e-3)
+        gain = recalibration_gain(y, proba, recalibrator=model, labels=range(n_classes)).estimate
+        model = clone(model).set_params(classes=range(n_classes)).fit(proba, y)
+        fitted = model.predict_proba(proba)
+        found.append((gain, (proba * np.log(fitted / proba)).sum(axis=1).mean()))  # the exact gain on fresh labels
+    gain, expected = np.mean(found, axis=0)
+    assert expected < -0.02
+    assert gain == pytest.approx(expected, rel=0.6)
 
 
 def test_gain_of_rows_that_teach_nothing():

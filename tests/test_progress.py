@@ -1,11 +1,15 @@
 """Progress: lines on standard error of long work, and none that were not asked for."""
 
+import inspect
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
-from skcalib import MulticalibratedRecalibrator, PlattScaling
+import skcalib
+from skcalib import CrossFittedClassifier, MulticalibratedRecalibrator, PlattScaling, RecalibratedClassifierCV
 from skcalib import _progress as module
 from skcalib._progress import Progress
 from skcalib.evaluation import recalibration_gain
@@ -70,3 +74,53 @@ def test_multicalibration_shows_its_rounds(capsys):
     shown = MulticalibratedRecalibrator(**options, verbose=True).fit(X, labels)
     assert "[MulticalibratedRecalibrator] round 1 of at most 2" in capsys.readouterr().err
     np.testing.assert_array_equal(shown.predict_proba(X), silent.predict_proba(X))
+
+
+@pytest.mark.parametrize("options", [{}, {"ensemble": True}, {"ensemble": False}])
+def test_cross_fitting_shows_its_fits(options, capsys):
+    X = np.column_stack((scores, scores**2))
+    makers = [partial(RecalibratedClassifierCV, GaussianNB(), PlattScaling(), cv=2, **options)]
+    for make in [*makers, partial(CrossFittedClassifier, GaussianNB(), cv=2)]:
+        silent = make()
+        silent = silent.fit_transform(X, labels) if hasattr(silent, "fit_transform") else silent.fit(X, labels)
+        assert capsys.readouterr() == ("", "")
+        shown = make(verbose=True)
+        shown = shown.fit_transform(X, labels) if hasattr(shown, "fit_transform") else shown.fit(X, labels)
+        captured = capsys.readouterr()
+        assert captured.err.startswith(f"[{make.func.__name__}] 1 of ")
+        assert "fits of the classifier" in captured.err
+        if make.func is CrossFittedClassifier:
+            np.testing.assert_array_equal(shown, silent)
+        else:
+            np.testing.assert_array_equal(shown.predict_proba(X), silent.predict_proba(X))
+
+
+def test_bin_counts_show_their_recalibrators(capsys):
+    pytest.importorskip("matplotlib")
+    display = import_module("skcalib.displays").BinCountDisplay
+    display.from_predictions(labels, scores, n_bins=[2, 3], cv=2)
+    assert capsys.readouterr() == ("", "")
+    display.from_predictions(labels, scores, n_bins=[2, 3], cv=2, verbose=True)
+    assert "[BinCountDisplay] 1 of 2 recalibrators" in capsys.readouterr().err
+
+
+def test_whatever_runs_jobs_at_once_can_show_where_it_is():
+    pytest.importorskip("matplotlib")
+    names = ("metrics", "evaluation", "displays", "decisions", "guarantees", "simulation", "monitoring", "engines")
+    silent, n_found = [], 0
+    for place in (skcalib, *(import_module(f"skcalib.{name}") for name in names)):
+        for name in place.__all__:
+            public = getattr(place, name)
+            methods = vars(public) if inspect.isclass(public) else {}
+            for one in (public, *(getattr(public, key) for key in methods if not key.startswith("_"))):
+                if not callable(one):
+                    continue
+                try:
+                    parameters = inspect.signature(one).parameters
+                except ValueError:
+                    continue
+                if "n_jobs" in parameters:
+                    n_found += 1
+                    silent += [f"{name}.{one.__name__}"] * ("verbose" not in parameters)
+    assert n_found >= 10
+    assert not silent

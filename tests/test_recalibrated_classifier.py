@@ -646,7 +646,7 @@ def test_parameters_of_scikit_learn_get_a_hint(binary):
     with refused(ValueError, "cv", "'prefit'", "FrozenEstimator(model)"):
         CrossFittedClassifier(LinearSVC(), cv="prefit").fit_transform(*binary)
     parameters = inspect.signature(RecalibratedClassifierCV).parameters
-    assert list(parameters) == ["estimator", "recalibrator", "cv", "n_jobs", "ensemble"]
+    assert list(parameters) == ["estimator", "recalibrator", "cv", "n_jobs", "ensemble", "verbose"]
 
 
 # Parameters ----------------------------------------------------------------------------------------------------------

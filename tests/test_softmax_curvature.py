@@ -6,7 +6,7 @@ from scipy.special import log_softmax
 
 from skcalib._solvers.leave_one_out import log_loss_hessian
 from skcalib._solvers.newton import damped_solution
-from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap
+from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap, fit_softmax_regression
 
 
 def problem(affine_map, n_classes=3, n=40, seed=0):
@@ -40,3 +40,20 @@ def test_damped_solution_of_a_singular_matrix_solves_where_it_can_be_solved(righ
     matrix = factor.T @ factor
     found = damped_solution(matrix.copy(), matrix @ right)
     np.testing.assert_allclose(matrix @ found, matrix @ right, rtol=1e-6, atol=1e-9)
+
+
+def test_a_flag_that_blas_raises_for_finite_numbers_is_no_warning():
+    features, codes, weight, centre, _ = problem(DiagonalMap)
+
+    class Flagged(DiagonalMap):
+        @staticmethod
+        def adjoint(residual, features):
+            np.subtract(np.float32(np.inf), np.float32(np.inf))  # raises the flag, and its result is not used
+            return DiagonalMap.adjoint(residual, features)
+
+    options = {"centre": centre, "penalty": np.full(len(centre), 0.1)}
+    found, expected = (
+        fit_softmax_regression(one, lambda rows: features[:, rows].copy(), codes, weight, **options)
+        for one in (Flagged, DiagonalMap)
+    )
+    np.testing.assert_array_equal(found, expected)

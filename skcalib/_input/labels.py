@@ -160,7 +160,8 @@ def check_label_vector(y, n_samples, *, name, scores_name):
         )
         y = y.ravel()
     if y.ndim != 1:
-        raise ValueError(f"{name} should be a 1d array of labels, got an array of shape {y.shape} instead.")
+        held = f" that holds a {type(y[()]).__name__}" if y.ndim == 0 else ""
+        raise ValueError(f"{name} should be a 1d array of labels, got an array of shape {y.shape}{held} instead.")
     if len(y) != n_samples:
         raise ValueError(f"{name} has {len(y)} rows but {scores_name} has {n_samples}: their lengths must agree.")
     if not y.dtype.isnative:

@@ -77,16 +77,13 @@ class TrialRows:
     def folds(self):
         """Folds that keep clusters whole; None where a class (of several: all but one) has fewer rows than folds."""
         counts, cv = np.sort(np.bincount(self.codes, minlength=2)), N_FOLDS
-        # Not stratified by class: a fold whose frequencies are those of the others would reward fitting their noise,
-        # with 4,000 rows of 100 classes by .006 nats a row.
-        content, one = np.column_stack((self.columns, self.codes)), np.zeros(len(self.codes), dtype=np.intp)
         if self.rows.clusters is not None:
             n_clusters = self.clusters.max() + 1
             dealt = np.random.default_rng(0).permutation(n_clusters)[self.clusters] % N_FOLDS
             cv = [(np.flatnonzero(dealt != k), np.flatnonzero(dealt == k)) for k in range(min(N_FOLDS, n_clusters))]
         if counts[-2] < N_FOLDS or cv != N_FOLDS and len(cv) < N_FOLDS:
             return None
-        return cross_validation_folds(cv, content, one, self.rows.sample_weight)
+        return cross_validation_folds(cv, self.columns, self.codes, self.rows.sample_weight, stratified=False)
 
     @cached_property
     def codes(self):

@@ -142,6 +142,9 @@ def _square(pairs):
     return table
 
 
+# BLAS sometimes flags a product of finite single-precision numbers as invalid: the same fit passes when it is repeated.
+# A product that is not finite is no step: the line search takes only what lowers the loss.
+@np.errstate(invalid="ignore")
 def fit_softmax_regression(
     affine_map,
     features,

@@ -73,7 +73,7 @@ class NetBenefit(ResultTable):
 
 def net_benefit(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     thresholds=None,
     reference="none",

@@ -8,6 +8,7 @@ from sklearn.model_selection import GridSearchCV, check_cv
 from skcalib._cells.reductions import binary_tasks, resolve_multiclass
 from skcalib._input.scalars import check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._progress import Progress
 from skcalib.binning import UniqueScores
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
@@ -160,7 +161,7 @@ class BinCountDisplay(FromEstimator):
     def from_predictions(
         cls,
         y_true,
-        y_proba,
+        y_proba=None,
         *,
         recalibrators=None,
         n_bins=None,
@@ -170,6 +171,7 @@ class BinCountDisplay(FromEstimator):
         pos_label=None,
         labels=None,
         n_jobs=None,
+        verbose=False,
         ax=None,
         **plot_options,
     ):
@@ -197,6 +199,8 @@ class BinCountDisplay(FromEstimator):
             The sorted labels of the columns.
         n_jobs : int, default=None
             How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
+        verbose : bool, default=False
+            Whether standard error gets a line for each recalibrator, at most every two seconds.
         ax : array of two Axes, or Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict
@@ -222,12 +226,9 @@ class BinCountDisplay(FromEstimator):
         n_bins = _checked_n_bins(n_bins, n_rows, splitter.get_n_splits(tasks[0].scores, tasks[0].labels))
         if recalibrators is None:
             recalibrators = {"histogram binning": HistogramBinning(), "scaling-binning": ScalingBinning()}
-        elif not isinstance(recalibrators, dict):
-            recalibrators = {type(recalibrators).__name__: recalibrators}
-        curves = [
-            _measured(name, model, tasks, n_bins, splitter, max_error, n_jobs)
-            for name, model in named_models(recalibrators, None).items()
-        ]
+        models = named_models(recalibrators, None if isinstance(recalibrators, dict) else type(recalibrators).__name__)
+        measured = (_measured(*one, tasks, n_bins, splitter, max_error, n_jobs) for one in models.items())
+        curves = list(Progress("BinCountDisplay", verbose).over(measured, len(models), "recalibrators"))
         caption = f"n = {format_count(n_rows)}, {resolve_multiclass(multiclass, data).replace('_', '-')} calibration"
         return cls(curves, limit=max_error, caption=caption).plot(ax, **plot_options)
 

@@ -116,7 +116,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
     def from_predictions(
         cls,
         y_true,
-        y_proba,
+        y_proba=None,
         *,
         confidence_level=0.9,
         multiclass="auto",

@@ -164,7 +164,7 @@ class EstimatorBiasDisplay(FromEstimator):
         ).plot(ax, **plot_options)
 
     @classmethod
-    def from_predictions(cls, y_true, y_proba, *, multiclass="auto", pos_label=None, labels=None, **options):
+    def from_predictions(cls, y_true, y_proba=None, *, multiclass="auto", pos_label=None, labels=None, **options):
         """Simulate and draw the bias for a model fitted to scores and labels.
 
         A Beta distribution is fitted to the scores and the best of the curves of Roelofs et al. to the labels.

@@ -91,7 +91,7 @@ class MurphyDisplay(FromEstimator):
     def from_predictions(
         cls,
         y_true,
-        y_proba,
+        y_proba=None,
         *,
         limits="auto",
         multiclass="auto",

@@ -231,7 +231,8 @@ class ReliabilityDisplay(FromEstimator):
     @classmethod
     def from_statistics(
         cls,
-        statistics,
+        statistics=None,
+        /,
         *,
         interval="auto",
         confidence_level=0.9,
@@ -247,7 +248,7 @@ class ReliabilityDisplay(FromEstimator):
         Parameters
         ----------
         statistics : BinStatistics, or dict of such
-            Sums per bin; a dict draws several models, by name. The histogram has the same bins.
+            Sums per bin, given without a name; a dict draws several models, by name. The histogram has the same bins.
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
             Bars for each bin, or a bootstrap band. "auto" means Clopper-Pearson.
         confidence_level : float, default=0.9

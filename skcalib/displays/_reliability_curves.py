@@ -189,7 +189,9 @@ def statistics_numbers(models, *, options):
     curves = []
     for model, statistics in models.items():
         if not isinstance(statistics, BinStatistics):
-            raise TypeError(f"statistics must be BinStatistics, or a dict of them by name, found {statistics!r}.")
+            raise TypeError(
+                f"The first argument must be BinStatistics or a dict of them by name, found {statistics!r}."
+            )
         seen = statistics.weight > 0
         if not seen.any():
             raise ValueError("statistics hold no row: there is nothing to draw.")

@@ -300,13 +300,13 @@ def _curve(model, repeats, kind, epsilons, options):
     if not repeats:
         raise ValueError("samples holds no repeat: a curve needs at least one.")
     given = {**options, "conditional": kind == "conditional"}
-    n_rows = float(np.mean([len(y_true) for y_true, _ in repeats]))
     if len(repeats) == 1:
         epsilons, validity = validity_curve(*repeats[0], epsilons=epsilons, **given)
-        return ValidityCurve(model, kind, epsilons, validity, np.zeros(len(epsilons)), n_rows, 1)
+        return ValidityCurve(model, kind, epsilons, validity, np.zeros(len(epsilons)), float(len(repeats[0][0])), 1)
     if given.pop("sample_weight") is not None:
         raise ValueError("sample_weight is for a single repeat.")
     epsilons = np.linspace(0, 0.2, 201) if epsilons is None else epsilons
+    n_rows = float(np.mean([len(y_true) for y_true, _ in repeats]))
     return ValidityCurve(model, kind, *mean_validity_curve(repeats, epsilons=epsilons, **given), n_rows, len(repeats))
 
 

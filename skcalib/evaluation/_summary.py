@@ -113,7 +113,7 @@ class CalibrationSummary(ResultTable):
 
 def calibration_summary(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     confidence_level=0.95,
     n_resamples=199,

@@ -32,8 +32,8 @@ class CautiousRecalibrator(BaseRecalibrator):
         Number of its standard errors that the mean gain must exceed. 0 takes any gain. With a larger number a well
         calibrated model is changed less often, and a badly calibrated one with few rows is left alone more often.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds that predict every row once. An int makes stratified random folds that depend on the rows alone. A stack
-        measures its gain itself, with its own folds.
+        Folds that predict every row once. An int makes random folds that depend on the rows alone, not stratified: see
+        `recalibration_gain`. A stack measures its gain itself, with its own folds.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -107,9 +107,8 @@ class CautiousRecalibrator(BaseRecalibrator):
     def _fit_scores(self, scores, codes, sample_weight):
         recalibrator, unchanged = check_recalibrator(self._resolved("recalibrator")), Uncalibrated()
         for one in (recalibrator, unchanged):
-            taken = one.get_params(deep=False)
             told = {"input": self.input, "classes": self.classes_}
-            one.set_params(**{name: value for name, value in told.items() if name in taken})
+            one.set_params(**{name: value for name, value in told.items() if name in one.get_params(deep=False)})
         unchanged.fit(scores, self.classes_[codes])
         self.recalibrator_ = fitted_clone(recalibrator, scores, self.classes_[codes], sample_weight)
         self.gain_ = getattr(self.recalibrator_, "gain_", None)
@@ -133,7 +132,7 @@ class CautiousRecalibrator(BaseRecalibrator):
         return n_rows * self.gain_.estimate + surprise > self.n_standard_errors * error
 
     def _out_of_fold_gain(self, recalibrator, unchanged, scores, codes, sample_weight):
-        folds = cross_validation_folds(self.cv, scores, codes, sample_weight, self.input)
+        folds = cross_validation_folds(self.cv, scores, codes, sample_weight, self.input, stratified=False)
         before, gains = LOSSES["log"](unchanged.predict_proba(scores), codes), np.zeros((len(folds), len(codes)))
         for gain, fold in zip(gains, folds, strict=True):
             if len(np.unique(codes[fold.train])) > 1:  # else nothing is learned there

@@ -26,10 +26,10 @@ class Fold(NamedTuple):
     test_weight: np.ndarray | None
 
 
-def cross_validation_folds(cv, scores, codes, sample_weight=None, input=None):
+def cross_validation_folds(cv, scores, codes, sample_weight=None, input=None, stratified=True):
     """Return the folds that `cv` stands for, which predict every row once.
 
-    An int stands for stratified random folds, the same for the same rows in any order. Integer weights are copies of a
+    An int stands for random folds, the same for the same rows in any order. Integer weights are copies of a
     row, which the folds are dealt like rows: a row may then be in several folds with a part of its weight each.
 
     Parameters
@@ -44,6 +44,10 @@ def cross_validation_folds(cv, scores, codes, sample_weight=None, input=None):
         Positive weights.
     input : {"probability", "logit"}, default=None
         What the scores are. If it is given, logits and their probabilities make the same folds.
+    stratified : bool, default=True
+        Whether an int deals out each class evenly. Frequencies in a fold are then those of the other rows, which
+        rewards fitting their noise: with 4,000 rows of 100 classes by .01 nats a row. False deals out evenly only the
+        classes with so few rows that a fold may hold them all.
 
     Returns
     -------
@@ -56,7 +60,7 @@ def cross_validation_folds(cv, scores, codes, sample_weight=None, input=None):
         If a splitter does not predict every row exactly once, or names rows that are not there.
     """
     if cv is None or isinstance(cv, Integral):
-        return _dealt_folds(cv or 5, scores, codes, sample_weight, input)
+        return _dealt_folds(cv or 5, scores, codes, sample_weight, input, stratified)
     splits = [[row_indices(rows, len(codes)) for rows in split] for split in check_cv(cv).split(scores, codes)]
     folds = [Fold(train, taken(sample_weight, train), test, taken(sample_weight, test)) for train, test in splits]
     times = np.bincount(np.concatenate([fold.test for fold in folds]), minlength=len(codes))
@@ -79,15 +83,17 @@ def row_indices(rows, n_samples):
         ) from None
 
 
-def _dealt_folds(n_folds, scores, codes, sample_weight, input):
+def _dealt_folds(n_folds, scores, codes, sample_weight, input, stratified):
     weight = np.ones(len(codes)) if sample_weight is None else sample_weight
     whole = sample_weight is None or (weight % 1 != 0).any() or weight.sum() > _MOST_COPIES
     copies = np.ones(len(codes), dtype=np.intp) if whole else weight.astype(np.intp)
     cells = () if input is None else _cells(scores, input).T
-    order = _order((weight, *scores.T, *cells, codes))  # by content: rows that tie are the same
+    # One of two folds holds all of 10 rows of a class in .002 of deals.
+    stratum = codes if stratified else np.where((np.bincount(codes, copies) < 10)[codes], codes, -1)
+    order = _order((weight, codes, *scores.T, *cells, stratum))  # by content: rows that tie are the same
     dealt = np.repeat(order, copies[order])
     shuffle = check_random_state(_SEED).uniform(size=len(dealt))
-    dealt = dealt[np.lexsort((shuffle, codes[dealt]))]
+    dealt = dealt[np.lexsort((shuffle, stratum[dealt]))]
     folds = []
     for k in range(min(n_folds, len(dealt))):
         share = np.bincount(dealt[k::n_folds], minlength=len(codes)) / copies
