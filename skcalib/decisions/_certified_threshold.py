@@ -76,8 +76,8 @@ def certified_threshold(
     ------
     ValueError
         If labels and probabilities do not fit together, the promise is about an event and there are more than two
-        classes, `thresholds` or `start` are given for recall or the false positive rate, which use none, or an argument is out
-        of range.
+        classes, `thresholds` or `start` are given for recall or the false positive rate, which use none, or an argument
+        is out of range.
 
     See Also
     --------
@@ -95,8 +95,8 @@ def certified_threshold(
     passes only if also :math:`e_l \le n_l \alpha - 1`: then the p-value is valid for rows of different error
     probabilities, too [1]_.
 
-    The scores may decide where the search begins, and the labels may not. With ``start=None``, 3/4 of :math:`\delta` are spent on the
-    largest set that the scores expect to pass with a power of .9 (or the most there is), and 1/4 on the first one that
+    The scores may decide where the search begins, and the labels may not. With ``start=None``, 3/4 of
+    :math:`\delta` are spent on the largest set that the scores expect to pass with a power of .9 (or the most there is), and 1/4 on the first one that
     is large enough to pass without an error. The more lenient result is taken.
 
     For recall, with :math:`n_1` events, the threshold is the k-th smallest score of the events, k the largest number
