@@ -96,8 +96,8 @@ def certified_threshold(
     probabilities, too [1]_.
 
     The scores may decide where the search begins, and the labels may not. With ``start=None``, 3/4 of
-    :math:`\delta` are spent on the largest set that the scores expect to pass with a power of .9 (or the most there is), and 1/4 on the first one that
-    is large enough to pass without an error. The more lenient result is taken.
+    :math:`\delta` are spent on the largest set that the scores expect to pass with a power of .9 (or the most there
+    is), and 1/4 on the first one that is large enough to pass without an error. The more lenient result is taken.
 
     For recall, with :math:`n_1` events, the threshold is the k-th smallest score of the events, k the largest number
     with :math:`P(\mathrm{Bin}(n_1, 1 - r) \le k - 1) \le \delta`. The false positive rate is the same from above, on
