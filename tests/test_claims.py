@@ -241,6 +241,7 @@ def test_figures_of_recalibrating_training_rows():
 
 
 def test_the_table_of_drift():
+    pytest.importorskip("pandas", reason="to_frame makes a data frame")
     change = _first("drift")["change"]
     for _, quantity, *values in change.to_frame().itertuples():
         assert _row("drift", quantity) == pytest.approx(values, abs=6e-4)

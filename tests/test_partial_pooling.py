@@ -288,7 +288,7 @@ def test_no_table_of_all_problems_is_built():
         method.fit(proba, y)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert peak < 2.7 * proba.nbytes  # the log-odds are 1, blocks the rest; features of all would be 2 or 3 more
+        assert peak < 2.8 * proba.nbytes  # the log-odds are 1, blocks the rest; features of all would be 2 or 3 more
 
 
 def test_logits_are_their_probabilities():

@@ -148,6 +148,7 @@ def test_clusters_are_summed_and_stay_in_one_fold():
 
 
 def test_monitors_are_those_of_the_library():
+    pytest.importorskip("pandas", reason="to_frame makes a data frame")
     odds, uniform, segments, months = _rows(4000)
     labels = uniform < expit(odds + 1.5 * ((segments == "C") & (months >= 7)))
     found = monitor_rows(_table(labels, expit(odds), segments, months), "p")

@@ -74,7 +74,7 @@ class Cells(Bunch):
     def pooled(self, starts):
         """Return the cells with those between two starts as one; what was a cell's number has no meaning then."""
         first, sums = np.flatnonzero(starts), self.items()
-        last = np.append(first[1:], len(starts)) - 1
+        last = np.append(first[1:], len(starts))[: len(first)] - 1  # no cells: none
         kept = {name: values[first] for name, values in sums if name in ("segment", "low", "number", "parent")}
         kept["high"] = self.high[last]
         return Cells(**kept, **{name: np.add.reduceat(values, first) for name, values in sums if name not in kept})
@@ -157,8 +157,9 @@ class ScoreHistogram:
         first = np.append(0, np.cumsum(steps[:-1] + 1)).astype(np.int32)  # number of the first part of each
         keys = {name: self.segment_numbers[parents.segment] for name in self.names[:-1]} | {"cell": parents.number}
         small = {"first": first, "start": parents.low, "scale": scale}
-        frame = self.frame.join(beside(self.frame, keys | small), on=list(keys), how="inner")
         kept = [nw.col("score"), nw.col("label"), *([nw.col("weight")] if self.weighted else [])]
+        # The columns of the join are chosen before they are computed with: Ibis would join to the expressions.
+        frame = self.frame.join(beside(self.frame, keys | small), on=list(keys), how="inner").select(*kept, *small)
         # Splitting small cells leaves about as many rows; one too narrow to be divided is fetched, however many it has.
         if (
             n_rows <= most_fetched
