@@ -222,20 +222,18 @@ def test_spark():
     require("SKCALIB_REQUIRE_SPARK", find_spec("pyspark") and shutil.which("java"), "needs pyspark and Java 17")
     from pyspark.sql import SparkSession
 
+    # Other tests of this process use the same session, so nobody stops it.
     session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    try:
-        for golden in GOLDEN:
-            listed = types(golden, "DOUBLE", "STRING", "BIGINT")
-            rows = [(n, *row) for n, row in enumerate(rows_of(golden))]
-            session.createDataFrame(rows, f"n INT, {listed}").createOrReplaceTempView("t")
-            result = session.sql(query(golden, "spark"))
-            assert {kind for _, kind in result.dtypes} == {"double"}
-            compare(golden, [tuple(row) for row in result.collect()])
-            if create_and_join := table_of(golden, "spark"):
-                session.sql(create_and_join[0])
-                compare(golden, [tuple(row) for row in session.sql(create_and_join[1]).collect()])
-    finally:
-        session.stop()
+    for golden in GOLDEN:
+        listed = types(golden, "DOUBLE", "STRING", "BIGINT")
+        rows = [(n, *row) for n, row in enumerate(rows_of(golden))]
+        session.createDataFrame(rows, f"n INT, {listed}").createOrReplaceTempView("t")
+        result = session.sql(query(golden, "spark"))
+        assert {kind for _, kind in result.dtypes} == {"double"}
+        compare(golden, [tuple(row) for row in result.collect()])
+        if create_and_join := table_of(golden, "spark"):
+            session.sql(create_and_join[0])
+            compare(golden, [tuple(row) for row in session.sql(create_and_join[1]).collect()])
 
 
 def test_ansi_is_parsed_and_not_run():
