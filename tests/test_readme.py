@@ -47,10 +47,10 @@ def readme():
 
 def test_readme_starts_with_two_commands(readme):
     blocks = re.findall(r"```bash\n(.*?)```", readme, flags=re.S)
-    assert [len(block.splitlines()) for block in blocks] == [1, 1, 1]
-    assert blocks[0] == 'pip install ".[plot]"\n'
-    assert "-m skcalib demo" in blocks[1]
-    assert "-m pytest" in blocks[2]
+    assert [len(block.splitlines()) for block in blocks] == [1, 1]  # `.ci/run` runs the first two lines of such blocks
+    assert "-m skcalib demo" in blocks[0]
+    assert "-m pytest" in blocks[1]
+    assert 'pip install ".[plot]"' in "".join(readme.splitlines()[:12])
     first_screen = readme.splitlines()[:12]
     assert "(doc/scikit_learn.md)" in "".join(first_screen)
 
