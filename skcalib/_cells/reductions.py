@@ -264,7 +264,7 @@ def binary_tasks(data, multiclass, *, pooled=False):
 
 
 def one_task(data, multiclass, *, pooled=False):
-    """Return the one binary problem that `multiclass` makes; raise for one a class."""
+    """Return the binary problem that `multiclass` makes; raise where it makes one problem for each class."""
     if resolve_multiclass(multiclass, data, pooled=pooled) == "marginal":
         raise ValueError(
             'multiclass="marginal" makes one binary problem a class, and this is about one: use "top_label", or one '
