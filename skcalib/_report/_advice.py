@@ -107,7 +107,7 @@ def _chosen(rows, trials):
     simple = catalogue.PlattScaling if rows.columns.shape[1] == 1 else catalogue.TemperatureScaling
     # All segments where the small differences count together: paired losses are slower to see these.
     owners = after[2:] if after[2] else (*_off(rows, trials[0])[:2], *after[:2])
-    # If all segments but one have maps of their own, the shared map is that one's alone: the same fit as a map for each.
+    # If all segments but one have maps of their own, the shared map is that one's alone: as with a map for each.
     whole = len(np.unique(rows.segments)) - 1
     owners = {frozenset(own) if len(own) < whole else whole: own for own in sorted(owners, key=len) if own}
     owners = list(owners.values())
