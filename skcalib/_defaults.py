@@ -1,10 +1,26 @@
 """Parameters that stand for a default object, and hints where a parameter of another library is given."""
 
+import inspect
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 _FREE = {"random_state", "confidence_level", "n_jobs", "verbose"}  # no forecast depends on them after a fit
+
+
+def parameters(cls):
+    """Return an estimator's class with a constructor made of its fields, ``name: type = default``.
+
+    Fields below ``_: KW_ONLY`` are given by name only. Those of the class itself come first in the signature, inherited
+    ones after them.
+    """
+    cls = dataclass(cls, eq=False, repr=False, match_args=False)
+    signature, own = inspect.signature(cls.__init__), {"self", *cls.__annotations__}
+    order = sorted(signature.parameters.values(), key=lambda one: (one.kind, one.name not in own))
+    cls.__init__.__signature__ = signature.replace(parameters=order, return_annotation=signature.empty)
+    return cls
 
 
 def check_fitted(estimator):
