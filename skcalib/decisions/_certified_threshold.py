@@ -9,9 +9,8 @@ from skcalib._cells.reductions import one_task
 from skcalib._input.labels import check_label_vector, zero_one
 from skcalib._input.scalars import check_confidence_level, check_number, check_option
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
-from skcalib.decisions import _thresholds
 from skcalib.decisions._certified import ANSWERS, FIXED, MODEL, PROMISES, CertifiedThreshold, deciding_scores
-from skcalib.decisions._thresholds import AcceptedSets, check_thresholds
+from skcalib.decisions._thresholds import AcceptedSets, certified, check_thresholds, guided_start, most_errors
 from skcalib.guarantees._certificate import INDEPENDENT_ROWS
 
 _ROUNDING = 1e-9  # of a limit such as 1 - .9
@@ -215,7 +214,7 @@ def certified_routing(correct_small, correct_large, confidence, *, max_loss, con
     asymptotic = _ASYMPTOTIC.format(needed=np.ceil(20 / max_loss), n=n)
     promised["assumptions"] = _MODELS, INDEPENDENT_ROWS, FIXED, asymptotic
     sets = lost._replace(n_wrong=lost.n_wrong - gained.n_wrong)
-    return _certified(promised, sets, np.full(len(grid), n), pvalue, [(0, level)], max_loss)
+    return certified(promised, sets, np.full(len(grid), n), pvalue, [(0, level)], max_loss)
 
 
 def score_pvalue(lost, gained, n, max_loss):
@@ -246,7 +245,7 @@ def _by_order(data, promised, level):
     exactness = _EXACT.format(reason=f"the threshold is an order statistic of the scores of the {name}")
     if len(own) == 0:
         raise ValueError(f"y_true has no {name}: the {promise.replace('_', ' ')} cannot be seen on these rows.")
-    most = _thresholds.most_errors(len(own), limit, level).item()  # as many may lie on the wrong side of the threshold
+    most = most_errors(len(own), limit, level).item()  # as many may lie on the wrong side of the threshold
     threshold = inf
     if most >= 0:
         above = scores if is_recall else scores[scores > own[-1 - most]]
@@ -280,18 +279,7 @@ def _by_search(scores, wrong, limit, grid, start, promised, level):
         exactness = _GUIDED_EXACTNESS
     promised["assumptions"] = MODEL, INDEPENDENT_ROWS, FIXED, exactness
     starts = [(0, level)] if of_all or at_number else _starts(sets, start, promised, limit, grid, level)
-    return _certified(promised, sets, trials, pvalue, starts, limit)
-
-
-def _certified(promised, sets, trials, pvalue, starts, limit):
-    """Return the most lenient of the tested thresholds that passes; see `most_lenient` for the starts."""
-    best = _thresholds.most_lenient(pvalue, sets.n_rows, starts)
-    if best is None:
-        least = min(level for _, level in starts)
-        needed = _thresholds.rows_needed(promised["n_samples"], trials, sets.n_wrong, limit, least)
-        return CertifiedThreshold(**promised, threshold=inf, n_accepted=0, n_wrong=0, pvalue=1.0, n_needed=needed)
-    seen = {"threshold": sets.threshold, "n_accepted": sets.n_rows, "n_wrong": sets.n_wrong, "pvalue": pvalue}
-    return CertifiedThreshold(**promised, **{name: values[best].item() for name, values in seen.items()})
+    return certified(promised, sets, trials, pvalue, starts, limit)
 
 
 def _starts(sets, other, promised, limit, grid, level):
@@ -305,6 +293,6 @@ def _starts(sets, other, promised, limit, grid, level):
         fewest += 2 * fewest**0.5  # their number in these rows is not known beforehand
     enough = np.flatnonzero(n_rows >= fewest)
     return [
-        (_thresholds.guided_start(n_rows, predicted, limit, _GUIDED * level), _GUIDED * level),
+        (guided_start(n_rows, predicted, limit, _GUIDED * level), _GUIDED * level),
         (int(enough[0]) if len(enough) else None, (1 - _GUIDED) * level),
     ]

@@ -1,5 +1,6 @@
 """Thresholds that are fixed before any data, and the search along them from strict to lenient."""
 
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.stats import binom
 
 from skcalib._input.scores import first_index
 from skcalib._rows.sorting import sorted_rows
+from skcalib.decisions._certified import CertifiedThreshold
 
 _POWER = 0.9  # predicted chance that the test at the start rejects
 
@@ -80,6 +82,16 @@ def guided_start(n_rows, predicted, target, level):
     if not power.any():
         return None
     return int(np.argmax(n_rows == n_rows[power >= min(_POWER, power.max())].max()))
+
+
+def certified(promised, sets, trials, pvalue, starts, limit):
+    """Return the most lenient of the tested thresholds that passes; see `most_lenient` for the starts."""
+    best = most_lenient(pvalue, sets.n_rows, starts)
+    if best is None:
+        needed = rows_needed(promised["n_samples"], trials, sets.n_wrong, limit, min(level for _, level in starts))
+        return CertifiedThreshold(**promised, threshold=inf, n_accepted=0, n_wrong=0, pvalue=1.0, n_needed=needed)
+    seen = {"threshold": sets.threshold, "n_accepted": sets.n_rows, "n_wrong": sets.n_wrong, "pvalue": pvalue}
+    return CertifiedThreshold(**promised, **{name: values[best].item() for name, values in seen.items()})
 
 
 def most_lenient(pvalue, n_rows, starts):
