@@ -4,7 +4,7 @@
 # ruff: noqa: F403, F405
 from importlib import import_module
 
-from skcalib._input.soft_labels import expand_soft_labels
+from skcalib._input.scored_labels import expand_soft_labels
 from skcalib.cross_fitting import CrossFittedClassifier
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators import *

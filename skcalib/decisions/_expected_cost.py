@@ -5,8 +5,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib._input.labels import check_label_vector, encode_labels, shown
-from skcalib._input.scores import first_index
-from skcalib._input.weights import check_sample_weight
+from skcalib._input.scores import check_sample_weight, first_index
 from skcalib.cross_fitting import ClassifierWrapper, check_response_method, check_rows, classifier_scores
 
 

@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import counted_rows, one_task
-from skcalib._errors.loess import LoessPower
+from skcalib._errors.bin_free import LoessPower
 from skcalib._errors.power import Error
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.influence import cluster_codes, half_width

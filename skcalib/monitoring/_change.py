@@ -10,8 +10,8 @@ from sklearn.utils import check_random_state
 from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import BinnedTask, counted_rows, one_task, refuse_beside_bins
 from skcalib._cells.statistics import BinStatistics
+from skcalib._errors.bin_free import range_of
 from skcalib._errors.binned import check_norm
-from skcalib._errors.cumulative import range_of
 from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells
 from skcalib._inference.hypotheses import Resampling
 from skcalib._inference.inversion import inverted_limits
