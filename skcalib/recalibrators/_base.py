@@ -10,9 +10,8 @@ from scipy.special import expit, softmax
 import skcalib.recalibrators._maps as nodes
 from skcalib._cells.reductions import spread_top_label, top_label
 from skcalib._defaults import check_fitted
-from skcalib._input.scores import MAX_MAGNITUDE, check_estimator_scores
+from skcalib._input.scores import MAX_MAGNITUDE, check_estimator_scores, check_sample_weight, drop_zero_weight
 from skcalib._input.sklearn_private import ARRAY_LIKE, BOOLEAN, Interval, StrOptions
-from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import (
     clip_probability,

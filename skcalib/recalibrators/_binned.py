@@ -12,7 +12,7 @@ from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, check_binning
-from skcalib.binning._lookup import BinLookup
+from skcalib.binning._base import BinLookup
 from skcalib.recalibrators._attributes import check_bins
 from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._map_forms import steps

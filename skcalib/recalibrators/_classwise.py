@@ -5,8 +5,8 @@ from numbers import Real
 import numpy as np
 
 from skcalib._input.sklearn_private import ARRAY_LIKE, Interval, StrOptions
-from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
 from skcalib._solvers.newton import minimise_convex
+from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
 from skcalib.recalibrators._attributes import amounts, check_lengths, positive, within
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import ClippedRecalibrator

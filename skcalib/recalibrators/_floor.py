@@ -3,11 +3,10 @@
 import numpy as np
 from scipy.special import expit
 
-from skcalib._rows.blocks import row_blocks
-from skcalib._rows.condensed import condensed
+from skcalib._rows.blocks import condensed, row_blocks
 from skcalib._rows.links import log_probability, row_sums, two_class_log_odds
-from skcalib._solvers.inverse_temperature import platt_doubt
 from skcalib._solvers.newton import minimise_convex
+from skcalib._solvers.temperature import platt_doubt
 
 # Floors that are tried beside 0; K times the floor stays within the limit. A larger floor must gain this many nats of
 # log-likelihood, summed over the rows that are looked at.

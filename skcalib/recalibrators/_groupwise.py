@@ -9,10 +9,9 @@ import numpy as np
 import skcalib.recalibrators._attributes as checks
 from skcalib._defaults import check_fitted
 from skcalib._input.labels import check_groups
-from skcalib._input.scores import check_estimator_scores
+from skcalib._input.scores import check_estimator_scores, check_sample_weight
 from skcalib._input.sklearn_private import BOOLEAN, HasMethods, Interval
 from skcalib._input.warn import warn
-from skcalib._input.weights import check_sample_weight
 from skcalib._rows.keys import check_ids
 from skcalib._rows.links import possible, without_impossible
 from skcalib.recalibrators._base import decisions

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from skcalib._input.sklearn_private import BOOLEAN
-from skcalib.binning._distinct_scores import DistinctScores
-from skcalib.binning._lookup import BinLookup
+from skcalib._rows.sorting import DistinctScores
+from skcalib.binning._base import BinLookup
 from skcalib.recalibrators._attributes import knots, shares
 from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._map_forms import polynomials

@@ -7,8 +7,8 @@ from scipy.special import logsumexp
 
 from skcalib._input.sklearn_private import BOOLEAN, StrOptions
 from skcalib._rows.blocks import row_blocks
-from skcalib._solvers.inverse_temperature import fit_inverse_temperature
 from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap
+from skcalib._solvers.temperature import fit_inverse_temperature
 from skcalib.recalibrators._alpha_path import AffineProblem, affine_features, fit_path
 from skcalib.recalibrators._attributes import matrix, number, numbers, positive
 from skcalib.recalibrators._base import RIDGE, LogitRecalibrator

@@ -10,9 +10,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skcalib._defaults import check_fitted
-from skcalib._input.scores import check_estimator_scores
+from skcalib._input.scores import check_estimator_scores, check_sample_weight, drop_zero_weight
 from skcalib._input.sklearn_private import CV, RANDOM_STATE, VERBOSE, HasMethods, Interval
-from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._progress import Progress
 from skcalib._rows.links import log_odds, log_probability, row_softmax
 from skcalib.recalibrators._attributes import check_same_classes, count, fitted, numbers

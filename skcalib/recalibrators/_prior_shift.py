@@ -5,9 +5,8 @@ from numbers import Real
 import numpy as np
 
 from skcalib._input.scalars import as_numbers, invalid
-from skcalib._input.scores import check_scores
+from skcalib._input.scores import check_sample_weight, check_scores, drop_zero_weight
 from skcalib._input.sklearn_private import ARRAY_LIKE, Interval, StrOptions
-from skcalib._input.weights import check_sample_weight, drop_zero_weight
 from skcalib._rows.links import clip_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._attributes import weights

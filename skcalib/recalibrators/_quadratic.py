@@ -8,8 +8,8 @@ from scipy.special import expit
 
 from skcalib._input.sklearn_private import BOOLEAN
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.inverse_temperature import root_mean_square, smoothed_inverse_temperature
 from skcalib._solvers.logistic import fit_logistic
+from skcalib._solvers.temperature import root_mean_square, smoothed_inverse_temperature
 from skcalib.recalibrators._attributes import number, range_of_numbers
 from skcalib.recalibrators._base import RIDGE
 from skcalib.recalibrators._map_forms import polynomials

@@ -11,14 +11,13 @@ from scipy.interpolate import BSpline, PPoly
 from scipy.special import expit
 
 from skcalib._input.sklearn_private import BOOLEAN, Interval
-from skcalib._rows.condensed import condensed
+from skcalib._rows.blocks import condensed
 from skcalib._rows.links import clip_probability
-from skcalib._rows.sorting import sorted_scores
-from skcalib._solvers.inverse_temperature import smoothed_inverse_temperature
+from skcalib._rows.sorting import DistinctScores, sorted_scores
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
 from skcalib._solvers.logistic import fit_logistic
-from skcalib.binning._distinct_scores import DistinctScores
-from skcalib.binning._sweep import EqualMassCuts
+from skcalib._solvers.temperature import smoothed_inverse_temperature
+from skcalib.binning._monotonic_sweep import EqualMassCuts
 from skcalib.recalibrators._attributes import knots, matrix, number, numbers
 from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
 from skcalib.recalibrators._clipping import ClippedRecalibrator

@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from skcalib._input.sklearn_private import BOOLEAN, CV, VERBOSE, Interval
 from skcalib._rows.links import log_probability, row_softmax
-from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
 from skcalib._solvers.mixture import fit_mixture_weights
+from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
 from skcalib.recalibrators._attributes import amounts, check_same_classes, numbers, positive, several, weights
 from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator
 from skcalib.recalibrators._certified import forbid_certificates

@@ -8,8 +8,7 @@ from scipy.optimize import minimize_scalar
 
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.links import row_softmax
-from skcalib._solvers.brier_temperature import fit_brier_temperature
-from skcalib._solvers.inverse_temperature import fit_inverse_temperature
+from skcalib._solvers.temperature import fit_brier_temperature, fit_inverse_temperature
 from skcalib.recalibrators._attributes import positive
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import ClippedRecalibrator

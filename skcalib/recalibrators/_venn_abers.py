@@ -10,8 +10,8 @@ from skcalib._cells.reductions import top_label
 from skcalib._defaults import check_fitted
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.blocks import row_blocks
+from skcalib._rows.sorting import DistinctScores
 from skcalib.binning import EqualMass, assign_bins
-from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.recalibrators._attributes import check_lengths, knots, shares
 from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._map_forms import below, steps
