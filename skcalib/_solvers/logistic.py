@@ -32,7 +32,7 @@ def fit_logistic(
     features : ndarray of shape (n, d) or callable
         Features, scaled to the order of 1; an intercept is a column of ones. A callable gives the features of a slice
         of the rows, (d, m). They are then made block by block in each pass, and not kept.
-    targets : ndarray of shape (n,) or PlattTargets
+    targets : ndarray of shape (n,)
         Event indicators, which may be boolean, or probabilities in [0, 1].
     sample_weight : ndarray of shape (n,), default=None
         Weights.
@@ -110,27 +110,10 @@ def _by_slice(features):
     return features if callable(features) else lambda rows: features[:, rows]
 
 
-class PlattTargets:
-    """Platt's smoothed targets, ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)``: an array that is made slice by slice."""
-
-    def __init__(self, labels, positives, negatives):
-        self.labels = labels
-        self.low, self.high = 1 / (negatives + 2), (positives + 1) / (positives + 2)
-
-    @classmethod
-    def of(cls, labels, sample_weight):
-        """Return the targets of labels, with weights as counts."""
-        positives = float(np.sum(labels) if sample_weight is None else sample_weight @ labels)
-        total = float(len(labels) if sample_weight is None else sample_weight.sum())
-        return cls(labels, positives, total - positives)
-
-    def __len__(self):
-        return len(self.labels)
-
-    def __getitem__(self, rows):
-        targets = self.labels[rows] * (self.high - self.low)
-        targets += self.low
-        return targets
+def platt_targets(labels, sample_weight=None, counts=None):
+    """Return Platt's smoothed targets, ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)``; `counts` are other N- and N+."""
+    negatives, positives = np.bincount(labels, sample_weight, 2) if counts is None else counts
+    return np.where(labels, (positives + 1) / (positives + 2), 1 / (negatives + 2))
 
 
 class _PenalisedLogLoss(NamedTuple):

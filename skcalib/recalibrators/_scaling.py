@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from skcalib._input.sklearn_private import BOOLEAN, StrOptions
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.logistic import PlattTargets, fit_standardised, location_scale
+from skcalib._solvers.logistic import fit_standardised, location_scale, platt_targets
 from skcalib._solvers.squared_sigmoid import fit_squared_sigmoid
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._maps import Expit, Scaled
@@ -120,7 +120,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
             slope, at_centre = fit_squared_sigmoid((log_odds - centre) / scale, labels, sample_weight)
             self.slope_, self.intercept_ = float(slope / scale), float(at_centre - slope * centre / scale)
         else:
-            targets = PlattTargets.of(labels, sample_weight) if self._smooths_targets else labels
+            targets = platt_targets(labels, sample_weight) if self._smooths_targets else labels
             self.slope_, self.intercept_ = fit_standardised(log_odds[None], targets, sample_weight).tolist()
 
     def _fit_pooled(self, problems):
