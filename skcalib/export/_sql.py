@@ -136,7 +136,7 @@ def guarded_texts(as_map, columns, dialect, ids=None):
     """Return the expressions of a map, each of which is NULL where the row is not valid."""
     given = [dialect.as_double(dialect.identifier(name)) for name in columns]
     ids = None if ids is None else dialect.identifier(ids)
-    texts = _Writer(given, dialect, ids).write(as_map.output)
+    texts = SqlWriter(given, dialect, ids).write(as_map.output)
     if len(as_map.classes) == 2 and len(columns) == 2:
         texts = [f"(1e0-{texts[0]})", texts[0]]
     guard = " AND ".join([*_valid(as_map, given, dialect), *([] if ids is None else [f"{ids} IS NOT NULL"])])
@@ -178,7 +178,7 @@ def _group_column(key, dialect):
     return dialect.identifier(key.column)
 
 
-class _Writer(NodeWriter):
+class SqlWriter(NodeWriter):
     """Writes nodes: a text for each value of one.
 
     Texts can stand on either side of ``*`` and ``/``: sums are in parentheses.
@@ -186,7 +186,7 @@ class _Writer(NodeWriter):
 
     format = "SQL"
 
-    def __init__(self, given, dialect, ids):
+    def __init__(self, given, dialect, ids=None):
         super().__init__()
         self.given, self.dialect, self.ids = given, dialect, ids
 
@@ -287,10 +287,8 @@ class _Writer(NodeWriter):
         return [f"({case([(f'{total}>0e0', f'{text}/({total})')], uniform)})" for text in texts]
 
     def _write_RowKey(self, node):
-        if self.dialect.hex_number is None:
-            raise nodes.no_row_keys("ANSI SQL has no function for")
-        if self.ids is None:
-            raise ValueError("UniformMassBinning(randomize=True) takes a number from each row's id: name it with ids=.")
+        if self.dialect.hex_number is None or self.ids is None:
+            raise nodes.no_row_keys("needs the column of ids, and ANSI SQL has no function for")
         return [f"({self.dialect.row_key(node.salt, self.ids, HEX_DIGITS)}/{number(16.0**HEX_DIGITS)})"]
 
     def _write_RowMax(self, node):
