@@ -10,7 +10,7 @@ from skcalib._input.scored_labels import check_score_column
 from skcalib._intervals import binomial_interval
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order
-from skcalib.binning._lookup import BinLookup
+from skcalib.binning._base import BinLookup
 
 _FIRST_FEW = 256
 # The sums, from `count` on, and from how many moments on each is made: each costs a pass.

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from skcalib._rows.sorting import DistinctScores
 from skcalib.binning._base import BaseBinning, edges_above
-from skcalib.binning._distinct_scores import DistinctScores
 
 
 class PoolAdjacentViolators(BaseBinning):
