@@ -283,7 +283,8 @@ def test_polars_is_asked_for_nothing_before_it_collects():
     )
     fitted = PlattScaling().fit(*training_rows())
     result = PredictionTable(frame, label="id", score="p").apply(fitted, output="q")
-    assert seen == [] and result.collect_schema()["q"] == pl.Float64
+    assert result.collect_schema()["q"] == pl.Float64
+    assert seen == []
     assert result.select("other").collect()["other"].to_list() == [1, 2]
     np.testing.assert_allclose(result.collect()["q"], fitted.predict_proba([0.2, 0.8])[:, 1], rtol=1e-14)
 

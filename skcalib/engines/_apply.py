@@ -10,8 +10,8 @@ from skcalib._defaults import check_fitted
 from skcalib.engines._columns import check_value, free_name
 from skcalib.engines._native import beside, narwhals, with_sql
 from skcalib.engines._pieces import as_pieces, is_joined, joined
-from skcalib.export._sql import SqlWriter, valid_score
-from skcalib.export._sql_text import DIALECTS, case
+from skcalib.export._sql import SqlWriter, guarded, valid_score
+from skcalib.export._sql_text import DIALECTS
 from skcalib.recalibrators import GroupwiseRecalibrator
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Choice, GroupOf, OneColumn, Place, Rows, Scores
@@ -42,6 +42,9 @@ def with_forecasts(columns, recalibrator, output, default=None):
     if maps is not None:
         keys = columns.keys(f"{score}_")
         frame = _with_case(columns, frame.with_columns(**keys), keys, maps, number)
+        known, case = nw.col(number) >= 0, nw.col(number)
+        of_known = nw.when(known).then(nw.col(score)), nw.when(known).then(case).otherwise(nw.lit(0))
+        frame = frame.with_columns(of_known[0].alias(score), of_known[1].alias(number))
     if is_database:
         cases = (map_of(recalibrator, _SCORE),) if maps is None else maps.cases
         return _written(frame, cases, score, number, output).select(*names, output).to_native()
@@ -203,9 +206,6 @@ def _without_nan(name):
 def _written(frame, cases, score, number, output):
     """Return a lazy frame of a database or of Spark with the forecasts as the column `output`."""
     nw = narwhals()
-    known = nw.col(number) >= 0
-    valid, case_of_row = nw.when(known).then(nw.col(score)), nw.when(known).then(nw.col(number)).otherwise(nw.lit(0))
-    frame = frame.with_columns(valid.alias(score), case_of_row.alias(number))
     dialect = DIALECTS["spark" if frame.implementation.is_spark_like() else "duckdb"]
     x, of_row = (dialect.as_double(dialect.identifier(name)) for name in (score, number))
     pieces = [as_pieces(own) for own in cases]
@@ -219,4 +219,4 @@ def _written(frame, cases, score, number, output):
             text = f"({text})*({x}-{origin})+{coefficient}"
     else:
         [text] = SqlWriter([x, of_row], dialect).write(_choice(cases))
-    return with_sql(frame, case([(" AND ".join(valid_score(x, "probability")), text)]), output, dialect)
+    return with_sql(frame, guarded(" AND ".join(valid_score(x, "probability")), f"({text})", dialect), output, dialect)

@@ -309,8 +309,8 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For a recalibrator that has no form in SQL where it is needed, for other classes than two, for an `output` that is a
-            column already, and for segments that are not values of their column.
+            For a recalibrator that has no form in SQL where it is needed, for other classes than two, for an `output`
+            that is a column already, and for segments that are not values of their column.
 
         Examples
         --------

@@ -84,8 +84,8 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     >>> scores = rng.random(400)
     >>> histogram = HistogramBinning(EqualWidth(2)).fit(scores, rng.random(400) < scores**2)
     >>> sql = to_sql(histogram, score="churn_score", dialect="duckdb")
-    >>> sql[sql.index("THEN") : sql.index(" /*")]
-    'THEN (CASE WHEN CAST("churn_score" AS DOUBLE)<=0.5e0 THEN 0.07650273224043716e0 ELSE 0.6082949308755761e0 END) END'
+    >>> sql[sql.index("END+") + 4 : sql.index(" /*")]  # before it: NULL for what is no score
+    '(CASE WHEN CAST("churn_score" AS DOUBLE)<=0.5e0 THEN 0.07650273224043716e0 ELSE 0.6082949308755761e0 END)'
     """
     dialect = dialect_named(dialect)
     columns, (recalibrator, decision) = check_score_names(score), split_decision(recalibrator)
@@ -140,9 +140,14 @@ def guarded_texts(as_map, columns, dialect, ids=None):
     if len(as_map.classes) == 2 and len(columns) == 2:
         texts = [f"(1e0-{texts[0]})", texts[0]]
     guard = " AND ".join([*_valid(as_map, given, dialect), *([] if ids is None else [f"{ids} IS NOT NULL"])])
-    if dialect.shares_terms and len(texts) > 1:  # no score makes a term fail, so none needs to stand inside the CASE
-        return [f"{case([(guard, '0e0')])}+{text}" for text in texts]
-    return [case([(guard, text)]) for text in texts]
+    return [guarded(guard, text, dialect) for text in texts]
+
+
+def guarded(guard, text, dialect):
+    """Return an expression that is NULL where a condition is not met."""
+    if dialect.shares_terms:  # no score makes a term fail, so none needs to stand inside the CASE
+        return f"{case([(guard, '0e0')])}+{text}"
+    return case([(guard, text)])
 
 
 def _n_columns(recalibrator, columns, score):
