@@ -64,10 +64,10 @@ def frame_of_panels(ax, n_panels=1, strips=()):
     if np.ndim(ax) == 0 and n_panels > 1:
         n_columns = _n_columns(n_panels)
         n_rows = ceil(n_panels / n_columns)
-        width, height = 0.85 * width / n_columns, 0.85 * height / n_rows
+        width, height = 0.82 * width / n_columns, 0.72 * height / n_rows
         ax.set_axis_off()
         line = 1.35 * _text_size(width, height) / 72
-        spaces = {"hspace": min(4.4 * line / height, 1), "wspace": min(line / width, 1)}
+        spaces = {"hspace": min(3.6 * line / height, 1), "wspace": min(line / width, 1)}
         grid, is_own = _place(ax).subgridspec(n_rows, n_columns, **spaces), False
         given = [ax.figure.add_subplot(grid[divmod(i, n_columns)]) for i in range(n_panels)]
     if len(given) < n_panels:
@@ -230,6 +230,10 @@ def keep_inside(frame):
         words, room = Bbox.union([ax.get_tightbbox() for ax in [*frame.axes, *frame.below]]), frame.figure.bbox
         if np.any(words.min < room.min) or np.any(words.max > room.max):
             ConstrainedLayoutEngine().execute(figure)
+            figure.draw_without_rendering()
+        for ax in frame.lowest:
+            if ax.xaxis.label.get_window_extent().x1 > room.x1:  # the name ends with its axes, and begins before them
+                ax.set_xlabel(ax.get_xlabel(), loc="right")
 
 
 def shortened(text, frame, *, width=None, size=None):

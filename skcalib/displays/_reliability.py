@@ -2,8 +2,8 @@
 
 import numpy as np
 
+import skcalib.displays._reliability_panel as panel
 from skcalib._input.scalars import check_option
-from skcalib.displays import _reliability_panel as panel
 from skcalib.displays._frames import add_numbers, finish, frame_of_panels, has_room
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._reliability_curves import CurveMaker, readable_limits
