@@ -4,7 +4,7 @@ from functools import partial
 from io import BytesIO
 from typing import NamedTuple
 
-from skcalib._report._html import n_shown
+from skcalib._report._format import n_shown
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE
 from skcalib.displays import ReliabilityDisplay
 from skcalib.displays._reliability_curves import CurveMaker

@@ -152,7 +152,7 @@ class ChangeDisplay:
         given = {"multiclass": multiclass, "pos_label": pos_label, "labels": labels}
         change = calibration_change(*samples, confidence_level=level, **given, **options)
         given |= {name: options[name] for name in ("sample_weight", "weight_type") if name in options}
-        statistics, histograms = _binned(two_samples(*samples, binning, given), binning)
+        statistics, histograms = _binned(two_samples(*samples, binning, **given), binning)
         display = cls(change, statistics, histograms=histograms, confidence_level=level)
         return display.plot(ax, **(plot_options or {}))
 

@@ -12,11 +12,11 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics, bin_statistics
-from skcalib._errors.loess import LoessPower
+from skcalib._errors.bin_free import LoessPower
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib._input.weights import drop_zero_weight
+from skcalib._input.scores import drop_zero_weight
 from skcalib._intervals import binomial_interval
 from skcalib.binning import BaseBinning, EqualMass, MinimumMass, PoolAdjacentViolators, assign_bins, check_binning
 from skcalib.evaluation import calibration_summary
