@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets
-from skcalib._input.scores import refuse_repeated_names
+from skcalib._input.scores import check_sample_weight, refuse_repeated_names
 from skcalib._input.sklearn_private import check_feature_names_in, check_method_params, num_samples, safe_split
-from skcalib._input.weights import check_sample_weight
 from skcalib._progress import Progress
 from skcalib._rows.links import log_odds
 from skcalib.recalibrators._folds import row_indices

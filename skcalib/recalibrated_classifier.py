@@ -13,8 +13,8 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skcalib._defaults import ParameterHints
+from skcalib._input.scores import check_sample_weight
 from skcalib._input.warn import warn
-from skcalib._input.weights import check_sample_weight
 from skcalib.cross_fitting import (
     ClassifierFits,
     ClassifierWrapper,

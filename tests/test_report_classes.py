@@ -185,7 +185,10 @@ def test_models_with_classes_are_compared(tmp_path):
         read_table(other, label="y", scores=["p_*", "q_*"])
 
 
-@pytest.mark.skipif(find_spec("matplotlib") is None, reason="the page needs matplotlib (extra report)")
+@pytest.mark.skipif(
+    find_spec("matplotlib") is None or find_spec("jinja2") is None,
+    reason="the page needs matplotlib and jinja2 (extra report)",
+)
 def test_page_of_classes(tmp_path, capsys):
     codes, scores = _data(300)
     path = _write(tmp_path / "data.csv", codes, scores, extra={"s": ["a", "b", "c"] * 100, "month": [1, 2] * 150})

@@ -138,8 +138,9 @@ def _check_output(output, arguments):
     folder = Path(output).absolute().parent
     if not folder.is_dir():
         raise ReportError(f"{output} cannot be written: there is no folder {folder}.")
-    if find_spec("matplotlib") is None:
-        raise ReportError('the pictures need matplotlib: pip install "skcalib[report]", or ask for --json.')
+    for package in ("matplotlib", "jinja2"):
+        if find_spec(package) is None:
+            raise ReportError(f'the page needs {package}: pip install "skcalib[report]", or ask for --json.')
 
 
 def _write_page(output, numbers, table, seed, step):

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from skcalib._input.scores import check_scores
-from skcalib._input.weights import check_sample_weight
+from skcalib._input.scores import check_sample_weight, check_scores
 from skcalib._report._checks import (
     COUNTING,
     checked_column,
