@@ -7,7 +7,8 @@ from typing import NamedTuple
 from skcalib._report._format import n_shown
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE
 from skcalib.displays import ReliabilityDisplay
-from skcalib.displays._style import percent, require_matplotlib
+from skcalib.displays._style import require_matplotlib
+from skcalib.displays._words import percent
 from skcalib.metrics import calibration_error
 
 # Fonts and sizes are the page's: a matplotlibrc is ignored.

@@ -263,16 +263,15 @@ def mean_cost(y_true, action, cost_matrix, *, actions=None, labels=None, sample_
     y_true = check_label_vector(y_true, np.size(action), name="y_true", scores_name="action")
     classes, codes = encode_labels(y_true, costs.shape[-2], labels, name="y_true", classes_name="labels")
     actions = classes if actions is None else np.asarray(actions)
-    by_row = (len(codes),) if costs.ndim == 3 else ()
-    costs = _check_costs(costs, (*by_row, len(classes), len(actions)), classes)
+    shape = len(codes), len(classes), len(actions)
+    costs = _check_costs(costs, shape[-costs.ndim :], classes)
     action = check_label_vector(action, len(codes), name="action", scores_name="y_true")
     is_taken = action[:, None] == actions
     unknown = ~np.any(is_taken, axis=1)
     if unknown.any():
         row = first_index(unknown)[0]
         raise ValueError(f"action has {shown(action[row : row + 1])} in row {row}; the actions are {shown(actions)}.")
-    taken = np.argmax(is_taken, axis=1)
-    cost = costs[np.arange(len(codes)), codes, taken] if by_row else costs[codes, taken]
+    cost = np.broadcast_to(costs, shape)[np.arange(len(codes)), codes, np.argmax(is_taken, axis=1)]
     return float(np.average(cost, weights=check_sample_weight(sample_weight, len(cost))))
 
 
