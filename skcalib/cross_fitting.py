@@ -46,8 +46,10 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         return router.add(splitter=self.cv, method_mapping=to_split) if hasattr(self, "cv") else router
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self._classifier()).input_tags
+        tags, inner = super().__sklearn_tags__(), get_tags(self._classifier())
+        tags.input_tags = inner.input_tags
+        if tags.classifier_tags is not None and inner.classifier_tags is not None:
+            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
         return tags
 
     def _classifier(self):

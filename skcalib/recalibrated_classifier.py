@@ -259,12 +259,6 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         """
         return super().get_metadata_routing().add_self_request(self)
 
-    def __sklearn_tags__(self):
-        tags, of_estimator = super().__sklearn_tags__(), get_tags(self._classifier()).classifier_tags
-        if of_estimator is not None:
-            tags.classifier_tags.multi_class = of_estimator.multi_class
-        return tags
-
     def _classifier(self):
         return self._resolved("estimator")
 

@@ -180,12 +180,11 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         """The `GroupMonitorTable`: a row for each group."""
         monitors = self._seen()
         columns = {"group": list(monitors)}
-        for name in ("n_rows", "e_value", "alarm"):
+        for name in ("n_rows", "e_value", "alarm", "alarm_row", "change_row"):
             columns[name] = [getattr(monitor, f"{name}_") for monitor in monitors.values()]
         for event in ("alarm", "change"):
-            rows = [getattr(monitor, f"{event}_row_") for monitor in monitors.values()]
-            columns[f"{event}_row"] = np.array(rows, dtype=object)
-            times = [self._time_of(group, row) for group, row in zip(monitors, rows, strict=True)]
+            times = [self._time_of(group, row) for group, row in zip(monitors, columns[f"{event}_row"], strict=True)]
+            columns[f"{event}_row"] = np.array(columns[f"{event}_row"], dtype=object)
             columns[f"{event}_time"] = np.array([*times, None], dtype=object)[:-1]
         return GroupMonitorTable(**{name: np.asarray(values) for name, values in columns.items()})
 
