@@ -46,19 +46,27 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         return router.add(splitter=self.cv, method_mapping=to_split) if hasattr(self, "cv") else router
 
     def __sklearn_tags__(self):
-        tags, inner = super().__sklearn_tags__(), get_tags(self._classifier())
-        tags.input_tags = inner.input_tags
-        if tags.classifier_tags is not None and inner.classifier_tags is not None:
-            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._classifier()).input_tags
         return tags
 
     def _classifier(self):
         """Return the unfitted classifier."""
         return self.estimator
 
-    def _fits(self, X, y, response_method, params, caller="fit"):
-        """Return the fits of the classifier to checked rows, with the metadata given to the method `caller`."""
+    def _fits(self, X, y, methods, params, caller="fit"):
+        """Return the fits of the classifier to rows that are checked, with the metadata given to the method `caller`.
+
+        Scores will come from the first of `methods` that the classifier has.
+        """
         estimator = self._classifier()
+        response_method = _response_method(estimator, methods)
+        refuse_repeated_names(X)
+        (X,) = indexable(X)
+        if num_samples(X) == 0:
+            raise ValueError("X has no rows: a classifier needs rows of at least two classes.")
+        y = check_targets(y, num_samples(X))
+        check_classification_targets(y)
         classes = _known_classes(estimator, y)
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, caller, **params)
@@ -295,13 +303,11 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         """Fit on all rows; return the out-of-fold scores if `caller` is "fit_transform"."""
         keys = self._passthrough_keys()
         methods = {"auto": ("predict_proba", "decision_function")}.get(self.response_method, (self.response_method,))
-        response_method = check_response_method(self.estimator, methods)
-        X, y = check_rows(X, y)
-        fits = self._fits(X, y, response_method, params, caller)
-        validate_data(self, X, skip_check_array=True)
-        column_positions(X, keys, name="passthrough")
+        fits = self._fits(X, y, methods, params, caller)
+        validate_data(self, fits.X, skip_check_array=True)
+        column_positions(fits.X, keys, name="passthrough")
         if "sample_weight" in fits.routed.estimator.fit:
-            check_sample_weight(fits.routed.estimator.fit["sample_weight"], len(y))
+            check_sample_weight(fits.routed.estimator.fit["sample_weight"], len(fits.y))
         if caller == "fit":
             scores, self.estimator_ = None, fits.on_all_rows()
         else:
@@ -414,10 +420,7 @@ class ClassifierFits(NamedTuple):
 
 def _gathered(folds, splits):
     """Return all rows' scores, in their order, from those of each fold's test rows."""
-    scores = np.empty((sum(map(len, folds)), folds[0].shape[1]), dtype=np.result_type(*folds))
-    for (_, test), fold in zip(splits, folds, strict=True):
-        scores[test] = fold
-    return scores
+    return np.concatenate(folds)[np.argsort(np.concatenate([test for _, test in splits]))]
 
 
 def classifier_scores(model, X, classes, response_method):
@@ -445,7 +448,7 @@ def classifier_scores(model, X, classes, response_method):
     return scores[:, 1:] - scores[:, :1] if is_logit and len(classes) == 2 else scores
 
 
-def check_response_method(estimator, methods):
+def _response_method(estimator, methods):
     """Return the first of `methods` that the classifier has."""
     allowed = ("predict_proba", "decision_function")
     if not set(methods) <= set(allowed):
@@ -458,17 +461,6 @@ def check_response_method(estimator, methods):
     raise TypeError(
         f"estimator must be a classifier with {' or '.join(methods)}, but {type(estimator).__name__} has none of them."
     )
-
-
-def check_rows(X, y):
-    """Return `X` as something whose rows can be selected and `y` as a vector of labels of the same length."""
-    refuse_repeated_names(X)
-    (X,) = indexable(X)
-    if num_samples(X) == 0:
-        raise ValueError("X has no rows: a classifier needs rows of at least two classes.")
-    y = check_targets(y, num_samples(X))
-    check_classification_targets(y)
-    return X, y
 
 
 def _known_classes(estimator, y):

@@ -15,13 +15,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from skcalib._defaults import ParameterHints
 from skcalib._input.scores import check_sample_weight
 from skcalib._input.warn import warn
-from skcalib.cross_fitting import (
-    ClassifierFits,
-    ClassifierWrapper,
-    check_response_method,
-    check_rows,
-    classifier_scores,
-)
+from skcalib.cross_fitting import ClassifierFits, ClassifierWrapper, classifier_scores
 from skcalib.recalibrators import CautiousRecalibrator
 from skcalib.recalibrators._certified import forbid_certificates_of_pairs
 from skcalib.recalibrators._stacked import Uncalibrated
@@ -196,14 +190,12 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             If `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` lacks a method.
         """
         estimator, methods = self._classifier(), ("decision_function", "predict_proba")
-        response_method = check_response_method(estimator, methods[:: -1 if self.recalibrator is None else 1])
-        ensemble = self._resolved_ensemble(estimator)
-        X, y = check_rows(X, y)
-        sample_weight = check_sample_weight(sample_weight, len(y))
-        recalibrator = self._resolved("recalibrator")
+        params = self._metadata(estimator, sample_weight, fit_params)
+        fits = self._fits(X, y, methods[:: -1 if self.recalibrator is None else 1], params)
+        sample_weight = check_sample_weight(sample_weight, len(fits.y))
+        ensemble, recalibrator = self._resolved_ensemble(estimator), self._resolved("recalibrator")
         _weight_params(recalibrator, sample_weight)
         _refuse_columns(check_recalibrator(recalibrator))
-        fits = self._fits(X, y, response_method, self._metadata(estimator, sample_weight, fit_params))
         self.classes_ = fits.classes
         pairs = _PairFits(fits, recalibrator, sample_weight).pairs(self.cv, self._run, ensemble)
         self.calibrated_classifiers_ = pairs
@@ -258,6 +250,11 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             The routes of `fit`; `sample_weight` is used here too, for the recalibrator.
         """
         return super().get_metadata_routing().add_self_request(self)
+
+    def __sklearn_tags__(self):
+        tags, of_estimator = super().__sklearn_tags__(), get_tags(self._classifier()).classifier_tags
+        tags.classifier_tags.multi_class = of_estimator is None or of_estimator.multi_class
+        return tags
 
     def _classifier(self):
         return self._resolved("estimator")

@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcalib._input.labels import check_label_vector, encode_labels, shown
 from skcalib._input.scores import check_sample_weight, first_index
-from skcalib.cross_fitting import ClassifierWrapper, check_response_method, check_rows, classifier_scores
+from skcalib.cross_fitting import ClassifierWrapper, classifier_scores
 
 
 class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
@@ -30,8 +30,7 @@ class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
 
     def _checked_fits(self, X, y, fit_params):
         """Set `classes_`; return the fits of the wrapped classifier to checked rows."""
-        response_method = check_response_method(self.estimator, ("predict_proba",))
-        fits = self._fits(*check_rows(X, y), response_method, fit_params)
+        fits = self._fits(X, y, ("predict_proba",), fit_params)
         self.classes_ = fits.classes
         if self._binary_by() and len(self.classes_) > 2:
             raise ValueError(
