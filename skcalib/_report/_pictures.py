@@ -7,8 +7,9 @@ from typing import NamedTuple
 from skcalib._report._format import n_shown
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE
 from skcalib.displays import ReliabilityDisplay
-from skcalib.displays._reliability_curves import CurveOptions, diagram_numbers
-from skcalib.displays._style import percent, require_matplotlib
+from skcalib.displays._reliability_curves import CurveMaker
+from skcalib.displays._style import require_matplotlib
+from skcalib.displays._words import percent
 from skcalib.metrics import calibration_error
 
 # Fonts and sizes are the page's: a matplotlibrc is ignored.
@@ -71,10 +72,9 @@ def class_pictures(table, name, rows, seed):
 def _curve_numbers(name, task, seed, *, error=True):
     # The error of the summary; a diagram knows no clusters, and its interval would be another one.
     metric = partial(calibration_error, **MEAN_ABSOLUTE) if error and task.clusters is None else None
-    options = CurveOptions.checked(None, "auto", CONFIDENCE_LEVEL, 1000, metric, seed)
-    return diagram_numbers(
-        task.labels, {name: task.scores}, options=options, labels=LABELS, sample_weight=task.sample_weight
-    )
+    maker = CurveMaker(confidence_level=CONFIDENCE_LEVEL, metric=metric, random_state=seed)
+    given = {"labels": LABELS, "sample_weight": task.sample_weight}
+    return maker.from_predictions(task.labels, {name: task.scores}, **given)
 
 
 def _drawn(draw, size):
