@@ -20,12 +20,17 @@ SECONDS = 240  # a fault that makes the tests hang is noticed, too
 MUTATIONS = [
     # A sign, a constant, an off-by-one in what rows become.
     ("_rows/links.py", "lowest = logsumexp(", "lowest = 0 * logsumexp(", "tensors"),
-    ("_rows/condensed.py", "held % 2 == 1", "held % 2 == 0", "condensed floor"),
-    ("_rows/ranks.py", "np.minimum(cut + 1, last)", "np.minimum(cut, last)", "ranks"),
+    ("_rows/blocks.py", "held % 2 == 1", "held % 2 == 0", "condensed floor"),
+    ("_rows/sorting.py", "np.minimum(cut + 1, last)", "np.minimum(cut, last)", "ranks"),
     ("_rows/sorting.py", "return scores[order], labels[order]", "return scores[order], labels", "sorting"),
-    ("_input/hints.py", "y_true.min() >= 0 and y_true.max() <= 1", "y_true.min() > 0 and y_true.max() <= 1", "hints"),
     (
-        "_input/weights.py",
+        "_input/scored_labels.py",
+        "y_true.min() >= 0 and y_true.max() <= 1",
+        "y_true.min() > 0 and y_true.max() <= 1",
+        "hints",
+    ),
+    (
+        "_input/scores.py",
         "keep = sample_weight > 0",
         "keep = sample_weight >= 0",
         "weight_type folds multicalibrated prior_shift base",
@@ -44,13 +49,13 @@ MUTATIONS = [
     ),
     # Bins and cells.
     (
-        "binning/_least_loss.py",
+        "binning/_information_preserving.py",
         "np.union1d(equal_mass, np.searchsorted(table.scores, inner))",
         "equal_mass",
         "information",
     ),
-    ("binning/_least_loss.py", "weight * (1 - scores))", "weight * (1 + scores))", "information"),
-    ("binning/_lookup.py", "scores > cut.take(", "scores >= cut.take(", "binning sorting"),
+    ("binning/_information_preserving.py", "weight * (1 - scores))", "weight * (1 + scores))", "information"),
+    ("binning/_base.py", "scores > cut.take(", "scores >= cut.take(", "binning sorting"),
     ("_cells/statistics.py", 'side="right"), len(scores))', 'side="left"), len(scores))', "bin_statistics"),
     ("_cells/cells.py", "_ONE_SCORE = 1e-12", "_ONE_SCORE = 1e-2", "by_group interval"),
     # Errors.

@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import dataclass
+from inspect import get_annotations
 
 import numpy as np
 from sklearn.base import clone
@@ -13,13 +14,17 @@ _FREE = {"random_state", "confidence_level", "n_jobs", "verbose"}  # no forecast
 def parameters(cls):
     """Return an estimator's class with a constructor made of its fields, ``name: type = default``.
 
-    Fields below ``_: KW_ONLY`` are given by name only. Those of the class itself come first in the signature, inherited
-    ones after them.
+    Fields below ``_: KW_ONLY`` are given by name only. In the signature those of the class itself come first, then
+    those of the nearest base. Where the type is a list, it holds the constraints that scikit-learn checks.
     """
+    constraints = {name: kind for name, kind in get_annotations(cls).items() if isinstance(kind, list)}
+    cls._parameter_constraints = {**getattr(cls, "_parameter_constraints", {}), **constraints}
     cls = dataclass(cls, eq=False, repr=False, match_args=False)
-    signature, own = inspect.signature(cls.__init__), {"self", *cls.__annotations__}
-    order = sorted(signature.parameters.values(), key=lambda one: (one.kind, one.name not in own))
-    cls.__init__.__signature__ = signature.replace(parameters=order, return_annotation=signature.empty)
+    names = [name for base in cls.__mro__ for name in get_annotations(base)]
+    signature = inspect.signature(cls.__init__)
+    given = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
+    given.sort(key=lambda one: (one.kind, names.index(one.name) if one.kind == one.KEYWORD_ONLY else 0))
+    cls.__init__.__signature__ = signature.replace(parameters=given, return_annotation=signature.empty)
     return cls
 
 

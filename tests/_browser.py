@@ -24,6 +24,7 @@ SWITCHES = (
 def absent():
     """Return what a browser test lacks here, or None."""
     try:
+        import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
         import selenium  # noqa: F401
     except ImportError as error:

@@ -49,6 +49,7 @@ MOST_LINES_OF_CODE, MOST_PUBLIC_NAMES = 20_500, 125
 # Optional packages: imported inside functions, if at all.
 OPTIONAL = (
     "matplotlib",
+    "jinja2",
     "pandas",
     "polars",
     "narwhals",

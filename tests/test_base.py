@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from numbers import Real
 
 import joblib
 import numpy as np
@@ -32,6 +33,7 @@ from skcalib import (
     StackedRecalibrator,
     TemperatureScaling,
 )
+from skcalib._input.sklearn_private import Interval
 from skcalib.binning import BaseBinning, EqualMass, EqualWidth
 from skcalib.metrics import calibration_error, reliability_curve
 from skcalib.recalibrators import BinaryRecalibrator, LogitRecalibrator
@@ -527,6 +529,29 @@ class Offset(BinaryRecalibrator):
 
     def _predict_binary(self, log_odds):
         return expit(log_odds + self.offset_)
+
+
+def test_a_parameter_may_be_a_field():
+    class Pulled(Offset):
+        """One with a parameter of its own, beside fitted attributes that have a type."""
+
+        pull: [Interval(Real, 0, 1, closed="both")] = 1.0
+
+        def _predict_binary(self, log_odds):
+            return expit(log_odds + self.pull * self.offset_)
+
+    class Typed(Pulled):
+        offset_: float
+
+    scores, y = _binary()
+    model = clone(Typed(0.0, input="probability")).fit(scores, y)
+    np.testing.assert_allclose(model.predict_proba(scores)[:, 1], scores)
+    assert list(model.get_params()) == ["classes", "input", "multiclass", "normalize", "pull"]
+    assert repr(Typed(pull=0.5)) == "Typed(pull=0.5)"
+    with pytest.raises(ValueError, match="'pull' parameter of Typed must be a float in the range"):
+        Typed(pull=3).fit(scores, y)
+    with pytest.raises(ValueError, match="'input' parameter of Typed"):
+        Typed(input="odds").fit(scores, y)
 
 
 class Thirds(BaseBinning):

@@ -11,9 +11,9 @@ from scipy.stats import norm
 
 from skcalib._inference.results import IntervalEstimate
 from skcalib.binning import EqualMass
+from skcalib.evaluation._compare import square_and_add
 from skcalib.metrics import BinStatistics, calibration_by_group, calibration_error_interval
 from skcalib.monitoring import calibration_change
-from skcalib.monitoring._change import _difference
 
 INTERVALS = ["shift", "bias_before", "bias_after", "bias_difference", "error_before", "error_after", "error_difference"]
 
@@ -109,7 +109,7 @@ def test_each_part_is_the_public_one():
 
 def test_an_estimate_outside_its_interval():
     # The plugin error .3 lies above [.1, .2]: the difference of the limits counts from .2 = .2 - 0 on.
-    found = _difference(IntervalEstimate(0.0, 0.0, 0.05), IntervalEstimate(0.3, 0.1, 0.2))
+    found, _ = square_and_add(IntervalEstimate(0.3, 0.1, 0.2), IntervalEstimate(0.0, 0.0, 0.05))
     assert found == pytest.approx((0.3, 0.2 - np.hypot(0.1, 0.05), 0.2 + np.hypot(0.0, 0.0)))
 
 
@@ -340,7 +340,7 @@ def test_clusters_of_one_row_are_none_and_repeated_rows_count_once():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["importance", "clusters", "rare clusters"])
 def test_level_and_coverage_of_weights_and_clusters(kind):
-    from skcalib.monitoring._change import _cells_of_rows, two_samples
+    from skcalib.monitoring._change import _compared, _draws_of_rows, two_samples
 
     rejected, missed, runs = 0, 0, 300
     given = {"labels": [0, 1], "pos_label": None, "multiclass": "auto"}
@@ -357,9 +357,9 @@ def test_level_and_coverage_of_weights_and_clusters(kind):
             given |= {"clusters": (cluster[:n], cluster[n:])}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # few events
-            samples = two_samples(y[:n], scores[:n], y[n:], scores[n:], None, given)
-            cells = _cells_of_rows(*samples, given.get("weight_type", "frequency"))
-            _, pvalue, shift = cells.compared(99, 0.9, np.random.default_rng(seed))
+            samples = two_samples(y[:n], scores[:n], y[n:], scores[n:], None, **given)
+            weight_type, rng = given.get("weight_type", "frequency"), np.random.default_rng(seed)
+            _, pvalue, shift = _compared(*_draws_of_rows(*samples, weight_type, 99, rng), 0.9)
         rejected += pvalue <= 0.05
         missed += not shift.low <= 0 <= shift.high
     assert rejected <= 26  # more than this of 300 has a chance of .3 % at a level of .05

@@ -9,7 +9,7 @@ from skcalib import TemperatureScaling
 from skcalib._rows.links import PROBABILITY_CLIP
 from skcalib.recalibrators._floor import learned_floor
 
-CLIPPING = [one for one in RECALIBRATORS if one._works_on_log_odds]
+CLIPPING = [one for one in RECALIBRATORS if hasattr(one, "clip")]
 
 
 @pytest.fixture(params=[clone(one).set_params(clip=None) for one in CLIPPING], ids=repr)

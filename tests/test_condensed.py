@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skcalib._rows.condensed import condensed
+from skcalib._rows.blocks import condensed
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -26,7 +26,7 @@ from skcalib.decisions import (
     mean_cost,
     net_benefit,
 )
-from skcalib.decisions._thresholds import default_thresholds, most_errors
+from skcalib.decisions._thresholds import check_thresholds, most_errors
 
 RNG = np.random.default_rng(0)
 SCORES = RNG.random(600)
@@ -279,7 +279,7 @@ def binomial(n, p, most):
 def plain_threshold(scores, wrong, target, level, start):
     """Walk down the thresholds from `start` while each passes; return the strictest that accepts the last rows."""
     chosen = None
-    for t in [start, *default_thresholds()[::-1]]:
+    for t in [start, *check_thresholds(None)[::-1]]:
         if t > start:
             continue
         accepted = scores >= t
@@ -305,7 +305,7 @@ def test_strict_search_beside_its_twin(seed, digits):
 
 
 def test_grid_is_fixed_and_fine_near_the_ends():
-    grid = default_thresholds()
+    grid = check_thresholds(None)
     assert np.all(np.diff(grid) > 0)
     assert grid[0] == 0
     assert grid[-1] == 1
@@ -348,7 +348,7 @@ def test_rejects_only_where_the_statement_given_the_scores_is_exact():
 def test_labels_have_no_say_in_the_start():
     from skcalib.decisions._thresholds import AcceptedSets, guided_start
 
-    grid = default_thresholds()
+    grid = check_thresholds(None)
     starts = set()
     for seed in range(5):
         wrong = np.random.default_rng(seed).random(600) < 0.3
@@ -533,7 +533,7 @@ def test_a_promise_is_kept(promise):
 def test_score_pvalue_beside_a_search_of_the_likelihood():
     from scipy.optimize import minimize_scalar
 
-    from skcalib.decisions._routing import _score_pvalue
+    from skcalib.decisions._certified_threshold import score_pvalue
 
     n, lost, gained, limit = 400, 9, 6, 0.03
 
@@ -544,9 +544,9 @@ def test_score_pvalue_beside_a_search_of_the_likelihood():
     z = (lost - gained - n * limit) / np.sqrt(n * (2 * q + limit - limit**2))
     from scipy.stats import norm
 
-    assert _score_pvalue(lost, gained, n, limit) == pytest.approx(norm.cdf(z), rel=1e-6)
+    assert score_pvalue(lost, gained, n, limit) == pytest.approx(norm.cdf(z), rel=1e-6)
     # Nothing lost or gained: the variance is that of the hypothesis alone.
-    assert _score_pvalue(0, 0, n, limit) == pytest.approx(norm.cdf(-np.sqrt(n * limit / (1 - limit))))
+    assert score_pvalue(0, 0, n, limit) == pytest.approx(norm.cdf(-np.sqrt(n * limit / (1 - limit))))
 
 
 def test_routing():

@@ -9,9 +9,9 @@ from _catalog import refused
 from sklearn.model_selection import GridSearchCV
 
 from skcalib import HistogramBinning, PlattScaling, ScalingBinning
+from skcalib._rows.sorting import DistinctScores
 from skcalib.binning import EqualMass, InformationPreserving, assign_bins
-from skcalib.binning._distinct_scores import DistinctScores
-from skcalib.binning._least_loss import least_loss_cuts
+from skcalib.binning._information_preserving import least_loss_cuts
 from skcalib.metrics import calibration_error
 
 

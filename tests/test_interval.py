@@ -13,9 +13,8 @@ from sklearn.metrics import brier_score_loss
 
 from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import BinaryTask
-from skcalib._errors.cumulative import KolmogorovSmirnovPower, KuiperPower
+from skcalib._errors.bin_free import KolmogorovSmirnovPower, KuiperPower, NeighborhoodPower
 from skcalib._errors.kernel import KernelPower
-from skcalib._errors.neighborhood import NeighborhoodPower
 from skcalib._errors.smooth import SmoothPower
 from skcalib._errors.sweep import SweepPower
 from skcalib._inference.count_draws import CountDraws

@@ -10,7 +10,7 @@ from _catalog import RECALIBRATORS, UNWEIGHTED, refused
 from sklearn.base import clone
 
 import skcalib
-from skcalib._rows.fingerprint import row_hash
+from skcalib._rows.blocks import row_hash
 from skcalib.binning import EqualMass
 from skcalib.export import from_dict, to_dict, to_javascript, to_onnx, to_sql, to_sql_table
 

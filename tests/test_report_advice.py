@@ -9,10 +9,10 @@ from scipy.stats import t as student
 from benchmarks.report_advice import SIMULATED, WORST, calibrated_tables, judged
 from skcalib import GroupwiseRecalibrator, PlattScaling
 from skcalib._report._advice import advised
-from skcalib._report._advice_sentences import advice, changes, monitor_sentence, worst_segments
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._monitors import monitor_rows
 from skcalib._report._recalibration import TrialRows, mean_gain
+from skcalib._report._sentences import advice, changes, monitor_sentence, worst_segments
 from skcalib._report._statistics import Rows
 from skcalib.evaluation import recalibration_gain
 from skcalib.monitoring import GroupMonitors
@@ -177,7 +177,10 @@ NOTHING = {"kind": "none", "recalibrator": None, "segments": [], "since": None}
 GAIN = {"gain": 0.02, "gain_low": 0.01, "gain_high": 0.03, "log_loss": 0.5, "rows_needed": 491}
 
 
-CANDIDATES = [{"name": "as it is", "log_loss": 0.5}, {"name": "PlattScaling", "gain_high": 0.0004}]
+CANDIDATES = [
+    {"name": "as it is", "log_loss": 0.5},
+    {"name": "PlattScaling", "gain": 0.0, "gain_low": -0.0004, "gain_high": 0.0004},
+]
 
 
 def _said(segment=None, candidates=True, **found):

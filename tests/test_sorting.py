@@ -5,9 +5,8 @@ import pytest
 
 from skcalib._cells.statistics import BinStatistics
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.sorting import in_order, sorted_rows, sorted_scores
-from skcalib.binning._distinct_scores import DistinctScores
-from skcalib.binning._lookup import BinLookup
+from skcalib._rows.sorting import DistinctScores, in_order, sorted_rows, sorted_scores
+from skcalib.binning._base import BinLookup
 
 _RNG = np.random.default_rng(0)
 SCORES = {

@@ -9,7 +9,7 @@ from scipy.interpolate import CubicSpline
 from scipy.special import expit, logit
 
 from skcalib import SplineCalibration
-from skcalib._solvers.inverse_temperature import smoothed_inverse_temperature
+from skcalib._solvers.temperature import smoothed_inverse_temperature
 from skcalib.recalibrators._spline import _leave_one_out_loss, _quantile_knots
 
 

@@ -8,7 +8,7 @@ from _catalog import refused
 from scipy.special import expit, logit
 from scipy.stats import t as student
 
-from skcalib._errors.loess import loess_weights
+from skcalib._errors.bin_free import loess_weights
 from skcalib._inference.influence import half_width
 from skcalib.evaluation import calibration_summary
 from skcalib.metrics import calibration_slope_intercept

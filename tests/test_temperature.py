@@ -10,9 +10,8 @@ from sklearn.metrics import log_loss
 
 from skcalib import TemperatureScaling
 from skcalib._rows.links import row_softmax
-from skcalib._solvers import inverse_temperature
-from skcalib._solvers.brier_temperature import fit_brier_temperature
-from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
+from skcalib._solvers import temperature
+from skcalib._solvers.temperature import fit_brier_temperature, fit_inverse_temperature, row_derivatives
 from skcalib.metrics import expected_calibration_error
 
 
@@ -307,7 +306,7 @@ def test_many_rows_of_two_classes_have_the_brier_score_that_none_are_condensed_f
     y = rng.random(40_000) < expit(0.6 * z)
     weight = rng.integers(1, 4, 40_000).astype(float) if weighted else None
     found = TemperatureScaling(loss="brier", input="logit").fit(z, y, sample_weight=weight).temperature_
-    monkeypatch.setattr("skcalib._solvers.brier_temperature.condensed", lambda *rows: rows)
+    monkeypatch.setattr("skcalib._solvers.temperature.condensed", lambda *rows: rows)
     plain = TemperatureScaling(loss="brier", input="logit").fit(z, y, sample_weight=weight).temperature_
     assert found == pytest.approx(plain, rel=1e-9)
 
@@ -316,13 +315,13 @@ def test_few_events_need_no_more_passes_over_the_rows(monkeypatch):
     # Every 20th row is looked at for a start, and none of them is an event.
     scores = np.full(40_000, 0.001)
     labels = (np.arange(40_000) % 400 == 7).astype(int)
-    passes, derivatives = [], inverse_temperature._log_loss_derivatives
+    passes, derivatives = [], temperature._log_loss_derivatives
 
     def counted(inverse, logits, *rest):
         passes.append(len(logits) / 40_000)
         return derivatives(inverse, logits, *rest)
 
-    monkeypatch.setattr(inverse_temperature, "_log_loss_derivatives", counted)
-    temperature = TemperatureScaling(clip=None).fit(scores, labels).temperature_
-    assert temperature == pytest.approx(logit(0.001) / logit(0.0025), rel=1e-6)
+    monkeypatch.setattr(temperature, "_log_loss_derivatives", counted)
+    found = TemperatureScaling(clip=None).fit(scores, labels).temperature_
+    assert found == pytest.approx(logit(0.001) / logit(0.0025), rel=1e-6)
     assert sum(passes) < 10

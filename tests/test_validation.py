@@ -8,8 +8,7 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from skcalib import HistogramBinning, IsotonicCalibration, PlattScaling, ScalingBinning, TemperatureScaling
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib._input.scores import check_scores
-from skcalib._input.weights import check_sample_weight
+from skcalib._input.scores import check_sample_weight, check_scores
 from skcalib.binning import EqualMass, EqualWidth
 from skcalib.metrics import calibration_error, expected_calibration_error
 

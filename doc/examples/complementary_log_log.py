@@ -14,12 +14,6 @@ class ComplementaryLogLog(BinaryRecalibrator):
     _scale = "log_odds"
     _part_attributes = {"slope_": number, "intercept_": number}
 
-    def __init__(self, *, input="probability", classes=None, multiclass="ovr", normalize=True):
-        self.input = input
-        self.classes = classes
-        self.multiclass = multiclass
-        self.normalize = normalize
-
     def _fit_binary(self, scores, labels, sample_weight):
         def log_loss(parameters):
             hazard = np.exp(np.clip(parameters[0] * scores + parameters[1], -30, 30))

@@ -37,12 +37,6 @@ class OddsShift(BinaryRecalibrator):
 
     _scale = "log_odds"
 
-    def __init__(self, *, input="probability", classes=None, multiclass="ovr", normalize=True):
-        self.input = input
-        self.classes = classes
-        self.multiclass = multiclass
-        self.normalize = normalize
-
     def _fit_binary(self, scores, labels, sample_weight):
         target = np.average(labels, weights=sample_weight)
         self.shift_ = brentq(lambda b: np.average(expit(scores + b), weights=sample_weight) - target, -20, 20)

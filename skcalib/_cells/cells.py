@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skcalib.binning._distinct_scores import DistinctScores
+from skcalib._rows.sorting import DistinctScores
 
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
 # At most this many cells are kept unless more are asked for: draws of their events then fit the cache.

@@ -9,11 +9,12 @@ from scipy.sparse import csr_array
 
 from skcalib._cells.cells import Cells
 from skcalib._cells.statistics import BinStatistics, bin_statistics, unchecked_statistics
+from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.sorting import in_order, sorted_rows
+from skcalib._rows.sorting import sorted_rows
 
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
 _WEIGHTED = ("weight", "weighted_score", "weighted_label", "weighted_score_squared", "weighted_score_label")
@@ -37,8 +38,8 @@ class BinaryTask(NamedTuple):
         return bin_statistics(rows.scores, rows.labels, strategy._edges_of(*rows), rows.sample_weight, moments=moments)
 
     def sorted_for(self, strategy):
-        """Return the problem with its rows in order where the strategy would sort the scores anyway."""
-        if self.sample_weight is not None or in_order(self.scores) or not strategy._sorts(self.scores):
+        """Return the problem with its rows in order where the strategy may make a bin for each score."""
+        if self.sample_weight is not None or not strategy._sorts:
             return self
         return BinaryTask(*sorted_rows(self.scores, self.labels), None)
 
@@ -293,3 +294,37 @@ def spread_top_label(scores, confidence):
     rest = np.divide(rest, total, out=np.full_like(rest, 1 / n_others), where=total > 0) * (1 - confidence)[:, None]
     np.put_along_axis(rest, predicted[:, None], confidence[:, None], axis=1)
     return rest
+
+
+def group_codes(groups, data):
+    """Return the names of the groups and the code of each row's group."""
+    return predicted_class(data) if is_predicted_class(groups) else check_groups(groups, len(data.scores))
+
+
+def reduced(errors, weights, reduce):
+    """Return the largest, the mean or the weighted mean of the groups' errors (..., n_groups)."""
+    if reduce == "max":
+        return errors.max(axis=-1)
+    return np.average(errors, axis=-1, weights=weights if reduce == "weighted" else None)
+
+
+def is_predicted_class(groups):
+    """Return whether groups are the predicted classes; raise for any other text."""
+    if isinstance(groups, str) and groups != "predicted_class":
+        raise ValueError(f"groups must be 'predicted_class' or an array with one entry a row, found {groups!r}.")
+    return isinstance(groups, str)
+
+
+def predicted_class(data):
+    """Return the classes and the index of each row's predicted class among them."""
+    if data.is_binary:
+        return data.classes, (data.scores > 0.5).astype(np.intp)
+    return data.classes, data.scores.argmax(axis=1) if data.predicted is None else data.predicted
+
+
+def split_by_group(data, codes):
+    """Yield the code of each group that has rows of positive weight, and the indices of those rows, in order."""
+    kept = data.kept
+    order = kept[np.argsort(codes[kept], kind="stable")]
+    present, starts = np.unique(codes[order], return_index=True)
+    yield from zip(present, np.split(order, starts[1:]), strict=True)

@@ -6,9 +6,8 @@ import numpy as np
 
 from skcalib._errors.binned import BinnedPower
 from skcalib._errors.power import Power
-from skcalib.binning._distinct_scores import DistinctScores
-from skcalib.binning._monotonic_sweep import MonotonicSweep, cuts_of
-from skcalib.binning._sweep import sweep
+from skcalib._rows.sorting import DistinctScores
+from skcalib.binning._monotonic_sweep import MonotonicSweep, cuts_of, sweep
 
 _TOGETHER = 64  # bins up to which all draws are swept together; few go on, unless the labels are nearly separable
 _TIED, _ROUNDING = 1e-12, 1e-6  # differences of frequencies, and of sums of events, that are rounding

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import chi2, norm
 
-from skcalib._errors.cumulative import range_of
+from skcalib._errors.bin_free import range_of
 from skcalib._input.warn import warn
 
 # Expected events or non-events below which an approximation is known to be poor: of all rows, of one bin, on average.

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.groups import group_codes, reduced
-from skcalib._cells.reductions import BinnedTask, binary_tasks, one_label_a_row
+from skcalib._cells.reductions import BinnedTask, binary_tasks, group_codes, one_label_a_row, reduced
 from skcalib._errors.power import ClassPowers
 from skcalib._inference.count_draws import CountDraws
 from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells, exclusive_draws

@@ -7,8 +7,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import type_of_target
 
-from skcalib._input.scores import first_index, refuse_masked
-from skcalib._input.tensors import as_array
+from skcalib._input.scores import as_array, first_index, refuse_masked
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 

@@ -1,5 +1,6 @@
-"""Checks of numbers and options: one error, one wording."""
+"""Checks of numbers, options and keywords: one error, one wording."""
 
+from functools import wraps
 from math import inf, isinf, nan
 from numbers import Integral, Real
 
@@ -9,6 +10,13 @@ from skcalib._input.sklearn_private import InvalidParameterError
 
 _LARGEST_INT = 2**53  # up to here every whole number is a float64, and fits the integers of NumPy
 _NORMS = {"l1": 1, "l2": 2, "max": inf}
+# Keywords of other libraries, the parameter that stands for them here, and what to write.
+_BINS = ("binning", "binning=EqualWidth(15) or binning=EqualMass(15)")
+_KEYWORDS = {
+    **dict.fromkeys(("n_bins", "num_bins", "bins", "strategy"), _BINS),
+    "alpha": ("confidence_level", "confidence_level=0.9 for alpha=0.1"),
+    **dict.fromkeys(("y_prob", "y_score", "y_pred"), ("y_proba", "y_proba=")),
+}
 
 
 def invalid(name, wanted, value):
@@ -78,3 +86,32 @@ def _as_float(value):
         return float(value)
     except OverflowError:
         return inf if value > 0 else -inf
+
+
+def hint_at_keywords(function, name=None, also=None):
+    """Return the function with an error for unknown keywords that says what to write in their place.
+
+    `name` is what the error calls it, None its own name, and `also` maps further parameters to what has them.
+    """
+    also = also or {}
+    own, title = set(parameters_of(function)), name or function.__name__
+    names = [one for one in dict.fromkeys((*also, *parameters_of(function))) if one not in ("self", "cls")]
+
+    @wraps(function)
+    def checked(*args, **params):
+        for unknown in params.keys() - own:
+            known, hint = _KEYWORDS.get(unknown, (None, None))
+            write = f"write {hint}" if known in names else f"it has {', '.join(names)}"
+            if unknown in also:
+                raise TypeError(f"{unknown}= is a parameter of {title}.{also[unknown]}, and not of what was called.")
+            of_intervals = f" Intervals take {hint}." if known == "confidence_level" and known not in names else ""
+            raise TypeError(f"{title} has no parameter {unknown!r}: {write}.{of_intervals}")
+        return function(*args, **params)
+
+    return checked
+
+
+def parameters_of(function):
+    """Return the names of the parameters of a function, without looking at its signature: that takes long."""
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

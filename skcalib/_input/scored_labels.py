@@ -4,10 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._input.hints import hint_at_labels, hint_at_two_indices, refuse_swapped
 from skcalib._input.labels import check_label_vector, encode_labels, shown, unique_labels, zero_one
-from skcalib._input.scores import check_scores, checked_scores
-from skcalib._input.weights import check_sample_weight
+from skcalib._input.scores import as_array, check_sample_weight, check_scores, checked_scores
+from skcalib._input.warn import warn
+
+_FEW_ROWS = 10  # below, scores of 0 and 1 are no sign of anything
+_FIRST_ROWS = 64
 
 
 class ScoredLabels(NamedTuple):
@@ -154,3 +156,114 @@ def _position(pos_label, classes):
     if len(match) != 1:
         raise ValueError(f"pos_label={pos_label!r} is not one of the labels {shown(classes)}.")
     return int(match[0])
+
+
+def expand_soft_labels(scores, soft_labels, sample_weight=None):
+    """Return rows of one label each, with weights, for labels that are given as distributions.
+
+    A row that three of four annotators call an event becomes two rows with the same score: an event with weight .75
+    and a non-event with weight .25. Any `fit`, metric or display takes the three arrays.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,) or (n, K)
+        Scores: probabilities or logits.
+    soft_labels : array-like of shape (n,), (n, 2) or (n, K)
+        The distribution of each row's label: the probability of the event, or one column for each class. Rows sum to 1.
+    sample_weight : array-like of shape (n,), default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    scores : ndarray of shape (m,) or (m, K)
+        The scores, repeated for each label of positive probability.
+    y : ndarray of int, shape (m,)
+        Labels: column numbers of `soft_labels`, 0 and 1 for an event.
+    sample_weight : ndarray of float64, shape (m,)
+        The weight of each row times the probability of its label.
+
+    Raises
+    ------
+    ValueError
+        For distributions that do not sum to 1, or of another shape than the scores.
+
+    See Also
+    --------
+    skcalib.TemperatureScaling : A fit to such rows.
+    skcalib.metrics.calibration_error : A metric of such rows.
+
+    Notes
+    -----
+    Estimates and fits are those of the distributions. The rows of one distribution are not independent, so that
+    intervals and tests of the expanded rows need ``clusters``: ``np.arange(n)``, repeated as often as each row is.
+
+    Examples
+    --------
+    Three rows, the second with annotators who disagree:
+
+    >>> from skcalib import PlattScaling, expand_soft_labels
+    >>> scores, y, weight = expand_soft_labels([0.2, 0.6, 0.9], [0.0, 0.75, 1.0])
+    >>> y.tolist(), weight.tolist()
+    ([0, 0, 1, 1], [1.0, 0.25, 0.75, 1.0])
+    >>> PlattScaling().fit(scores, y, sample_weight=weight).classes_.tolist()
+    [0, 1]
+    """
+    scores, _ = as_array(scores)
+    soft = check_scores(soft_labels, name="soft_labels")
+    if len(soft) != len(scores):
+        raise ValueError(f"soft_labels has {len(soft)} rows but scores has {len(scores)}: their lengths must agree.")
+    soft = soft.astype(np.float64)
+    soft = np.column_stack((1 - soft[:, 0], soft[:, 0])) if soft.shape[1] == 1 else soft
+    n_columns = scores.shape[1] if scores.ndim == 2 else 1
+    if soft.shape[1] != max(n_columns, 2):
+        raise ValueError(f"soft_labels has {soft.shape[1]} classes but the scores have {max(n_columns, 2)}.")
+    weight = check_sample_weight(sample_weight, len(scores))
+    row, label = np.nonzero(soft)
+    value = soft[row, label] * (1.0 if weight is None else weight[row])
+    return scores[row], label, value
+
+
+def refuse_swapped(y_true, scores):
+    """Raise where the labels are probabilities and the scores labels."""
+    if y_true.dtype.kind == "f" and _only_zero_and_one(scores):
+        between = (y_true > 0) & (y_true < 1)
+        if between.any() and y_true.min() >= 0 and y_true.max() <= 1:
+            row = int(np.argmax(between))
+            raise ValueError(
+                f"y_true holds probabilities (row {row} is {y_true[row]:.6g}) and y_proba only 0 and 1: the arguments "
+                "are swapped. Pass y_true first, then y_proba."
+            )
+
+
+def hint_at_labels(y_proba, scores):
+    """Warn where scores (n,) are 0 or 1 in every row, both occur, and they came as integers or booleans.
+
+    Fractions of exactly 0 and 1 are no sign: a tree, and a recalibrator with pure bins, predict them.
+    """
+    if len(scores) >= _FEW_ROWS and _only_zero_and_one(scores) and scores.min() < scores.max():
+        if np.asarray(y_proba).dtype.kind in "biu":
+            warn(
+                "y_proba is exactly 0 or 1 in every row, as predicted labels are. A metric of calibration is for "
+                "probabilities: pass predict_proba(X)[:, 1] if these are labels."
+            )
+
+
+def hint_at_two_indices(**given):
+    """Warn where two pandas objects have different indices: rows are matched by their positions.
+
+    Labels that occur twice are no names of rows: nobody can have meant to match them.
+    """
+    indices = {name: value.index for name, value in given.items() if hasattr(getattr(value, "index", None), "equals")}
+    names = list(indices)
+    for first, second in zip(names, names[1:], strict=False):
+        one, other = indices[first], indices[second]
+        if len(one) == len(other) and not one.equals(other) and one.is_unique and other.is_unique:
+            warn(
+                f"{first} and {second} have different indices. Rows are matched by position: bring them into one order "
+                "first, or pass .to_numpy() if they are in one."
+            )
+
+
+def _only_zero_and_one(scores):
+    # The first rows mostly tell.
+    return all(bool(np.all((part == 0) | (part == 1))) for part in (scores[:_FIRST_ROWS], scores))

@@ -1,10 +1,9 @@
-"""Checks of scores: real numbers in rows and columns, probabilities inside [0, 1] that sum to 1."""
+"""Checks of scores and weights: real numbers in rows and columns, probabilities inside [0, 1] that sum to 1."""
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from skcalib._input.tensors import as_array
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 
@@ -236,3 +235,51 @@ def _normalize_rows(scores, total, name, refused, untouched):
         total[off <= untouched] = 1
         scores = scores / total[:, None].astype(scores.dtype)
     return scores
+
+
+def as_array(values):
+    """Return values as an array and the name of the type they came in; only tensors are copied to the processor."""
+    if not all(callable(getattr(values, name, None)) for name in ("detach", "cpu", "float")):
+        array = np.asarray(values)
+    else:
+        tensor = values.detach().cpu()  # without its gradient, wherever it lives
+        name = str(getattr(tensor, "dtype", "")).rpartition(".")[2]
+        array = np.asarray(tensor.float() if name == "bfloat16" else tensor)  # NumPy has no bfloat16 of its own
+        return array, name if name == "bfloat16" else array.dtype.name
+    if array.dtype.name == "bfloat16":  # of the package ml_dtypes, as JAX gives it
+        return array.astype(np.float32), "bfloat16"
+    return array, array.dtype.name
+
+
+def check_sample_weight(sample_weight, n_samples):
+    """Return weights as float64 (n,), or None: finite, not negative, not all zero."""
+    if sample_weight is None:
+        return None
+    refuse_masked(sample_weight, "sample_weight")
+    weight, _ = as_array(sample_weight)
+    if weight.dtype.kind not in "biufO" or (weight.dtype.kind == "O" and first_string(weight) is not None):
+        raise ValueError(f"sample_weight must be real numbers, found {weight.dtype}.")
+    try:
+        weight = weight.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be real numbers ({error}).") from None
+    if weight.ndim != 1 or len(weight) != n_samples:
+        raise ValueError(f"sample_weight must have shape ({n_samples},), found {weight.shape}.")
+    low, high = weight.min(), weight.max()
+    if not (np.isfinite(low) and np.isfinite(high) and low >= 0):
+        row = first_index(~np.isfinite(weight) | (weight < 0))[0]
+        raise ValueError(f"sample_weight must be finite and not negative, but row {row} is {weight[row]}.")
+    if high == 0:
+        raise ValueError("sample_weight is zero in every row: at least one row must count.")
+    if not 1 / MAX_MAGNITUDE <= high <= MAX_MAGNITUDE:
+        row = int(np.argmax(weight))
+        raise ValueError(f"sample_weight is out of range: the largest, in row {row}, is {high}. Rescale the weights.")
+    return weight
+
+
+def drop_zero_weight(sample_weight, *arrays):
+    """Return the arrays and the weights without the rows of weight zero, which must change nothing."""
+    if sample_weight is None or sample_weight.min() > 0:
+        return *arrays, sample_weight
+    keep = sample_weight > 0
+    return *(array[keep] for array in arrays), sample_weight[keep]

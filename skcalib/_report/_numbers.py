@@ -12,11 +12,10 @@ from skcalib._inference.dependent_draws import FEW_EVENTS
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._report._advice import advised
 from skcalib._report._advice_code import advice_code
-from skcalib._report._advice_sentences import advice_words
 from skcalib._report._decisions import decision_rows
 from skcalib._report._monitors import monitor_rows
 from skcalib._report._periods import period_rows
-from skcalib._report._sentences import SIGNIFICANCE_LEVEL, pvalue_words, summary_sentence
+from skcalib._report._sentences import SIGNIFICANCE_LEVEL, advice_words, pvalue_words, summary_sentence
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE, REPORT_BINNING, mean
 from skcalib.binning import EqualWidth, MinimumMass
 from skcalib.evaluation import calibration_summary

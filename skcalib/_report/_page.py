@@ -1,33 +1,32 @@
 """The HTML page of a report: numbers and pictures in, one self-contained text out."""
 
-import json
-from html import escape
-from importlib.resources import files
-from string import Template
+from base64 import b64encode
 
+import skcalib._report._format as show
+import skcalib._report._sentences as say
 from skcalib import __version__
-from skcalib._report._html import count, figure, percent
-from skcalib._report._sections import (
-    certificate_section,
-    class_section,
-    decision_section,
-    error_table,
-    period_section,
-    recalibrator_section,
-    segment_section,
-)
-from skcalib._report._sentences import SIGNIFICANCE_LEVEL, comparison_sentence
+from skcalib._report._numbers import SMALL_CLASS, SMALL_SEGMENT
+from skcalib._report._recalibration import N_FOLDS, most_rows
 
+_MOST_GROUPS = 50  # that a page shows; the JSON has all
 _MOST_CLASSES_NAMED = 12
-_CONTENTS = {
-    "curve": "Diagram",
-    "errors": "Errors",
-    "classes": "Classes",
-    "segments": "Segments",
-    "time": "Time",
-    "recalibrate": "Recalibration",
-    "decisions": "Decisions",
-    "promise": "Promises",
+_EXPLAINED = {
+    "mean absolute calibration error": "mean gap between score and event frequency, noise taken away; up to 15 bins of "
+    "equal mass",
+    "root mean square calibration error": "large gaps count more; noise is taken away from the squares, so that it may "
+    "come out below the mean absolute error",
+    "expected calibration error": "mean absolute gap, 15 bins of equal width; noise makes it too large, so that its "
+    "interval, from which that is removed, may lie below it",
+    "maximum calibration error": "gap of the worst of 15 bins of equal width; bins with fewer than 50 rows are merged",
+    "calibration slope": "1 is right; below 1 the scores are too extreme",
+    "calibration in the large": "0 is right; below 0 the scores are too high, in log-odds",
+    "Brier score": "mean squared difference of score and event; rewards calibration and sharpness together",
+    "log-loss": "minus the mean log-probability of what happened, in nats",
+}
+_EXPLAINED_CLASSES = {
+    "Brier score": "squared difference of score and event, summed over the classes, on average; rewards calibration "
+    "and sharpness together",
+    "log-loss": "minus the mean log-probability of the true class, in nats",
 }
 
 
@@ -46,80 +45,55 @@ def report_page(numbers, pictures):
     page : str
         HTML without any external file.
     """
-    names = [model["name"] for model in numbers["models"]]
-    template = Template(files("skcalib._report").joinpath("template.html").read_text(encoding="utf-8"))
-    return template.substitute(
-        title=escape(numbers.get("title") or f"Calibration of {', '.join(names)}"),
-        paper=_paper(numbers),
-        command=escape(numbers.get("command") or ""),
-        decisions=decision_section(numbers),
-        data=_data_sentences(numbers),
-        summary=_summaries(numbers["models"]),
-        contents=_contents(numbers),
-        numbers=_machine_readable(numbers),
-        reliability=figure(pictures["reliability"]),
-        errors=error_table(numbers["models"]),
-        classes=class_section(numbers, pictures),
-        segments=segment_section(numbers),
-        periods=period_section(numbers),
-        recalibrators=recalibrator_section(numbers),
-        certificates=certificate_section(numbers),
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    pages = Environment(
+        loader=PackageLoader("skcalib", "_report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.policies["json.dumps_kwargs"] = {"allow_nan": False}
+    pages.filters["base64"] = lambda data: b64encode(data).decode("ascii")
+    names = ", ".join(model["name"] for model in numbers["models"])
+    return pages.get_template("page.html.jinja").render(
+        numbers,
+        numbers=numbers,
+        title=numbers.get("title") or f"Calibration of {names}",
+        command=numbers.get("command") or "",
+        pictures=pictures,
+        data=_data_sentence(numbers),
+        errors=_error_lines(numbers["models"]),
+        say=say,
+        show=show,
         level=f"{100 * numbers['confidence_level']:g}",
-        significance=f"{100 * SIGNIFICANCE_LEVEL:g}",
-        version=escape(__version__),
+        significance=say.SIGNIFICANCE_LEVEL,
+        small={"segment": SMALL_SEGMENT, "class": SMALL_CLASS},
+        most_groups=_MOST_GROUPS,
+        most_rows=most_rows(numbers["classes"]),
+        n_folds=N_FOLDS,
+        version=__version__,
     )
 
 
-def _data_sentences(numbers):
-    weighted = f" of total weight {count(numbers['total_weight'])}" if numbers["weighted"] else ""
+def _error_lines(models):
+    """Return the name of each measure, its explanation, and what the models have of it, if any has."""
+    measured = [{part["name"]: part for part in [*model["errors"], *model["proper_scores"]]} for model in models]
+    explained = {**_EXPLAINED, **(_EXPLAINED_CLASSES if "classes" in models[0] else {})}
+    lines = [(name, words, [parts.get(name) for parts in measured]) for name, words in explained.items()]
+    return [line for line in lines if any(line[-1])]
+
+
+def _data_sentence(numbers):
+    """Return what the report is about."""
+    weighted = f" of total weight {show.count(numbers['total_weight'])}" if numbers["weighted"] else ""
     written = f" of {numbers['modified']}" if numbers["modified"] else ""
-    size = f"{numbers['source']}{written}: {numbers['n_rows']:,} rows{weighted}"
     if numbers["classes"] is None:
-        event = f"{numbers['label']} = {numbers['event']}, in {percent(numbers['event_frequency'])} of them"
-        words = [f"{size}; the event is {event}."]
+        event = f"{numbers['label']} = {numbers['event']}, in {show.percent(numbers['event_frequency'])} of them"
+        about = f"; the event is {event}."
     else:
-        names = numbers["classes"]
-        more = f" and {len(names) - _MOST_CLASSES_NAMED} more" * (len(names) > _MOST_CLASSES_NAMED)
-        shown = ", ".join(names[:_MOST_CLASSES_NAMED]) + more
-        words = [f"{size}; the column {numbers['label']} holds {len(names)} classes: {shown}."]
-    return escape(" ".join([*words, *numbers["notes"]]))
-
-
-def _paper(numbers):
-    """Return the paragraphs that a paper can cite, folded; nothing where there are none."""
-    words = [escape(f"{model['name']}: {model['paper']}") for model in numbers["models"] if model["paper"]]
-    if not words:
-        return ""
-    return f"<details>\n<summary>Numbers for a paper</summary>\n<p>{'</p><p>'.join(words)}</p>\n</details>"
-
-
-def _summaries(models):
-    words = [_summary(model, len(models) > 1) for model in models]
-    compared = comparison_sentence(models)
-    return "\n".join([*words, *([f"<p>{escape(compared)}</p>"] if compared else [])])
-
-
-def _summary(model, several):
-    name = f"<strong>{escape(model['name'])}.</strong> " if several else ""
-    words = name + escape(model["summary"]).replace("\n", "</p>\n<p>")
-    for sign, kept in ((" %", "&nbsp;%"), (" = ", "&nbsp;=&nbsp;"), (" ≤ ", "&nbsp;≤&nbsp;")):
-        words = words.replace(sign, kept)
-    code = model["advice"]["code"]
-    return f"<p>{words}</p>" + (f"<pre><code>{escape(code)}</code></pre>" if code else "")
-
-
-def _contents(numbers):
-    given = {
-        "classes": numbers["classes"],
-        "segments": numbers["segment"],
-        "decisions": numbers["thresholds"] or None,
-        "time": numbers["time"] or numbers["baseline"],
-    }
-    return "\n".join(
-        f'<a href="#{key}">{name}</a>' for key, name in _CONTENTS.items() if given.get(key, key) is not None
-    )
-
-
-def _machine_readable(numbers):
-    """Return the numbers as JSON that cannot end the element around it."""
-    return json.dumps(numbers, allow_nan=False).replace("<", "\\u003c").replace("$", "\\u0024")
+        n_classes, named = len(numbers["classes"]), say.listed(numbers["classes"], _MOST_CLASSES_NAMED)
+        about = f"; the column {numbers['label']} holds {n_classes} classes: {named}."
+    size = f"{numbers['source']}{written}: {numbers['n_rows']:,} rows{weighted}"
+    return " ".join([size + about, *numbers["notes"]])

@@ -49,6 +49,14 @@ def log_odds(probability, complement=None):
     return out
 
 
+def two_class_log_odds(scores, input):
+    """Return the log-odds (n,) that one or two columns of probabilities or logits stand for."""
+    other = scores[:, 0] if scores.shape[1] == 2 else None
+    if input == "probability":
+        return log_odds(scores[:, -1], other)
+    return np.subtract(scores[:, -1], 0 if other is None else other, dtype=np.float64)
+
+
 def log_odds_against_rest(probabilities):
     """Return the function that gives the log-odds of a column of probabilities (n, K), or of one value from each row.
 

@@ -3,8 +3,7 @@
 import numpy as np
 from scipy.special import expit
 
-from skcalib._rows.blocks import row_blocks
-from skcalib._rows.condensed import condensed
+from skcalib._rows.blocks import condensed, row_blocks
 from skcalib._solvers.logistic import minimised
 
 # Slopes and places of the middle, quantiles of the rows, at which a sigmoid is tried; and the number of cells of rows.

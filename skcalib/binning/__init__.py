@@ -1,8 +1,7 @@
 """Binning strategies: where to cut the scores, and the one rule that assigns a score to a bin."""
 
 from skcalib.binning._base import BaseBinning, assign_bins
-from skcalib.binning._check import check_binning
-from skcalib.binning._equal_mass import EqualMass
+from skcalib.binning._equal_mass import EqualMass, check_binning
 from skcalib.binning._equal_width import EqualWidth
 from skcalib.binning._fixed_edges import FixedEdges
 from skcalib.binning._information_preserving import InformationPreserving

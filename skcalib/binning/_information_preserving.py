@@ -3,11 +3,12 @@
 import math
 
 import numpy as np
+from scipy.special import entr
 
 from skcalib._input.scalars import check_number
+from skcalib._rows.sorting import DistinctScores
 from skcalib.binning._base import BaseBinning, edges_above, resolve_n_bins
-from skcalib.binning._distinct_scores import DistinctScores
-from skcalib.binning._least_loss import least_loss_cuts
+from skcalib.binning._monotonic_sweep import EqualMassCuts
 
 
 class InformationPreserving(BaseBinning):
@@ -67,3 +68,107 @@ class InformationPreserving(BaseBinning):
 
 def _four_cube_roots(n_rows):
     return math.ceil(4 * math.cbrt(n_rows) - 1e-9)
+
+
+# Neighbouring scores are first joined into about this many cells, or this many times the number of bins if that is
+# more.
+_N_CELLS = 1000
+_CELLS_PER_BIN = 4
+# Cells lose at most this share of what the bins may lose.
+_CELL_SHARE = 0.1
+
+
+def least_loss_cuts(table, n_bins, max_loss=0.0):
+    """Return how many distinct scores lie below each cut of the bins that lose the least information.
+
+    Replacing a probability by the mean of its bin costs, in expected log-loss, its divergence from this mean. The total
+    cost is the entropy of the means minus the entropy of the scores. Exact for the cells by dynamic programming over
+    the bins.
+
+    Parameters
+    ----------
+    table : DistinctScores
+        Distinct scores in [0, 1] with their cumulative weights.
+    n_bins : int or None
+        Most bins to make; None for as many as `max_loss` takes.
+    max_loss : float, default=0.0
+        Share of the mean entropy of the scores: the fewest bins that lose no more.
+
+    Returns
+    -------
+    below : ndarray of int, shape (n_bins_made + 1,)
+        From 0 to the number of distinct scores.
+    """
+    mass = _Mass(table)
+    entropy = mass.entropy(np.arange(len(table.scores) + 1)).sum()
+    cells = _cells(table, _N_CELLS if n_bins is None else max(_N_CELLS, _CELLS_PER_BIN * n_bins))
+    while n_bins is None and mass.entropy(cells).sum() - entropy > _CELL_SHARE * max_loss * entropy:
+        cells = _cells(table, 2 * len(cells))
+    n_bins = len(cells) - 1 if n_bins is None else min(n_bins, len(cells) - 1)
+
+    least = mass.between(0, cells)  # entropy of the best bins for the first cells, one bin to start with
+    last_cuts = []
+    while len(last_cuts) + 1 < n_bins and least[-1] - entropy > max_loss * entropy:
+        least, last_cut = _with_one_bin_more(least, cells, mass)
+        last_cuts.append(last_cut)
+    below = [len(cells) - 1]
+    for last_cut in reversed(last_cuts):
+        below.append(last_cut[below[-1]])
+    return cells[np.unique([0, *below])]
+
+
+class _Mass:
+    """Sums of w, w s and w (1 - s) over the first k distinct scores, and the entropy of what lies between two cuts."""
+
+    def __init__(self, table):
+        weight = np.diff(table.weight)
+        scores = table.scores.astype(np.float64)
+        parts = np.stack((weight * scores, weight * (1 - scores)))
+        self._sums = np.concatenate((np.zeros((2, 1)), np.cumsum(parts, axis=1)), axis=1)
+
+    def between(self, start, end):
+        """Return the weighted entropy of the mean score between cuts: W h(S / W), the sum of x log x in three terms."""
+        events, others = np.maximum(self._sums[:, end] - self._sums[:, start].reshape(2, -1), 0)
+        return entr(events) + entr(others) - entr(events + others)
+
+    def entropy(self, cuts):
+        """Return the entropy of each of the bins between neighbouring cuts."""
+        return self.between(cuts[:-1], cuts[1:])
+
+
+def _cells(table, n_cells):
+    """Return cuts into about `n_cells`: half of equal mass, half of equal width in arcsin(sqrt(score)).
+
+    In that coordinate bins of equal width lose the same everywhere, so that rare scores near 0 and 1 are kept apart.
+    """
+    n_half = max(n_cells // 2, 1)
+    if len(table.scores) <= n_cells:
+        return np.arange(len(table.scores) + 1)
+    equal_mass = EqualMassCuts(table).below(n_half, np.arange(n_half + 1))
+    inner = np.sin(np.linspace(0, np.pi / 2, n_half + 1)[1:-1]) ** 2
+    return np.union1d(equal_mass, np.searchsorted(table.scores, inner))
+
+
+def _with_one_bin_more(least, cells, mass):
+    """Return for each i the least of ``least[j] + entropy(cells j ... i)`` over j <= i, and the j it is found at.
+
+    This j never falls as i grows (the quadrangle inequality of clusters on a line). So it is sought between the values
+    of two neighbours that are known already. The middle i comes first, then the quarters, and so on, all i of a level
+    at once.
+    """
+    n_cells = len(cells) - 1
+    minimum, last_cut = np.zeros(n_cells + 1), np.zeros(n_cells + 1, dtype=np.intp)
+    step = 1 << n_cells.bit_length()
+    while step > 1:
+        step //= 2
+        i = np.arange(step, n_cells + 1, 2 * step)
+        low = last_cut[i - step]
+        high = np.where(i + step <= n_cells, last_cut[np.minimum(i + step, n_cells)], n_cells)
+        lengths = np.minimum(high, i) - low + 1
+        starts = np.cumsum(lengths) - lengths
+        j = np.arange(lengths.sum()) - np.repeat(starts - low, lengths)
+        value = least[j] + mass.between(cells[j], cells[np.repeat(i, lengths)])
+        minimum[i] = np.minimum.reduceat(value, starts)
+        found = np.flatnonzero(value == np.repeat(minimum[i], lengths))
+        last_cut[i] = j[found[np.searchsorted(found, starts)]]
+    return minimum, last_cut

@@ -4,7 +4,7 @@ import numpy as np
 
 from skcalib._input.scalars import check_number
 from skcalib.binning._base import WEIGHT_TOLERANCE, BaseBinning, assign_bins
-from skcalib.binning._check import check_binning
+from skcalib.binning._equal_mass import check_binning
 from skcalib.binning._equal_width import EqualWidth
 
 

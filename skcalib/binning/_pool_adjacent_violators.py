@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from skcalib._rows.sorting import DistinctScores
 from skcalib.binning._base import BaseBinning, edges_above
-from skcalib.binning._distinct_scores import DistinctScores
 
 
 class PoolAdjacentViolators(BaseBinning):
@@ -32,9 +32,6 @@ class PoolAdjacentViolators(BaseBinning):
 
     needs_unit_interval = False
     needs_labels = True
-
-    def _sorts(self, scores):
-        return True
 
     def _edges(self, scores, y, sample_weight):
         table = DistinctScores.from_rows(scores, y, sample_weight)

@@ -12,27 +12,18 @@ from skcalib.guarantees._certificate import sentences_html
 # Promise: the rule, what holds, and what was seen.
 _ANSWER = "Give the predicted class where its probability is at least {t}, and abstain elsewhere."
 _EVENT = "Predict the event where its probability is at least {t}."
-_SEEN = "Of {n} calibration rows, {a} are {answered} ({share})"
-_WRONGLY = _SEEN + ", {w} of them wrongly."
+_ROUTE = "Let the small model answer where its confidence is at least {t}, and the large model elsewhere."
+_ANSWERED = "answered ({share}), {w} of them wrongly."
+_PREDICTED = "predicted to be events ({share})"
+_FALSE = f"{_PREDICTED}, and {{w}} of them are not."
+_LOST = "left to the small model ({share}), and {w} correct answers are lost on balance."
 PROMISES = {
-    "error_when_answered": (_ANSWER, "at most {target} of the answers are wrong", _WRONGLY),
-    "answered_and_wrong": (
-        _ANSWER,
-        "at most {target} of all rows are answered wrongly",
-        _SEEN + ", {w} of them wrongly.",
-    ),
-    "precision": (_EVENT, "at least {target} of the predicted events are events", _SEEN + ", and {w} of them are not."),
-    "recall": (_EVENT, "at least {target} of the events are predicted", _SEEN + "; {w} events are missed."),
-    "false_positive_rate": (
-        _EVENT,
-        "at most {target} of the rows without the event are predicted to be one",
-        _SEEN + ", and {w} of them are not.",
-    ),
-    "routing": (
-        "Let the small model answer where its confidence is at least {t}, and the large model elsewhere.",
-        "at most {target} of the answers are lost against the large model alone",
-        _SEEN + ", and {w} correct answers are lost on balance.",
-    ),
+    "error_when_answered": (_ANSWER, "at most {target} of the answers are wrong", _ANSWERED),
+    "answered_and_wrong": (_ANSWER, "at most {target} of all rows are answered wrongly", _ANSWERED),
+    "precision": (_EVENT, "at least {target} of the predicted events are events", _FALSE),
+    "recall": (_EVENT, "at least {target} of the events are predicted", f"{_PREDICTED}; {{w}} events are missed."),
+    "false_positive_rate": (_EVENT, "at most {target} of the rows without the event are predicted to be one", _FALSE),
+    "routing": (_ROUTE, "at most {target} of the answers are lost against the large model alone", _LOST),
 }
 MODEL = (
     "The probabilities come from one model that was fitted on other rows. A recalibrator that was fitted on these rows "
@@ -153,22 +144,17 @@ class CertifiedThreshold(ResultTable):
         rule, promise, seen = PROMISES[self.promise]
         level, target = f"{100 * self.confidence_level:.10g} %", f"{100 * self.target:.10g} %"
         promise = f"With {level} confidence (right for at least {level} of calibration samples), {promise}."
+        promise = promise.format(target=target)
         if self.found:
-            rule = rule.format(t=repr(self.threshold))
-            answered = "answered" if self.promise in ANSWERS else "predicted to be events"
-            answered = "left to the small model" if self.promise == "routing" else answered
-            share = f"{100 * self.accepted:.3g} %"
-            counts = {"n": f"{self.n_samples:,}", "a": f"{self.n_accepted:,}", "w": f"{self.n_wrong:,}"}
-            lines = [rule, promise.format(target=target), seen.format(answered=answered, share=share, **counts)]
+            seen = seen.format(share=f"{100 * self.accepted:.3g} %", w=f"{self.n_wrong:,}")
+            counted = f"Of {self.n_samples:,} calibration rows, {self.n_accepted:,} are {seen}"
+            lines = [rule.format(t=repr(self.threshold)), promise, counted]
         else:
-            promise = promise[0].lower() + promise[1:].format(target=target)
-            lines = [f"No threshold is found on these {self.n_samples:,} rows, so that no row is accepted."]
-            lines.append(f"The promise would be: {promise}")
-            lines.append(
-                "The rates seen here are not within the target: a better model is needed, or far more rows."
-                if self.n_needed is None
-                else f"About {self.n_needed:,} calibration rows are needed, if the rates stay as they are here."
-            )
+            needed = "The rates seen here are not within the target: a better model is needed, or far more rows."
+            if self.n_needed is not None:
+                needed = f"About {self.n_needed:,} calibration rows are needed, if the rates stay as they are here."
+            none = f"No threshold is found on these {self.n_samples:,} rows, so that no row is accepted."
+            lines = [none, f"The promise would be: w{promise[1:]}", needed]
         return "\n".join([*lines, "This holds provided that:", *(f"- {one}" for one in self.assumptions)])
 
     def __repr__(self):

@@ -1,22 +1,16 @@
-"""A threshold that keeps a promise with a wanted confidence, for any distribution of scores and labels."""
+"""Thresholds that keep a promise with a wanted confidence: of one model, and of a small model before a large one."""
 
 from math import ceil, inf, log, log1p
 
 import numpy as np
-from scipy.special import bdtr
+from scipy.special import bdtr, ndtr
 
+from skcalib._cells.reductions import one_task
+from skcalib._input.labels import check_label_vector, zero_one
 from skcalib._input.scalars import check_confidence_level, check_number, check_option
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib.decisions._certified import ANSWERS, FIXED, MODEL, PROMISES, CertifiedThreshold, deciding_scores
-from skcalib.decisions._thresholds import (
-    AcceptedSets,
-    check_thresholds,
-    default_thresholds,
-    guided_start,
-    most_errors,
-    most_lenient,
-    rows_needed,
-)
+from skcalib.decisions._thresholds import AcceptedSets, certified, check_thresholds, guided_start, most_errors
 from skcalib.guarantees._certificate import INDEPENDENT_ROWS
 
 _ROUNDING = 1e-9  # of a limit such as 1 - .9
@@ -27,6 +21,11 @@ _GUIDED_EXACTNESS = (
     "Exact given the scores, for the mean error probability of the accepted calibration rows. For new rows it is "
     "simulated, because where the search starts depends on the scores: in six worlds of 100 to 2,000 rows a promise "
     "with 90 % confidence was broken in at most 10 % of samples. With start= it is exact for new rows, too."
+)
+_MODELS = "Both models and the confidence were made on other rows, and both models were asked on each row."
+_ASYMPTOTIC = (
+    "Asymptotic: by the score test. Simulated, a level of .1 is at most .11 from 20 / max_loss rows on (here "
+    "{needed:,.0f}; there are {n:,}), and at most .13 with fewer."
 )
 
 
@@ -131,24 +130,109 @@ def certified_threshold(
     data, scores, wrong = scores_and_errors(y_true, y_proba, promise, pos_label, labels)
     descending = data.is_binary and data.classes[0] is not None and data.classes[1] < data.classes[0]
     promised = {"promise": promise, "target": target, "confidence_level": float(confidence_level)}
-    promised["column"] = 0 if descending else 1  # of the event, where accepts() is given two
+    promised |= {"n_samples": len(scores), "column": 0 if descending else 1}  # where accepts() is given two columns
     if promise in _ORDERED:
         return _by_order(data, promised, level)
     limit = 1 - target if promise == "precision" else target
-    grid = default_thresholds() if thresholds is None else check_thresholds(thresholds)
-    return _by_search(scores, wrong, limit, grid, start, promised, level)
+    return _by_search(scores, wrong, limit, check_thresholds(thresholds), start, promised, level)
+
+
+def certified_routing(correct_small, correct_large, confidence, *, max_loss, confidence_level=0.9, thresholds=None):
+    r"""Threshold of a small model's confidence from which it may answer instead of a large one.
+
+    Parameters
+    ----------
+    correct_small, correct_large : array-like of bool, shape (n,)
+        Whether each model's answer is correct, on the same rows.
+    confidence : array-like of shape (n,)
+        Confidence of the small model, in [0, 1]. It need not be calibrated.
+    max_loss : float
+        Largest loss of accuracy against the large model alone, strictly between 0 and 1.
+    confidence_level : float, default=0.9
+        Probability of the promise, in (0, 1).
+    thresholds : array-like of float, default=None
+        The thresholds to choose from, fixed beforehand; None is the grid of `certified_threshold`.
+
+    Returns
+    -------
+    certified : CertifiedThreshold
+        With the promise "routing": `accepted` is the share that the small model answers, `n_wrong` the number of
+        answers lost on balance, and ``accepts(confidence)`` says which rows it answers.
+
+    Raises
+    ------
+    ValueError
+        If arguments differ in length, an answer is neither correct nor wrong, a confidence is outside [0, 1], or a
+        number is out of range.
+
+    See Also
+    --------
+    skcalib.decisions.certified_threshold : A limit for the errors of one model.
+
+    Notes
+    -----
+    At each threshold, a rows that the small model would answer are lost (it is wrong and the large one right) and b are
+    gained. The score test of the hypothesis that a loss D of +1, 0 or -1 a row has the mean :math:`\epsilon` takes its
+    variance at the most likely share q of gains under the hypothesis [1]_:
+
+    .. math:: z = \frac{a - b - n \epsilon}{\sqrt{n (2 q + \epsilon (1 - \epsilon))}}, \quad
+       q = \frac{\sqrt{B^2 - 4 A C} - B}{2 A}, \quad A = 2 n,
+
+    :math:`B = (2 n - a + b) \epsilon - a - b`, :math:`C = -b \epsilon (1 - \epsilon)`. Thresholds are tested from
+    strict to lenient, the last one that passes is taken, and nothing is corrected for their number.
+
+    References
+    ----------
+    .. [1] Tango (1998), Equivalence test and confidence interval for the difference in proportions for the
+       paired-sample design.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.decisions import certified_routing
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.random(2000) ** 0.3
+    >>> small, large = rng.random(2000) < confidence, rng.random(2000) < 0.9
+    >>> certified = certified_routing(small, large, confidence, max_loss=0.02)
+    >>> certified.threshold, round(certified.accepted, 3)
+    (0.764, 0.585)
+    """
+    max_loss = check_number(max_loss, "max_loss", above=0, below=1)
+    level = 1 - check_confidence_level(confidence_level)
+    scores = deciding_scores(confidence, "routing")
+    n, answers = len(scores), []
+    for name, correct in (("correct_small", correct_small), ("correct_large", correct_large)):
+        answers.append(zero_one(check_label_vector(correct, n, name=name, scores_name="confidence")))
+        if answers[-1] is None:
+            raise ValueError(f"{name} must be booleans, or 0 (wrong) and 1 (correct).")
+    small, large = answers
+    grid = check_thresholds(thresholds)
+    lost = AcceptedSets.from_rows(scores, large & ~small, grid)
+    gained = AcceptedSets.from_rows(scores, small & ~large, grid)
+    pvalue = score_pvalue(lost.n_wrong, gained.n_wrong, n, max_loss)
+    promised = {"promise": "routing", "target": max_loss, "confidence_level": float(confidence_level), "n_samples": n}
+    asymptotic = _ASYMPTOTIC.format(needed=np.ceil(20 / max_loss), n=n)
+    promised["assumptions"] = _MODELS, INDEPENDENT_ROWS, FIXED, asymptotic
+    sets = lost._replace(n_wrong=lost.n_wrong - gained.n_wrong)
+    return certified(promised, sets, np.full(len(grid), n), pvalue, [(0, level)], max_loss)
+
+
+def score_pvalue(lost, gained, n, max_loss):
+    """Return the p-value of "the mean loss is at least `max_loss`" (Tango 1998)."""
+    linear = (2 * n - (lost - gained)) * max_loss - (lost + gained)
+    constant = gained * max_loss * (1 - max_loss)
+    share = (np.sqrt(linear**2 + 8 * n * constant) - linear) / (4 * n)  # of gains, under the hypothesis
+    return ndtr((lost - gained - n * max_loss) / np.sqrt(n * (2 * share + max_loss * (1 - max_loss))))
 
 
 def scores_and_errors(y_true, y_proba, promise, pos_label=None, labels=None):
     """Return the checked data, the score of each row that a threshold is put on, and whether accepting it is wrong."""
     kind = "top_label" if promise in ANSWERS and np.ndim(y_proba) == 2 else "auto"
     data = check_scored_labels(y_true, y_proba, multiclass=kind, pos_label=pos_label, labels=labels)
-    if not data.is_binary:
-        if promise in ANSWERS:
-            return data, data.confidence, data.predicted != data.labels
-        check_one_event(data, f"promise={promise!r}")
     if promise in ANSWERS:
-        return data, np.maximum(data.scores, 1 - data.scores), (data.scores > 0.5) != data.labels
+        task = one_task(data, "top_label")
+        return data, task.scores, ~task.labels
+    check_one_event(data, f"promise={promise!r}")
     return data, data.scores, ~data.labels
 
 
@@ -167,13 +251,12 @@ def _by_order(data, promised, level):
         above = scores if is_recall else scores[scores > own[-1 - most]]
         threshold = float(own[most] if is_recall else above.min(initial=inf))
     accepted = scores >= threshold
-    n_wrong = int(np.count_nonzero(data.labels & ~accepted if is_recall else accepted & ~data.labels))
+    wrong = data.labels & ~accepted if is_recall else accepted & ~data.labels
     return CertifiedThreshold(
         **promised,
         threshold=threshold,
-        n_samples=len(scores),
         n_accepted=int(np.count_nonzero(accepted)),
-        n_wrong=n_wrong,
+        n_wrong=int(np.count_nonzero(wrong)),
         pvalue=float(bdtr(most, len(own), limit)) if threshold < inf else 1.0,
         n_needed=ceil(log(level) / log1p(-limit) * len(scores) / len(own)) if most < 0 else None,
         assumptions=(MODEL, INDEPENDENT_ROWS, FIXED, exactness),
@@ -181,38 +264,22 @@ def _by_order(data, promised, level):
 
 
 def _by_search(scores, wrong, limit, grid, start, promised, level):
-    """Return the most lenient threshold that a sequence of tests passes."""
-    of_all, n_samples = promised["promise"] == "answered_and_wrong", len(scores)
-    at_number = start is not None and np.ndim(start) == 0
+    """Return the most lenient threshold that passes a binomial test."""
+    of_all, at_number = promised["promise"] == "answered_and_wrong", start is not None and np.ndim(start) == 0
     if of_all and start is not None:
         raise ValueError("promise='answered_and_wrong' begins at the strictest threshold: leave start out.")
     if at_number:
         start = check_number(start, "start", at_least=0, at_most=1)
         grid = np.union1d(grid[grid < start], start)
     sets = AcceptedSets.from_rows(scores, wrong, grid)
-    trials = np.full(len(grid), n_samples) if of_all else np.maximum(sets.n_rows, 1)
+    trials = np.full(len(grid), len(scores)) if of_all else np.maximum(sets.n_rows, 1)
     pvalue = np.where(sets.n_wrong <= trials * limit - 1 + _ROUNDING, bdtr(sets.n_wrong, trials, limit), 1.0)
-    if of_all or at_number:
-        starts, least = [(0, level)], level
-    else:
-        starts, least = _starts(sets, start, promised, limit, grid, level), (1 - _GUIDED) * level
-    best = most_lenient(pvalue, sets.n_rows, starts)
-    exactness = _GUIDED_EXACTNESS
-    if of_all or start is not None:
-        exactness = _EXACT.format(reason="the search begins where it was fixed beforehand")
-    seen = {"n_accepted": sets.n_rows, "n_wrong": sets.n_wrong, "pvalue": pvalue}
-    if best is None:
-        seen = {"n_accepted": 0, "n_wrong": 0, "pvalue": 1.0}
-    else:
-        seen = {name: array[best].item() for name, array in seen.items()}
-    return CertifiedThreshold(
-        **promised,
-        threshold=inf if best is None else float(sets.threshold[best]),
-        n_samples=n_samples,
-        n_needed=rows_needed(n_samples, trials, sets.n_wrong, limit, least) if best is None else None,
-        assumptions=(MODEL, INDEPENDENT_ROWS, FIXED, exactness),
-        **seen,
-    )
+    exactness = _EXACT.format(reason="the search begins where it was fixed beforehand")
+    if start is None and not of_all:
+        exactness = _GUIDED_EXACTNESS
+    promised["assumptions"] = MODEL, INDEPENDENT_ROWS, FIXED, exactness
+    starts = [(0, level)] if of_all or at_number else _starts(sets, start, promised, limit, grid, level)
+    return certified(promised, sets, trials, pvalue, starts, limit)
 
 
 def _starts(sets, other, promised, limit, grid, level):

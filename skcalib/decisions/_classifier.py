@@ -1,9 +1,12 @@
 """A classifier that decides by a certified threshold, and abstains where it has promised nothing."""
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
+from skcalib._defaults import parameters
 from skcalib._input.labels import shown
 from skcalib._input.scalars import check_option
 from skcalib._input.warn import warn
@@ -13,6 +16,7 @@ from skcalib.decisions._certified_threshold import certified_threshold
 from skcalib.decisions._expected_cost import WrappedClassifier
 
 
+@parameters
 class CertifiedThresholdClassifier(WrappedClassifier):
     """Classifier that keeps a promise: it abstains below a certified threshold, or predicts an event from it on.
 
@@ -96,24 +100,14 @@ default="error_when_answered"
     0.91 answered, 0.020 of them wrongly
     """
 
-    def __init__(
-        self,
-        estimator,
-        *,
-        promise="error_when_answered",
-        target=0.05,
-        confidence_level=0.9,
-        abstain_label=None,
-        test_size=0.5,
-        random_state=None,
-    ):
-        self.estimator = estimator
-        self.promise = promise
-        self.target = target
-        self.confidence_level = confidence_level
-        self.abstain_label = abstain_label
-        self.test_size = test_size
-        self.random_state = random_state
+    estimator: object
+    _: KW_ONLY
+    promise: str = "error_when_answered"
+    target: float = 0.05
+    confidence_level: float = 0.9
+    abstain_label: object = None
+    test_size: float = 0.5
+    random_state: object = None
 
     def fit(self, X, y, **fit_params):
         """Fit the classifier on one part of the rows, and find the threshold on the other.
@@ -147,11 +141,6 @@ default="error_when_answered"
         fits = self._checked_fits(X, y, fit_params)
         if self.promise in ANSWERS:
             self._abstain_label()
-        elif len(self.classes_) > 2:
-            raise ValueError(
-                f"Only binary classification is supported with promise={self.promise!r}. The type of the target is "
-                f"multiclass: y has the classes {shown(self.classes_)}."
-            )
         if isinstance(self.estimator, FrozenEstimator):
             model, X_test, y_test = self.estimator, fits.X, fits.y
         else:
@@ -199,10 +188,8 @@ default="error_when_answered"
             labels = np.array([*self.classes_.tolist(), self.abstain_label], dtype=object)
         return labels[np.where(accepted, np.argmax(proba, axis=1), -1)]
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self.promise in ANSWERS
-        return tags
+    def _binary_by(self):
+        return "" if self.promise in ANSWERS else f"promise={self.promise!r}"
 
     def _abstain_label(self):
         """Return the label for abstaining, which must be no class."""

@@ -5,9 +5,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib._input.labels import check_label_vector, encode_labels, shown
-from skcalib._input.scores import first_index
-from skcalib._input.weights import check_sample_weight
-from skcalib.cross_fitting import ClassifierWrapper, check_response_method, check_rows, classifier_scores
+from skcalib._input.scores import check_sample_weight, first_index
+from skcalib.cross_fitting import ClassifierWrapper, classifier_scores
 
 
 class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
@@ -31,10 +30,19 @@ class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
 
     def _checked_fits(self, X, y, fit_params):
         """Set `classes_`; return the fits of the wrapped classifier to checked rows."""
-        response_method = check_response_method(self.estimator, ("predict_proba",))
-        fits = self._fits(*check_rows(X, y), response_method, fit_params)
+        fits = self._fits(X, y, ("predict_proba",), fit_params)
         self.classes_ = fits.classes
+        if self._binary_by() and len(self.classes_) > 2:
+            raise ValueError(
+                f"Only binary classification is supported with {self._binary_by()}. The type of the target is "
+                f"multiclass: y has {len(self.classes_)} classes ({shown(self.classes_)})."
+            )
         return fits
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = not self._binary_by()
+        return tags
 
     def _set_fitted(self, model):
         self.estimator_ = model
@@ -155,11 +163,6 @@ class ExpectedCostClassifier(WrappedClassifier):
             raise ValueError(f"actions must be a list of different labels, found {self.actions!r}.")
         self.actions_ = actions
         if not callable(self.cost_matrix):
-            if len(self.classes_) > 2 == len(np.asarray(self.cost_matrix)):
-                raise ValueError(
-                    "Only binary classification is supported by a cost_matrix of two rows. The type of the target is "
-                    f"multiclass: y has {len(self.classes_)} classes ({shown(self.classes_)}), one a row is needed."
-                )
             _check_costs(self.cost_matrix, (len(self.classes_), len(actions)), self.classes_)
         return self._set_fitted(fits.on_all_rows())
 
@@ -194,10 +197,8 @@ class ExpectedCostClassifier(WrappedClassifier):
         """
         return self._expected_costs(X).min(axis=1)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = np.ndim(self.cost_matrix) != 2 or len(self.cost_matrix) > 2
-        return tags
+    def _binary_by(self):
+        return "a cost_matrix of two rows" * (np.ndim(self.cost_matrix) == 2 == len(self.cost_matrix))
 
     def _expected_costs(self, X):
         proba = self.predict_proba(X)
@@ -264,16 +265,15 @@ def mean_cost(y_true, action, cost_matrix, *, actions=None, labels=None, sample_
     y_true = check_label_vector(y_true, np.size(action), name="y_true", scores_name="action")
     classes, codes = encode_labels(y_true, costs.shape[-2], labels, name="y_true", classes_name="labels")
     actions = classes if actions is None else np.asarray(actions)
-    by_row = (len(codes),) if costs.ndim == 3 else ()
-    costs = _check_costs(costs, (*by_row, len(classes), len(actions)), classes)
+    shape = len(codes), len(classes), len(actions)
+    costs = _check_costs(costs, shape[-costs.ndim :], classes)
     action = check_label_vector(action, len(codes), name="action", scores_name="y_true")
     is_taken = action[:, None] == actions
     unknown = ~np.any(is_taken, axis=1)
     if unknown.any():
         row = first_index(unknown)[0]
         raise ValueError(f"action has {shown(action[row : row + 1])} in row {row}; the actions are {shown(actions)}.")
-    taken = np.argmax(is_taken, axis=1)
-    cost = costs[np.arange(len(codes)), codes, taken] if by_row else costs[codes, taken]
+    cost = np.broadcast_to(costs, shape)[np.arange(len(codes)), codes, np.argmax(is_taken, axis=1)]
     return float(np.average(cost, weights=check_sample_weight(sample_weight, len(cost))))
 
 

@@ -185,23 +185,18 @@ def net_benefit(
     t = np.arange(1, 100) / 100 if thresholds is None else check_thresholds(thresholds, below_one=True)
     options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels, "drop": False}
     data = check_scored_labels(y_true, y_proba, **options)
-    events, places = data.labels, [_places(data, t)]
+    events, places, against = data.labels, [_places(data, t)], "model"
     if isinstance(reference, str):
-        check_option(reference, "reference", ("none", "all"))
-        against = reference
-        if reference == "all":
-            places.append(np.full(len(events), len(t)))
+        against = check_option(reference, "reference", ("none", "all"))
+        places += [np.full(len(events), len(t))] * (reference == "all")
     else:
-        against = "model"
         places.append(_places(check_scored_labels(y_true, reference, **options), t))
     weight = np.ones(len(events)) if data.sample_weight is None else data.sample_weight
     is_clustered = clusters is not None
     if is_clustered:
         unit = cluster_codes(check_groups(clusters, len(events), name="clusters")[1], "frequency", len(events))
     else:  # rows that no threshold tells apart count as one unit with their weight
-        unit = events.astype(np.int64)
-        for place in places:
-            unit = unit * (len(t) + 1) + place
+        unit = np.ravel_multi_index((events.astype(np.intp), *places), (2, *[len(t) + 1] * len(places)))
         unit = np.unique(unit, return_inverse=True)[1]
     price = t / (1 - t)
     gain = 0.0
@@ -209,34 +204,25 @@ def net_benefit(
         gain = gain + sign * _treated(place, unit, weight * events, len(t))
         gain -= sign * price * _treated(place, unit, weight * ~events, len(t))
     mass, of_events = np.bincount(unit, weight), np.bincount(unit, weight * events)
-    n_treated = _treated(places[0], np.zeros(len(events), dtype=np.intp), weight, len(t))[0]
     if standardize and not of_events.any():
         raise ValueError("y_true has no events: a standardised net benefit divides by their share.")
-    scale = of_events.sum() / mass.sum() if standardize else 1.0
-    estimate = gain.sum(axis=0) / mass.sum() / scale
+    n_samples, event_frequency = float(weight.sum()), float(np.average(events, weights=weight))
+    estimate = gain.sum(axis=0) / n_samples / (event_frequency if standardize else 1.0)
     if against != "model":  # a row with and one without the event, on which the two strategies differ
         row = weight.mean() if is_clustered else 1.0
         sign = row if against == "none" else -row
         gain = np.vstack((gain, np.full(len(t), sign), -sign * np.minimum(price, 1)))
         mass, of_events = np.append(mass, (row, row)), np.append(of_events, (row, 0))
     centre, error, residual = _moments(gain, mass, of_events, is_clustered, standardize)
-    width = ndtri((1 + level) / 2)
-    student = stdtrit(unit.max(), (1 + level) / 2) / width if is_clustered else 1.0
-    if simultaneous:
-        width = _largest_deviation(residual, level, check_int(n_resamples, "n_resamples"), random_state)
-    return NetBenefit(
-        t,
-        estimate,
-        centre - student * width * error,
-        centre + student * width * error,
-        n_treated,
-        float(weight.sum()),
-        float((weight * events).sum() / weight.sum()),
-        against,
-        bool(standardize),
-        level,
-        bool(simultaneous),
-    )
+    tail = (1 + level) / 2
+    width = stdtrit(unit.max(), tail) if is_clustered else ndtri(tail)
+    if simultaneous:  # by a normal factor for each unit, in place of the normal quantile
+        rng, n_resamples = check_random_state(random_state), check_int(n_resamples, "n_resamples")
+        largest = [np.abs(rng.standard_normal(len(residual)) @ residual).max() for _ in range(n_resamples)]
+        width *= np.quantile(largest, level) / ndtri(tail)
+    columns = t, estimate, centre - width * error, centre + width * error, _treated(places[0], 0, weight, len(t))[0]
+    options = against, bool(standardize), level, bool(simultaneous)
+    return NetBenefit(*columns, n_samples, event_frequency, *options)
 
 
 def _places(data, thresholds):
@@ -247,7 +233,7 @@ def _places(data, thresholds):
 
 def _treated(place, unit, weight, n_thresholds):
     """Return the weight of the rows of each unit that are treated at each threshold, (n_units, n_thresholds)."""
-    shape = (int(unit.max()) + 1, n_thresholds + 1)
+    shape = (int(np.max(unit)) + 1, n_thresholds + 1)
     table = np.bincount(unit * shape[1] + place, weight, shape[0] * shape[1]).reshape(shape)
     return table[:, :0:-1].cumsum(axis=1)[:, ::-1]
 
@@ -267,10 +253,3 @@ def _moments(gain, mass, of_events, is_clustered, standardize):
         residual /= np.sqrt(np.where(mass > 0, mass, 1))[:, None]
     error = np.sqrt(np.sum(residual**2, axis=0)) / total
     return centre, error, residual / (np.where(error > 0, error, 1) * total)
-
-
-def _largest_deviation(residual, level, n_resamples, random_state):
-    """Return the quantile of the largest deviation over thresholds, by a normal factor for each unit."""
-    rng = check_random_state(random_state)
-    largest = [np.abs(rng.standard_normal(len(residual)) @ residual).max() for _ in range(n_resamples)]
-    return float(np.quantile(largest, level))

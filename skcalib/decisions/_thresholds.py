@@ -1,32 +1,33 @@
 """Thresholds that are fixed before any data, and the search along them from strict to lenient."""
 
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import bdtr, ndtr, ndtri
+from scipy.stats import binom
 
 from skcalib._input.scores import first_index
 from skcalib._rows.sorting import sorted_rows
+from skcalib.decisions._certified import CertifiedThreshold
 
 _POWER = 0.9  # predicted chance that the test at the start rejects
 
 
-def default_thresholds():
-    """Return the fixed thresholds: steps of .001 from .1 to .9, and two digits of p below and of 1 - p above."""
-    digits, unit = np.arange(10, 100), 10.0 ** np.arange(10, 2, -1)[:, None]
-    low, high = (digits / unit).ravel(), ((unit - digits) / unit).ravel()
-    return np.unique(np.concatenate(([0.0, 1.0], low, np.arange(100, 901) / 1000, high)))
-
-
 def check_thresholds(thresholds, *, below_one=False):
-    """Return thresholds in increasing order, without repetition: numbers from 0 to 1."""
+    """Return thresholds in increasing order, without repetition: numbers from 0 to 1.
+
+    None is a grid for all data: steps of .001 from .1 to .9, and two digits of p below and of 1 - p above.
+    """
+    if thresholds is None:
+        digits, unit = np.arange(10, 100), 10.0 ** np.arange(10, 2, -1)[:, None]
+        thresholds = np.concatenate(([0.0, 1.0], np.arange(100, 901) / 1000, *digits / unit, *(unit - digits) / unit))
     found = np.atleast_1d(np.asarray(thresholds))
     if found.ndim != 1 or len(found) == 0 or found.dtype.kind not in "iuf":
         raise ValueError(f"thresholds must be a list of numbers, found shape {found.shape} of {found.dtype}.")
     outside = ~((found >= 0) & ((found < 1) if below_one else (found <= 1)))
     if outside.any():
-        entry = first_index(outside)[0]
-        end = "below 1" if below_one else "at most 1"
+        entry, end = first_index(outside)[0], "below 1" if below_one else "at most 1"
         raise ValueError(f"thresholds must be at least 0 and {end}, but entry {entry} is {found[entry]:g}.")
     return np.unique(found.astype(np.float64))
 
@@ -63,14 +64,8 @@ class AcceptedSets(NamedTuple):
 
 def most_errors(n_rows, target, level):
     """Return the largest c with P(Bin(n_rows, target) <= c) <= level, -1 where there is none."""
-    # Cornish and Fisher's quantile is at most 1 off; with three values of the distribution this is exact, and takes a
-    # tenth of the time of its inverse.
-    z = ndtri(level)
-    guess = n_rows * target + z * np.sqrt(n_rows * target * (1 - target)) + (1 - 2 * target) * (z**2 - 1) / 6 - 0.5
-    near = np.clip(np.floor(guess) + np.array([[-1], [0], [1]]), -1, n_rows)
-    return (
-        np.where((near >= 0) & (bdtr(np.maximum(near, 0), n_rows, target) <= level), near, -1).max(axis=0).astype(int)
-    )
+    quantile = binom.ppf(level, n_rows, target)
+    return np.where(bdtr(quantile, n_rows, target) <= level, quantile, quantile - 1).astype(int)
 
 
 def guided_start(n_rows, predicted, target, level):
@@ -87,6 +82,16 @@ def guided_start(n_rows, predicted, target, level):
     if not power.any():
         return None
     return int(np.argmax(n_rows == n_rows[power >= min(_POWER, power.max())].max()))
+
+
+def certified(promised, sets, trials, pvalue, starts, limit):
+    """Return the most lenient of the tested thresholds that passes; see `most_lenient` for the starts."""
+    best = most_lenient(pvalue, sets.n_rows, starts)
+    if best is None:
+        needed = rows_needed(promised["n_samples"], trials, sets.n_wrong, limit, min(level for _, level in starts))
+        return CertifiedThreshold(**promised, threshold=inf, n_accepted=0, n_wrong=0, pvalue=1.0, n_needed=needed)
+    seen = {"threshold": sets.threshold, "n_accepted": sets.n_rows, "n_wrong": sets.n_wrong, "pvalue": pvalue}
+    return CertifiedThreshold(**promised, **{name: values[best].item() for name, values in seen.items()})
 
 
 def most_lenient(pvalue, n_rows, starts):
@@ -108,7 +113,6 @@ def most_lenient(pvalue, n_rows, starts):
 
 def rows_needed(n_samples, trials, n_wrong, target, level):
     """Return about how many rows pass a test with the error rates seen here, None where no rate is below the target."""
-    trials, n_wrong = np.atleast_1d(trials), np.atleast_1d(n_wrong)
     rate = (n_wrong + 0.5) / (trials + 1)  # a few rows without an error say little
     below = (trials > 0) & (rate < target)
     if not below.any():

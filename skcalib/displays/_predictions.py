@@ -5,9 +5,9 @@ from inspect import signature
 import numpy as np
 
 from skcalib._cells.reductions import binary_tasks, resolve_multiclass
-from skcalib._input.hints import hint_at_keywords, parameters_of
+from skcalib._input.scalars import hint_at_keywords, parameters_of
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib.binning._distinct_scores import DistinctScores
+from skcalib._rows.sorting import DistinctScores
 
 
 class FromEstimator:

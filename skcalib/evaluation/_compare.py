@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 from html import escape
+from math import hypot
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from skcalib._errors.proper_scores import LOSSES, brier_score, log_loss
 from skcalib._inference.adjustment import holm
 from skcalib._inference.bootstrap import BootstrapOptions, basic_limits
 from skcalib._inference.influence import cluster_codes, half_width, standard_error
-from skcalib._inference.results import ResultTable
+from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
@@ -219,15 +220,17 @@ def compare(
     | calibrated | **0.166 (0.1561 to 0.176)** |
     | sure | 0.1783 (0.164 to 0.1925)* |
     """
-    level = check_confidence_level(confidence_level)
+    level, given = check_confidence_level(confidence_level), {"pos_label": pos_label, "labels": labels}
     check_int(n_resamples, "n_resamples")
-    given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    given = {name: value for name, value in given.items() if value is not None}
+    given = {name: one for name, one in {"sample_weight": sample_weight, **given}.items() if one is not None}
     data, reference = _check_models(y_true, models, reference, given)
     cluster = None if clusters is None else check_groups(clusters, len(data[reference].scores), name="clusters")[1]
-    seed = check_random_state(random_state).randint(2**31)
-    rows = _Rows(y_true, models, data, reference, given, cluster, level, n_resamples, seed)
-    table, others = [], np.array([name != reference for name in models])
+    weight = data[reference].sample_weight
+    options = {"weight_type": "importance" if weight is not None and np.any(weight % 1) else "frequency"}
+    options |= {"clusters": cluster, "confidence_level": level, "n_resamples": n_resamples}
+    options["random_state"] = check_random_state(random_state).randint(2**31)
+    rows, table = _Rows(y_true, models, data, reference, given, options), []
+    others = np.array([name != reference for name in models])
     for label, metric in _check_metrics(metrics).items():
         found = rows.compared(metric)
         adjusted = np.ones(len(models))
@@ -274,111 +277,81 @@ def _check_metrics(metrics):
 
 
 class _Rows(NamedTuple):
-    """The rows of all models, and how they are compared."""
+    """The rows of all models, and how they are compared: the arguments of metrics, and those of intervals."""
 
     y_true: object
     models: dict
     data: dict
     reference: str
     given: dict
-    cluster: np.ndarray | None
-    level: float
-    n_resamples: int
-    seed: int
+    options: dict
 
     def compared(self, metric):
         """Return (estimate, low, high, difference, low, high, pvalue) of each model."""
+        own, difference = self._method(metric)
+        none = 0.0, 0.0, 0.0, 1.0
+        return [(*own[name], *(none if name == self.reference else difference(name))) for name in self.models]
+
+    def _method(self, metric):
+        """Return (estimate, low, high) by model, and what gives (difference, low, high, pvalue) of a model."""
         function, params = unwrapped_metric(metric, {})
-        row = metric_of(function)
+        row, level = metric_of(function), self.options["confidence_level"]
         if function in (log_loss, brier_score):
             loss = LOSSES["log" if function is log_loss else "brier"]
-            parts = {name: self._losses(loss, data) for name, data in self.data.items()}
-            return [self._paired(name, parts, self._around(*parts[name])) for name in self.models]
-        if row is None:
+            means = {name: self._losses(loss, data) for name, data in self.data.items()}
+            widths = {name: half_width(influence, level, *units) for name, (_, influence, units, _) in means.items()}
+            own = {name: (mean, mean - widths[name], mean + widths[name]) for name, (mean, *_) in means.items()}
+        elif row is None:
             return self._bootstrapped(partial(function, **params))
-        intervals = {name: self._interval(metric, name) for name in self.models}
-        error = row.error(params)
-        if _is_mean_over_pairs(error):
-            parts = {name: self._pairs(error, data) for name, data in self.data.items()}
-            return [self._paired(name, parts, own[1:]) for name, own in intervals.items()]
-        base, found = intervals[self.reference], []
-        for name, (estimate, low, high) in intervals.items():  # square and add, as if the models were independent
-            one, other = np.clip((estimate, base.estimate), (low, base.low), (high, base.high))  # without label noise
-            below, above = np.hypot(one - low, base.high - other), np.hypot(high - one, other - base.low)
-            limits = one - other - below, one - other + above
-            found.append(self._row(name, (estimate, low, high), estimate - base.estimate, *limits, one - other))
-        return found
-
-    def _row(self, name, own, difference, low, high, centre=None):
-        """Return the numbers of a model; the p-value is that of the normal law behind the interval on the side of 0."""
-        if name == self.reference:
-            return (*own, 0.0, 0.0, 0.0, 1.0)
-        centre = difference if centre is None else centre
-        reach = centre - low if centre > 0 else high - centre
-        z = abs(centre) / reach * ndtri((1 + self.level) / 2) if reach > 0 else np.inf
-        return (*own, difference, float(low), float(high), float(2 * ndtr(-z)) if centre else 1.0)
+        else:
+            own, error = {name: self._interval(metric, name) for name in self.models}, row.error(params)
+            if not _is_mean_over_pairs(error):
+                return own, lambda name: _with_pvalue(*square_and_add(own[name], own[self.reference]), level)
+            means = {name: self._pairs(error, data) for name, data in self.data.items()}
+            own = {name: (means[name][0], *limits) for name, (_, *limits) in own.items()}
+        return own, lambda name: _paired(means[name], means[self.reference], level)
 
     def _interval(self, metric, name):
-        options = {"clusters": self.cluster, "weight_type": self._weight_type, **self._resampled}
-        return calibration_error_interval(self.y_true, self.models[name], metric=metric, **self.given, **options)
-
-    @property
-    def _resampled(self):
-        return {"confidence_level": self.level, "n_resamples": self.n_resamples, "random_state": self.seed}
-
-    @property
-    def _weight_type(self):
-        weight = self.data[self.reference].sample_weight
-        return "importance" if weight is not None and np.any(weight % 1) else "frequency"
+        return calibration_error_interval(self.y_true, self.models[name], metric=metric, **self.given, **self.options)
 
     def _bootstrapped(self, metric):
         """Compare a function of labels and probabilities that is no error of the library by a basic bootstrap."""
-        functions = {name: partial(metric, self.y_true, y_proba, **self.given) for name, y_proba in self.models.items()}
-        base, found = functions[self.reference], []
+        values = {name: partial(metric, self.y_true, y_proba, **self.given) for name, y_proba in self.models.items()}
+        level, base = self.options["confidence_level"], values[self.reference]
 
-        def limits(function):
-            estimate, rng = float(function()), check_random_state(self.seed)
-            options = BootstrapOptions(self.level, self.n_resamples, self.cluster, False, rng, None, False)
-            return estimate, *basic_limits(function, self.data[self.reference], estimate, options)
+        def interval(function):
+            estimate, rng = float(function()), check_random_state(self.options["random_state"])
+            options = level, self.options["n_resamples"], self.options["clusters"], False, rng, None, False
+            limits = basic_limits(function, self.data[self.reference], estimate, BootstrapOptions(*options))
+            return IntervalEstimate(estimate, *limits)
 
-        for name, function in functions.items():
-            pair = limits(lambda function=function, **weight: function(**weight) - base(**weight))
-            found.append(self._row(name, limits(function), *pair))
-        return found
+        def difference(name):
+            found = interval(lambda **weight: values[name](**weight) - base(**weight))
+            return _with_pvalue(found, found.estimate, level)
 
-    def _paired(self, name, parts, own):
-        """Compare two means by what each unit of rows adds to their difference."""
-        (estimate, influence, units, sums), (base, of_base, _, of_reference) = parts[name], parts[self.reference]
-        if name == self.reference:
-            return self._row(name, (estimate, *own), 0.0, 0.0, 0.0)
-        difference, (error, freedom) = estimate - base, standard_error(influence - of_base, *units)
-        if sums is not None:  # the jackknife counts the part of the variance that is of pairs twice
-            of_pairs = _variance_of_pairs(sums, of_reference)
-            error = np.sqrt(max(error**2 - of_pairs, of_pairs))
-        width = stdtrit(freedom, (1 + self.level) / 2) * error
-        pvalue = 2 * stdtr(freedom, -abs(difference) / error) if error > 0 else float(difference == 0)
-        return (estimate, *own, difference, difference - width, difference + width, float(pvalue))
+        return {name: interval(function) for name, function in values.items()}, difference
 
-    def _around(self, estimate, influence, units, _):
-        width = half_width(influence, self.level, *units)
-        return estimate - width, estimate + width
+    def _kept(self, data):
+        """Return the rows of positive weight, and their clusters."""
+        kept, cluster = data.kept, self.options["clusters"]
+        return data.at(kept), None if cluster is None else cluster[kept]
 
     def _losses(self, loss, data):
         """Return the mean loss, what each row adds to it, weights and units, and None: it is no mean over pairs."""
-        kept = data.kept
-        data, cluster = data.at(kept), None if self.cluster is None else self.cluster[kept]
+        data, cluster = self._kept(data)
         losses = loss(data.scores, data.labels)
         mean = float(np.average(losses, weights=data.sample_weight))
-        units = data.sample_weight, cluster_codes(cluster, self._weight_type, len(losses))
+        units = data.sample_weight, cluster_codes(cluster, self.options["weight_type"], len(losses))
         return mean, losses - mean, units, None
 
     def _pairs(self, error, data):
         """Return the signed square as a mean over pairs of units in a bin, its influence by the jackknife, and sums."""
-        kept = data.kept
-        data, unit = data.at(kept), np.arange(len(kept)) if self.cluster is None else self.cluster[kept]
-        if data.sample_weight is not None and self.cluster is None and self._weight_type == "frequency":
-            data = data.at(np.repeat(np.arange(len(kept)), data.sample_weight.astype(np.intp)))  # each copy is a unit
-            data, unit = data._replace(sample_weight=None), np.arange(len(data.scores))
+        data, unit = self._kept(data)
+        if unit is None:
+            if data.sample_weight is not None and self.options["weight_type"] == "frequency":  # each copy is a unit
+                data = data.at(np.repeat(np.arange(len(data.scores)), data.sample_weight.astype(np.intp)))
+                data = data._replace(sample_weight=None)
+            unit = np.arange(len(data.scores))
         names, unit = np.unique(unit, return_inverse=True)
         tasks = binary_tasks(data, error.multiclass, pooled=True)
         parts = [_mean_over_pairs(task, np.repeat(unit, task.n_columns), len(names), error) for task in tasks]
@@ -388,6 +361,37 @@ class _Rows(NamedTuple):
         weights = [1.0] if classes.weight is None else np.sqrt(classes.weight)
         sums = hstack([root * one for root, one in zip(weights, sums, strict=True)], format="csr")
         return float(whole), influence, (None, np.arange(len(names))), sums
+
+
+def square_and_add(one, other):
+    """Return the interval of the difference of two independent estimates, and its centre.
+
+    An estimate that lies above its own interval counts as the interval's end: there it has no label noise.
+    """
+    (estimate, low, high), (base, base_low, base_high) = one, other
+    first, second = min(max(estimate, low), high), min(max(base, base_low), base_high)
+    below, above = hypot(first - low, base_high - second), hypot(high - first, second - base_low)
+    centre = first - second
+    return IntervalEstimate(estimate - base, centre - below, centre + above), centre
+
+
+def _with_pvalue(difference, centre, level):
+    """Return a difference, its limits, and the p-value of the normal law behind the interval on the side of 0."""
+    reach = centre - difference.low if centre > 0 else difference.high - centre
+    z = abs(centre) / reach * ndtri((1 + level) / 2) if reach > 0 else np.inf
+    return *difference, float(2 * ndtr(-z)) if centre else 1.0
+
+
+def _paired(one, other, level):
+    """Return the difference of two means with its limits and p-value, by what each unit of rows adds to it."""
+    (estimate, influence, units, sums), (base, of_base, _, of_reference) = one, other
+    difference, (error, freedom) = estimate - base, standard_error(influence - of_base, *units)
+    if sums is not None:  # the jackknife counts the part of the variance that is of pairs twice
+        of_pairs = _variance_of_pairs(sums, of_reference)
+        error = np.sqrt(max(error**2 - of_pairs, of_pairs))
+    width = stdtrit(freedom, (1 + level) / 2) * error
+    pvalue = 2 * stdtr(freedom, -abs(difference) / error) if error > 0 else difference == 0
+    return difference, difference - width, difference + width, float(pvalue)
 
 
 def _is_mean_over_pairs(error):
@@ -408,10 +412,8 @@ def _mean_over_pairs(task, unit, n_units, error):
     n_bins, weight = len(edges) - 1, np.ones(len(unit)) if task.sample_weight is None else task.sample_weight
     code = np.searchsorted(edges[1:-1], task.scores)
     cells, index = np.unique(unit * n_bins + code, return_inverse=True)
-    mass, total = (
-        np.bincount(index, weight),
-        np.bincount(index, weight * (task.labels - task.scores.astype(np.float64))),
-    )
+    residual = task.labels - task.scores.astype(np.float64)
+    mass, total = np.bincount(index, weight), np.bincount(index, weight * residual)
     moments = np.stack((mass, total, mass**2, total**2))
     unit, code = np.divmod(cells, n_bins)
     of_bins = np.stack([np.bincount(code, moment, n_bins) for moment in moments])
@@ -427,9 +429,8 @@ def _mean_over_pairs(task, unit, n_units, error):
 
 def _variance_of_pairs(one, other):
     """Return 2 sum over i != j of (x_i x_j - z_i z_j)^2, the variance of a difference of means over pairs alone."""
-    squares = sum(
-        sign * ((a.T @ b).power(2).sum()) for a, b, sign in ((one, one, 1), (other, other, 1), (one, other, -2))
-    )
+    pairs = (one, one, 1), (other, other, 1), (one, other, -2)
+    squares = sum(sign * (a.T @ b).power(2).sum() for a, b, sign in pairs)
     own = one.power(2).sum(axis=1) - other.power(2).sum(axis=1)
     return float(max(2 * (squares - own @ own), 0.0))
 

@@ -5,11 +5,10 @@ from functools import partial
 
 import numpy as np
 from scipy.special import expit, logit
-from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import counted_rows, one_task
-from skcalib._errors.loess import LoessPower
+from skcalib._errors.bin_free import LoessPower
 from skcalib._errors.power import Error
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.influence import cluster_codes, half_width
@@ -98,17 +97,18 @@ class CalibrationSummary(ResultTable):
         level = f"{100 * self.confidence_level:g} %"
         said = {name: f"{words} {_shown(getattr(self, name))}" for name, words in _WORDS.items()}
         said["observed_expected"] = said["observed_expected"].replace("(", f"({level} CI ", 1)
-        observed, intercept, slope, ici, *quantiles, brier, scaled, auc = said.values()
-        first = f"In {self.n:,.10g} rows with {self.n_events:,.10g} events ({100 * self.event_frequency:.3g} %; mean "
-        sentences = [
-            f"{first}predicted probability {100 * self.mean_score:.3g} %), {observed}, {intercept} and {slope}.",
-            f"Against a smooth calibration curve (loess), {ici}, {quantiles[0]}, {quantiles[1]} and {quantiles[2]}.",
-            f"{brier}, {scaled} and {auc}.",
-            *([f"Intervals allow for the dependence of rows in {self.n_clusters} clusters."] * bool(self.n_clusters)),
-            *(f"Not defined: {' and '.join(names)} ({why})." for why, names in _by_value(self.reasons).items()),
-            f"(TRIPOD+AI items {'12d, ' * bool(self.n_clusters)}12e, 20a and 23a.)",
-        ]
-        return " ".join(sentences)
+        observed, intercept, slope, ici, e50, e90, emax, brier, scaled, auc = said.values()
+        text = (
+            f"In {self.n:,.10g} rows with {self.n_events:,.10g} events ({100 * self.event_frequency:.3g} %; mean "
+            f"predicted probability {100 * self.mean_score:.3g} %), {observed}, {intercept} and {slope}. Against a "
+            f"smooth calibration curve (loess), {ici}, {e50}, {e90} and {emax}. {brier}, {scaled} and {auc}. "
+        )
+        if self.n_clusters:
+            text += f"Intervals allow for the dependence of rows in {self.n_clusters} clusters. "
+        for why in dict.fromkeys(self.reasons.values()):
+            names = " and ".join(name for name, reason in self.reasons.items() if reason == why)
+            text += f"Not defined: {names} ({why.rstrip('.')}). "
+        return f"{text}(TRIPOD+AI items {'12d, ' * bool(self.n_clusters)}12e, 20a and 23a.)"
 
 
 def calibration_summary(
@@ -222,20 +222,15 @@ def calibration_summary(
         if isinstance(found, str):
             reasons[name] = found
         else:
-            numbers[name] = _with_limits(name, *found, (level, weight, units))
+            numbers[name] = _with_limits(name, *found, level, weight, units)
     resampling = Resampling(n_resamples, check_random_state(random_state), cluster, weight_type == "importance")
     numbers |= _distances(task, error_hypotheses(Error(LoessPower, {}), data, resampling), (1 - level) / 2)
     counts = np.ones(len(kept)) if weight_type == "importance" else weight
-    return CalibrationSummary(
-        n=float(counts.sum()),
-        n_events=float(counts @ task.labels),
-        mean_score=float(np.average(task.scores, weights=weight)),
-        event_frequency=float(np.average(task.labels, weights=weight)),
-        **{name: numbers.get(name, _UNDEFINED) for name in _WORDS},
-        confidence_level=level,
-        n_clusters=None if cluster is None else int(units.max()) + 1,
-        reasons=reasons,
-    )
+    totals = float(counts.sum()), float(counts @ task.labels)
+    means = (float(np.average(values, weights=weight)) for values in (task.scores, task.labels))
+    estimates = (numbers.get(name, _UNDEFINED) for name in _WORDS)
+    n_clusters = None if cluster is None else int(units.max()) + 1
+    return CalibrationSummary(*totals, *means, *estimates, level, n_clusters, reasons)
 
 
 def _distances(task, hypotheses, tail):
@@ -271,24 +266,20 @@ def _means(s, y, w):
 
 def _auc(s, y, w):
     """Return the area under the ROC curve and its influence: the components of DeLong, DeLong and Clarke-Pearson."""
-    place = rankdata(s, method="dense") - 1
-    influence, of_events = np.empty(len(s)), w @ (y * 1.0)
-    sides = (of_events, w.sum() - of_events)
-    below = {}
-    for event, other in ((True, sides[1]), (False, sides[0])):
-        mass = np.bincount(place[y != event], w[y != event], place.max() + 1)
-        below[event] = ((np.cumsum(mass) - mass / 2) / other)[place[y == event]]
-    area = w[y] @ below[True] / of_events
-    for event, side in ((True, sides[0]), (False, sides[1])):
-        component = below[event] - area if event else 1 - below[event] - area
-        influence[y == event] = component * np.sqrt(side / max(side - 1, 1)) * w.sum() / side
+    place, influence = np.unique(s, return_inverse=True)[1], np.empty(len(s))
+    for event in (False, True):
+        own, size = y == event, w[y == event].sum()
+        mass = np.bincount(place[~own], w[~own], place.max() + 1)  # of the other class
+        below = ((np.cumsum(mass) - mass / 2) / mass.sum())[place[own]]
+        component = below if event else 1 - below
+        area = w[own] @ component / size  # the same of both classes
+        influence[own] = (component - area) * np.sqrt(size / max(size - 1, 1)) * w.sum() / size
     return area, influence
 
 
-def _with_limits(name, estimate, influence, options):
+def _with_limits(name, estimate, influence, *options):
     """Return the estimate with its limits: of the ratio those of its logarithm, of the area those of its log-odds."""
-    level, weight, units = options
-    width = half_width(influence, level, weight, units)
+    width = half_width(influence, *options)
     if name == "observed_expected":
         limits = estimate * np.exp(-width), estimate * np.exp(width)
     elif name == "auc" and 0 < estimate < 1:
@@ -305,9 +296,3 @@ def _shown(interval):
     digits = 2 if largest >= 1.05 else max(3, 1 - int(np.floor(np.log10(largest))))
     estimate, low, high = (f"{value:.{digits}f}" for value in interval)
     return f"{estimate} ({low} to {high})"
-
-
-def _by_value(reasons):
-    return {
-        why.rstrip("."): [name for name in reasons if reasons[name] == why] for why in dict.fromkeys(reasons.values())
-    }

@@ -17,7 +17,7 @@ from skcalib.export._json_classifier import classifier_as_json, classifier_from_
 from skcalib.export._json_monitors import MONITORS, monitor_as_json, monitor_from_json
 from skcalib.export._json_values import Defect, NotWritable, as_json, check_keys, described, from_json, tried
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
-from skcalib.recalibrators._attributes import count, fitted, labels, names, text, within
+from skcalib.recalibrators._attributes import count, fitted, labels, names, text
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Scores
 from skcalib.recalibrators._provenance import check_provenance
@@ -33,7 +33,6 @@ _TOLERANCE = 1e-9  # of probabilities and their sums
 # The last two say why there is no certificate, and what a search may have chosen.
 _OPTIONAL = {"feature_names_in_": names, "provenance_": check_provenance, "_no_certificate": text, "_tuned": text}
 _COMMON = {"n_features_in_": count, "classes_": labels, **_OPTIONAL}
-_INSIDE = {"clip_": within(0, 0.5), "floor_": within(0, 0.5)}
 _MOST_WORK = 20  # objects that may be asked for each object in the document
 
 
@@ -377,8 +376,7 @@ class _Decoder:
 
 def _checks(estimator):
     """Return the check of each attribute that a fitted recalibrator has, but for those that are derived."""
-    inside = _INSIDE if getattr(estimator, "_works_on_log_odds", False) else {}
-    return {**_COMMON, **inside, **estimator._attributes, **estimator._part_attributes}
+    return {**_COMMON, **estimator._attributes, **estimator._part_attributes}
 
 
 def _check_same_labels(estimator):

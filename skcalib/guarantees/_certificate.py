@@ -7,9 +7,8 @@ from math import ceil
 import numpy as np
 
 from skcalib._input.scalars import as_numbers, check_confidence_level, check_option
-from skcalib.guarantees._checks import check_count, check_rows_per_bin, union_level
 from skcalib.guarantees._frequencies import check_frequencies, event_frequency_interval
-from skcalib.guarantees._uniform_mass import uniform_mass_epsilon
+from skcalib.guarantees._uniform_mass import check_count, check_rows_per_bin, uniform_mass_epsilon, union_level
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 from scipy.stats import betabinom, binom
 
 from skcalib._input.scalars import check_confidence_level, check_number
-from skcalib.guarantees._checks import check_count, check_rows_per_bin
+from skcalib.guarantees._uniform_mass import check_count, check_rows_per_bin
 
 
 def sample_split_epsilon(n_binning, n_estimation, n_bins, *, confidence_level=0.9):

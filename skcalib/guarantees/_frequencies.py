@@ -4,7 +4,7 @@ import numpy as np
 
 from skcalib._input.scalars import as_numbers, check_confidence_level
 from skcalib._intervals import binomial_interval
-from skcalib.guarantees._checks import union_level
+from skcalib.guarantees._uniform_mass import union_level
 
 
 def event_frequency_interval(positives, counts, *, confidence_level=0.9, simultaneous=True, interval="clopper_pearson"):

@@ -1,8 +1,7 @@
 """Calibration errors without bins: the cumulative difference and the neighbours in score."""
 
+from skcalib._errors.bin_free import KolmogorovSmirnovPower, KuiperPower, NeighborhoodPower
 from skcalib._errors.binned import check_norm
-from skcalib._errors.cumulative import KolmogorovSmirnovPower, KuiperPower
-from skcalib._errors.neighborhood import NeighborhoodPower
 from skcalib._errors.power import Error, error_value
 
 

@@ -7,8 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcalib._cells.groups import group_codes, is_predicted_class, split_by_group
-from skcalib._cells.reductions import BinnedTask, counted_rows, one_task, refuse_beside_bins, resolve_multiclass
+from skcalib._cells.reductions import (
+    BinnedTask,
+    counted_rows,
+    group_codes,
+    is_predicted_class,
+    one_task,
+    refuse_beside_bins,
+    resolve_multiclass,
+    split_by_group,
+)
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import check_norm, has_thin_bins, resolved_method
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
@@ -16,9 +24,8 @@ from skcalib._inference.dependent_draws import FEW_EVENTS
 from skcalib._inference.hypotheses import Resampling
 from skcalib._inference.inversion import limits_of_each
 from skcalib._inference.results import ResultTable
-from skcalib._input.hints import hint_at_keywords
 from skcalib._input.labels import check_groups
-from skcalib._input.scalars import check_confidence_level, check_int, check_option
+from skcalib._input.scalars import check_confidence_level, check_int, check_option, hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._progress import Progress

@@ -3,8 +3,7 @@
 import numpy as np
 from scipy.sparse import csr_array
 
-from skcalib._input.hints import hint_at_keywords
-from skcalib._input.scalars import check_number, check_option
+from skcalib._input.scalars import check_number, check_option, hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
 
 _LANDMARKS = 512  # rows that stand for all in the median distance and in the draws of the test

@@ -1,7 +1,7 @@
 """Curves: what the bins say, as numbers."""
 
 from skcalib._cells.reductions import binary_tasks, check_rows_or_bins, counted_rows, resolve_multiclass
-from skcalib._input.hints import hint_at_keywords
+from skcalib._input.scalars import hint_at_keywords
 from skcalib.binning import EqualMass, check_binning
 
 

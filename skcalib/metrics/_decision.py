@@ -5,7 +5,7 @@ from scipy.optimize import isotonic_regression
 
 from skcalib._cells.reductions import check_rows_or_bins, one_task
 from skcalib._errors.power import Error, Power, error_value
-from skcalib._input.hints import hint_at_keywords
+from skcalib._input.scalars import hint_at_keywords
 from skcalib.binning import PoolAdjacentViolators, check_binning
 
 _MOST_CELLS = 1 << 10  # that are recalibrated anew for each draw

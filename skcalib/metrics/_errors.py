@@ -4,7 +4,7 @@ import numpy as np
 
 from skcalib._errors.binned import BinnedPower, check_norm
 from skcalib._errors.power import Error, error_value
-from skcalib._input.hints import hint_at_keywords
+from skcalib._input.scalars import hint_at_keywords
 from skcalib.binning import EqualMass, EqualWidth, check_binning
 
 

@@ -2,12 +2,10 @@
 
 import numpy as np
 
-from skcalib._cells.groups import group_codes, reduced, split_by_group
-from skcalib._cells.reductions import resolve_multiclass
+from skcalib._cells.reductions import group_codes, reduced, resolve_multiclass, split_by_group
 from skcalib._errors.binned import BinnedPower, check_norm
 from skcalib._errors.power import Error, error_root
-from skcalib._input.hints import hint_at_keywords
-from skcalib._input.scalars import check_option
+from skcalib._input.scalars import check_option, hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth, check_binning
 

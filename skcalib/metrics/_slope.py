@@ -8,11 +8,10 @@ from scipy.special import expit, ndtri
 from skcalib._cells.reductions import BinaryTask, counted_rows, one_task
 from skcalib._inference.influence import cluster_codes, half_width
 from skcalib._inference.results import IntervalEstimate, record_html, record_text
-from skcalib._input.hints import hint_at_keywords
 from skcalib._input.labels import check_groups
-from skcalib._input.scalars import check_confidence_level
+from skcalib._input.scalars import check_confidence_level, hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib._rows.condensed import condensed
+from skcalib._rows.blocks import condensed
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
 

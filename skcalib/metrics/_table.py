@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcalib._errors.bin_free import KolmogorovSmirnovPower, KuiperPower, NeighborhoodPower
 from skcalib._errors.binned import BinnedPower, resolved_method
-from skcalib._errors.cumulative import KolmogorovSmirnovPower, KuiperPower
 from skcalib._errors.kernel import KernelPower
-from skcalib._errors.neighborhood import NeighborhoodPower
 from skcalib._errors.power import Error
 from skcalib._errors.proper_scores import brier_score, log_loss
 from skcalib._errors.smooth import SmoothPower

@@ -13,9 +13,8 @@ from skcalib._inference.dependent_draws import cluster_labels
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import resampling_pvalue
 from skcalib._inference.results import record_html, record_text
-from skcalib._input.hints import hint_at_keywords
 from skcalib._input.labels import check_groups
-from skcalib._input.scalars import check_int, check_option
+from skcalib._input.scalars import check_int, check_option, hint_at_keywords
 from skcalib._input.scores import check_scores
 from skcalib._progress import Progress
 from skcalib.binning import EqualMass, check_binning

@@ -1,9 +1,7 @@
 """Two samples: has the calibration curve changed, by how much, and what does that do to bias and error."""
 
 from dataclasses import dataclass
-from functools import partial
-from math import hypot, sqrt
-from typing import NamedTuple
+from math import sqrt
 
 import numpy as np
 from scipy.special import ndtri
@@ -12,8 +10,8 @@ from sklearn.utils import check_random_state
 from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import BinnedTask, counted_rows, one_task, refuse_beside_bins
 from skcalib._cells.statistics import BinStatistics
+from skcalib._errors.bin_free import range_of
 from skcalib._errors.binned import check_norm
-from skcalib._errors.cumulative import range_of
 from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells
 from skcalib._inference.hypotheses import Resampling
 from skcalib._inference.inversion import inverted_limits
@@ -24,6 +22,7 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib.binning import EqualMass, check_binning
+from skcalib.evaluation._compare import square_and_add
 from skcalib.metrics._sample import Sample
 
 _LEAST_ROWS_A_CELL = 20
@@ -211,49 +210,58 @@ def calibration_change(
     (0.001, 0.1)
     """
     norm = check_norm(norm, method=method)
-    confidence_level = check_confidence_level(confidence_level)
+    level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
     given = {"pos_label": pos_label, "labels": labels, "multiclass": multiclass, "sample_weight": sample_weight}
     given |= {"weight_type": weight_type, "clusters": clusters}
-    before, after = two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given)
-    _warn_of_equal_rows(before, after)
+    samples = two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, **given)
+    _warn_of_equal_rows(*samples)
     seed = check_random_state(random_state)
     rng = np.random.default_rng(seed.randint(2**32, dtype=np.uint64))
-    cells = (_cells_of_statistics if before.task is None else _cells_of_rows)(before, after, weight_type)
-    statistic, pvalue, shift = cells.compared(n_resamples, confidence_level, rng)
-    resampling = Resampling(n_resamples, seed, importance=weight_type == "importance")
-    options = {"norm": norm, "method": method}, resampling, confidence_level
-    biases = [_bias(sample, confidence_level) for sample in (before, after)]
-    errors = [_error(sample, name, *options) for sample, name in ((before, "before"), (after, "after"))]
-    return CalibrationChange(
-        n_before=before.n,
-        n_after=after.n,
-        statistic=statistic,
-        pvalue=pvalue,
-        shift=shift,
-        bias_before=biases[0],
-        bias_after=biases[1],
-        bias_difference=_difference(*biases),
-        error_before=errors[0],
-        error_after=errors[1],
-        error_difference=_difference(*errors),
-    )
+    draw = _draws_of_statistics if samples[0].task is None else _draws_of_rows
+    statistic, pvalue, shift = _compared(*draw(*samples, weight_type, n_resamples, rng), level)
+    resampling, intervals = Resampling(n_resamples, seed, importance=weight_type == "importance"), {}
+    for name, sample in zip(("before", "after"), samples, strict=True):
+        bias, limits = float(sample.mean_score - sample.event_frequency), sample.bias_test(level)
+        intervals[f"bias_{name}"] = IntervalEstimate(bias, limits.low, limits.high)
+        try:
+            error, hypotheses = sample.error_hypotheses({"norm": norm, "method": method}, resampling)
+        except ValueError as reason:
+            raise ValueError(f"The error of the sample {name!r} cannot be computed. {reason}") from reason
+        intervals[f"error_{name}"] = IntervalEstimate(error, *inverted_limits(hypotheses, (1 - level) / 2))
+    for name in ("bias", "error"):
+        parts = intervals[f"{name}_after"], intervals[f"{name}_before"]
+        intervals[f"{name}_difference"], _ = square_and_add(*parts)
+    return CalibrationChange(*(sample.n for sample in samples), statistic, pvalue, shift, **intervals)
 
 
-def two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, given):
-    """Return both samples, checked; `given` are the options of the labels, of the weights and of the clusters."""
-    given = {"weight_type": "frequency", **given}
+def two_samples(
+    y_before, y_proba_before, y_after, y_proba_after, binning, *, weight_type="frequency", multiclass="auto", **given
+):
+    """Return both samples, checked, from labels and probabilities or from two `BinStatistics`."""
+    sample_weight, clusters = given.pop("sample_weight", None), given.pop("clusters", None)
     if isinstance(y_before, BinStatistics):
-        rows = {"binning": binning, "y_proba_after": y_proba_after}
-        rows["multiclass"] = given["multiclass"]
-        rows |= {name: given.pop(name, None) for name in ("sample_weight", "clusters")}
-        return _check_statistics(y_before, y_proba_before if y_after is None else y_after, rows, given["weight_type"])
-    weights, clusters = (_pair(given.pop(name, None), name) for name in ("sample_weight", "clusters"))
+        rows = {"binning": binning, "y_proba_after": y_proba_after, "sample_weight": sample_weight}
+        after = y_proba_before if y_after is None else y_after
+        return _two_statistics(y_before, after, weight_type, multiclass=multiclass, clusters=clusters, **rows)
     if given["labels"] is None:
         given["labels"] = _shared_labels(y_before, y_after)
-    strategy = check_binning(binning, EqualMass(15))
-    before = _sample_of_rows(y_before, y_proba_before, weights[0], clusters[0], "before", given, strategy)
-    return before, _sample_of_rows(y_after, y_proba_after, weights[1], clusters[1], "after", given, strategy)
+    pairs = _pair(sample_weight, "sample_weight"), _pair(clusters, "clusters")
+    rows = zip(("before", "after"), (y_before, y_after), (y_proba_before, y_proba_after), *pairs, strict=True)
+    options = weight_type, {"multiclass": multiclass, **given}, check_binning(binning, EqualMass(15))
+    return tuple(_sample_of_rows(*one, *options) for one in rows)
+
+
+def _two_statistics(before, after, weight_type, **rows):
+    if not isinstance(after, BinStatistics):
+        raise ValueError(f"y_after must be a BinStatistics, as y_before is, found {type(after).__name__}.")
+    refuse_beside_bins(**rows)
+    if not np.array_equal(before.edges, after.edges):
+        raise ValueError("y_before and y_after must have equal edges: bin both samples with the same FixedEdges.")
+    for name, statistics in (("before", before), ("after", after)):
+        if not statistics.total_weight > 0:
+            raise ValueError(f"y_{name} holds no rows.")
+    return tuple(Sample(counted_rows(BinnedTask(one), weight_type).bins) for one in (before, after))
 
 
 def _pair(value, name):
@@ -264,25 +272,19 @@ def _pair(value, name):
     return value
 
 
-def _warn_of_equal_rows(before, after):
-    """Warn where all labels agree, row by row, and are not all the same. Weighted rows may be condensed: any order."""
-    if before.task is None or before.task.sample_weight is not None:
-        return
-    if not np.array_equal(before.task.labels, after.task.labels):
-        return
-    if before.n >= _FEWEST_EQUAL and 0 < before.task.labels.sum() < before.n:
-        warn(
-            "y_before and y_after are equal, row by row: this looks like two models on the same rows, which are no "
-            "independent samples. skcalib.evaluation.compare compares models on the same rows."
-        )
+def _shared_labels(*labels):
+    """Return the two labels that both samples together hold: one of them may hold one class."""
+    try:
+        found = np.unique(np.concatenate([np.unique(np.asarray(y)) for y in labels]))
+    except (TypeError, ValueError):
+        return None  # refused later, by the argument
+    return found.tolist() if len(found) == 2 else None
 
 
-def _sample_of_rows(y, y_proba, weight, cluster, name, given, strategy):
+def _sample_of_rows(name, y, y_proba, weight, cluster, weight_type, given, strategy):
     if y is None or y_proba is None:
         missing = f"y_{name}" if y is None else f"y_proba_{name}"
         raise ValueError(f"{missing} is missing: give labels and probabilities of both samples.")
-    given = dict(given)
-    weight_type = given.pop("weight_type")
     try:
         data = check_scored_labels(y, y_proba, sample_weight=weight, **given, drop=False)
         if cluster is not None:
@@ -297,71 +299,48 @@ def _sample_of_rows(y, y_proba, weight, cluster, name, given, strategy):
     return Sample(task.statistics(strategy), task, strategy, cluster)
 
 
-def _bias(sample, confidence_level):
-    test = sample.bias_test(confidence_level)
-    return IntervalEstimate(float(sample.mean_score - sample.event_frequency), test.low, test.high)
-
-
-def _error(sample, name, params, resampling, confidence_level):
-    try:
-        estimate, hypotheses = sample.error_hypotheses(params, resampling)
-    except ValueError as error:
-        raise ValueError(f"The error of the sample {name!r} cannot be computed. {error}") from error
-    return IntervalEstimate(estimate, *inverted_limits(hypotheses, (1 - confidence_level) / 2))
-
-
-def _shared_labels(*labels):
-    """Return the two labels that both samples together hold: one of them may hold one class."""
-    try:
-        found = np.unique(np.concatenate([np.unique(np.asarray(y)) for y in labels]))
-    except (TypeError, ValueError):
-        return None  # refused later, by the argument
-    return found.tolist() if len(found) == 2 else None
-
-
-def _check_statistics(before, after, rows, weight_type):
-    if not isinstance(after, BinStatistics):
-        raise ValueError(f"y_after must be a BinStatistics, as y_before is, found {type(after).__name__}.")
-    refuse_beside_bins(**rows)
-    if not np.array_equal(before.edges, after.edges):
-        raise ValueError("y_before and y_after must have equal edges: bin both samples with the same FixedEdges.")
-    for name, statistics in (("before", before), ("after", after)):
-        if not statistics.total_weight > 0:
-            raise ValueError(f"y_{name} holds no rows.")
-    return tuple(Sample(counted_rows(BinnedTask(one), weight_type).bins) for one in (before, after))
-
-
-class _Cells(NamedTuple):
-    """Residuals y - s of both samples in cells of neighbouring scores.
-
-    `excess` is the sum of the second sample's residuals beyond its share, `weight` what it is a sum over, n0 n1 / (n0 +
-    n1), and `variance` what it has if the curve is the same; None means that of the draws. `draw` returns such sums for
-    a number of draws and a random generator.
-    """
-
-    excess: np.ndarray
-    weight: np.ndarray
-    variance: np.ndarray | None
-    draw: object
-
-    def compared(self, n_resamples, confidence_level, rng):
-        """Return the statistic, its p-value, and the mean difference of the residuals with its normal limits."""
-        if not self.weight.any():
-            raise ValueError("The samples have no scores in common: no cell of neighbouring scores has rows of both.")
-        drawn = self.draw(n_resamples, rng)
-        scale = sqrt(np.mean(drawn.sum(axis=1) ** 2) if self.variance is None else self.variance.sum())
-        statistics = range_of(np.cumsum(np.vstack((self.excess, drawn)), axis=1))
-        exceeding = np.count_nonzero(statistics[1:] >= statistics[0] - 1e-9 * scale)
-        weight, has_spread = self.weight.sum(), scale >= _NO_SPREAD
-        estimate, margin = self.excess.sum() / weight, ndtri((1 + confidence_level) / 2) * scale / weight
-        return (
-            float(statistics[0] / scale) if has_spread else 0.0,
-            float((1 + exceeding) / (n_resamples + 1)) if has_spread else 1.0,
-            IntervalEstimate(float(estimate), float(estimate - margin), float(estimate + margin)),
+def _warn_of_equal_rows(before, after):
+    """Warn where all labels agree, row by row, and are not all the same. Weighted rows may be condensed: any order."""
+    if before.task is None or before.task.sample_weight is not None:
+        return
+    labels = before.task.labels
+    if before.n >= _FEWEST_EQUAL and 0 < labels.sum() < before.n and np.array_equal(labels, after.task.labels):
+        warn(
+            "y_before and y_after are equal, row by row: this looks like two models on the same rows, which are no "
+            "independent samples. skcalib.evaluation.compare compares models on the same rows."
         )
 
 
-def _cells_of_rows(before, after, weight_type):
+def _compared(excess, weight, variance, drawn, level):
+    """Return the statistic, its p-value, and the mean difference of the residuals with its normal limits.
+
+    Parameters
+    ----------
+    excess : ndarray of shape (n_cells,)
+        Sum of the second sample's residuals y - s beyond its share, in cells of neighbouring scores.
+    weight : ndarray of shape (n_cells,)
+        What it is a sum over, n0 n1 / (n0 + n1).
+    variance : ndarray of shape (n_cells,) or None
+        What it has if the curve is the same; None means that of the draws.
+    drawn : ndarray of shape (n_resamples, n_cells)
+        Such sums if the curve is the same.
+    level : float
+        Coverage of the limits.
+    """
+    if not weight.any():
+        raise ValueError("The samples have no scores in common: no cell of neighbouring scores has rows of both.")
+    scale = sqrt(np.mean(drawn.sum(axis=1) ** 2) if variance is None else variance.sum())
+    statistics, total = range_of(np.cumsum(np.vstack((excess, drawn)), axis=1)), weight.sum()
+    estimate, margin = excess.sum() / total, ndtri((1 + level) / 2) * scale / total
+    shift = IntervalEstimate(float(estimate), float(estimate - margin), float(estimate + margin))
+    if scale < _NO_SPREAD:
+        return 0.0, 1.0, shift
+    exceeding = np.count_nonzero(statistics[1:] >= statistics[0] - 1e-9 * scale)
+    return float(statistics[0] / scale), float((1 + exceeding) / len(statistics)), shift
+
+
+def _draws_of_rows(before, after, weight_type, n_resamples, rng):
+    """Return excess, weight, variance and draws of cells of neighbouring scores; see `_compared`."""
     tasks = before.task, after.task
     scores = np.concatenate([task.scores.astype(np.float64) for task in tasks])
     labels = np.concatenate([task.labels for task in tasks])
@@ -377,34 +356,26 @@ def _cells_of_rows(before, after, weight_type):
     size, share = n.sum(axis=0), n.prod(axis=0) / n.sum(axis=0)
     mean = total(weight * residual).sum(axis=0) / size
     residual -= mean[cells]
-    sums = _Cells(np.where(share > 0, total(weight * residual)[1], 0), share, None, None)
+    excess = np.where(share > 0, total(weight * residual)[1], 0)
     if before.cluster is not None:
         cluster = np.unique(np.concatenate((before.cluster, after.cluster)), return_inverse=True)[1]
         rows = RowsInCells(both[:, None], scores[:, None], labels[:, None], weight)
-        return sums._replace(draw=partial(_dependent_draws, rows, n, share, mean, cluster))
+        return excess, share, None, _dependent_draws(rows, n, share, mean, cluster, n_resamples, rng)
     spread = total(weight * residual**2).sum(axis=0)
     squares = total(weight**2) if weight_type == "importance" else n
     left = np.maximum(size - squares.sum(axis=0) / size, _NO_SPREAD)  # drawn without replacement
     variance = spread / left * np.sum(squares * np.divide(share, n, out=np.zeros(n.shape), where=n > 0) ** 2, axis=0)
-    sums = sums._replace(variance=variance, draw=partial(_normal_draws, variance))
+    shape = n_resamples, n_cells
     if weight_type == "importance" or (weight % 1).any() or size.max() > _MOST_ROWS_DRAWN:
-        return sums
+        return excess, share, variance, rng.normal(0.0, np.sqrt(variance), shape)
+    # The number of the second sample's events is hypergeometric, the rest of the residuals normal.
     events, covariance = total(weight * labels).sum(axis=0), total(weight * labels * residual).sum(axis=0)
     of_labels = events * (size - events) / size
     slope = np.divide(covariance, of_labels, out=np.zeros(n_cells), where=of_labels > 0)
-    remainder = share / left * np.maximum(spread - slope * covariance, 0)
-    return sums._replace(draw=partial(_permutations, slope, remainder, events, size, n[1]))
-
-
-def _normal_draws(variance, n_resamples, rng):
-    return rng.normal(0.0, np.sqrt(variance), (n_resamples, len(variance)))
-
-
-def _permutations(slope, remainder, events, size, n_after, n_resamples, rng):
-    """Draw the number of the second sample's events, which is hypergeometric, and a normal rest of the residuals."""
-    counts = (values.astype(np.int64) for values in (events, size - events, n_after))
-    drawn = rng.hypergeometric(*counts, (n_resamples, len(size))) - n_after * events / size
-    return slope * drawn + _normal_draws(remainder, n_resamples, rng)
+    counts = (values.astype(np.int64) for values in (events, size - events, n[1]))
+    drawn = slope * (rng.hypergeometric(*counts, shape) - n[1] * events / size)
+    drawn += rng.normal(0.0, np.sqrt(share / left * np.maximum(spread - slope * covariance, 0)), shape)
+    return excess, share, variance, drawn
 
 
 def _dependent_draws(rows, n, share, mean, cluster, n_resamples, rng):
@@ -419,8 +390,8 @@ def _dependent_draws(rows, n, share, mean, cluster, n_resamples, rng):
     return share * np.diff(drawn.reshape(n_resamples, *n.shape), axis=1)[:, 0]
 
 
-def _cells_of_statistics(before, after, weight_type):
-    """Return the bins, whose draws are normal with the residual variance of the bin."""
+def _draws_of_statistics(before, after, weight_type, n_resamples, rng):
+    """Return the same of bins, whose draws are normal with the residual variance of the bin."""
     parts = before.statistics, after.statistics
     n = np.stack([part.weight for part in parts])
     squared = np.stack([part.weight_squared for part in parts]) if weight_type == "importance" else n
@@ -433,13 +404,5 @@ def _cells_of_statistics(before, after, weight_type):
     squares = squares.sum(axis=0) * spread / spread.sum(axis=0)
     share = n[0] * (n[1] / rows.sum(axis=0))
     variance = share**2 * np.sum(squares * squared / rows**3, axis=0)
-    return _Cells(share * np.diff(sums / rows, axis=0)[0], share, variance, partial(_normal_draws, variance))
-
-
-def _difference(before, after):
-    """Return after minus before, and its limits by "square and add"; estimates count from inside their limits."""
-    inside = [min(max(one.estimate, one.low), one.high) for one in (before, after)]
-    middle = inside[1] - inside[0]
-    low = middle - hypot(inside[1] - after.low, before.high - inside[0])
-    high = middle + hypot(after.high - inside[1], inside[0] - before.low)
-    return IntervalEstimate(after.estimate - before.estimate, low, high)
+    drawn = rng.normal(0.0, np.sqrt(variance), (n_resamples, len(variance)))
+    return share * np.diff(sums / rows, axis=0)[0], share, variance, drawn

@@ -1,6 +1,7 @@
 """Base of the recalibrators: they validate and reduce here, so that a method is two short functions."""
 
 import copy
+from dataclasses import KW_ONLY
 from numbers import Real
 
 import numpy as np
@@ -9,24 +10,21 @@ from scipy.special import expit, softmax
 import skcalib.recalibrators._maps as nodes
 from skcalib._cells.reductions import spread_top_label, top_label
 from skcalib._defaults import check_fitted
-from skcalib._input.scores import MAX_MAGNITUDE, check_estimator_scores
-from skcalib._input.sklearn_private import Interval, StrOptions
-from skcalib._input.weights import check_sample_weight, drop_zero_weight
+from skcalib._input.scores import MAX_MAGNITUDE, check_estimator_scores, check_sample_weight, drop_zero_weight
+from skcalib._input.sklearn_private import ARRAY_LIKE, BOOLEAN, Interval, StrOptions
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import (
     clip_probability,
-    log_odds,
     log_odds_against_rest,
     log_probability,
     possible,
     row_softmax,
     row_sums,
+    two_class_log_odds,
     without_impossible,
 )
-from skcalib.recalibrators._clipping import inside, inside_node, set_clipping
 from skcalib.recalibrators._inverse import smallest_scores
-from skcalib.recalibrators._map_forms import inside as inside_clip
-from skcalib.recalibrators._map_forms import two_logits
+from skcalib.recalibrators._map_forms import inside, two_logits
 from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._transformer import ProbabilityTransformer
 
@@ -61,10 +59,6 @@ class BaseRecalibrator(ProbabilityTransformer):
     >>> import numpy as np
     >>> from skcalib.recalibrators import BaseRecalibrator
     >>> class BaseRates(BaseRecalibrator):
-    ...     def __init__(self, *, input="probability", classes=None):
-    ...         self.input = input
-    ...         self.classes = classes
-    ...
     ...     def _fit_scores(self, scores, codes, sample_weight):
     ...         counts = np.bincount(codes, sample_weight, len(self.classes_))
     ...         self.base_rates_ = counts / counts.sum()
@@ -75,21 +69,14 @@ class BaseRecalibrator(ProbabilityTransformer):
     [[0.75, 0.25]]
     """
 
-    _parameter_constraints = {
-        "input": [StrOptions({"probability", "logit"})],
-        "classes": ["array-like", None],
-    }
+    _: KW_ONLY
+    input: [StrOptions({"probability", "logit"})] = "probability"
+    classes: [ARRAY_LIKE, None] = None
 
     # Which classes must have rows: "all", "two" (any two of them) or "any". The `classes` parameter names the others.
     _needs_classes = "all"
-    # Whether the method has the parameter `clip`, which keeps probabilities away from 0 and 1.
-    _works_on_log_odds = False
     # Whether `predict` gives the class of the largest score, also where probabilities round or are spread otherwise.
     _keeps_decisions = False
-
-    def __init__(self, *, input="probability", classes=None):
-        self.input = input
-        self.classes = classes
 
     def fit(self, X, y, sample_weight=None):
         """Fit the calibration map.
@@ -114,9 +101,8 @@ class BaseRecalibrator(ProbabilityTransformer):
             For scores or labels that do not fit together, with the reason and the first offending row.
         """
         self._validate_params()
-        scores = check_estimator_scores(self, X, input=self.input, reset=True)
+        scores, impossible = self._possible_scores(X, reset=True)
         codes = self._encoded(y, scores)
-        scores, impossible = possible(scores) if self.input == "logit" else (scores, None)
         if impossible is not None and impossible[np.arange(len(codes)), codes].any():
             row = np.flatnonzero(impossible[np.arange(len(codes)), codes])[0]
             raise ValueError(f"y has a class in row {row} whose logit is -inf there, which says that it is impossible.")
@@ -152,16 +138,24 @@ class BaseRecalibrator(ProbabilityTransformer):
         """Fit to validated rows, above a floor that is known or learned."""
         if len(self.classes_) > 2 or self.classes is not None or sample_weight is not None:  # else both have rows
             self._check_classes_present(codes)
-        if self._works_on_log_odds:
-            set_clipping(self, scores, codes, sample_weight, floor)
-            # Logits in single precision stay so in a fit, which they make twice as fast, as without a floor.
-            scores = inside(self, scores, scores.dtype if self.input == "logit" else np.float64)
-        self._fit_scores(scores, codes, sample_weight)
+        self._fit_scores(self._fit_inside(scores, codes, sample_weight, floor), codes, sample_weight)
         return self
 
     def _predict_encoded(self, scores):
         """Return the probabilities of validated scores."""
-        return self._predict_scores(inside(self, scores) if self._works_on_log_odds else scores)
+        return self._predict_scores(self._inside(scores))
+
+    def _fit_inside(self, scores, codes, sample_weight, floor):
+        """Return the scores that the method is fitted to: as they are, unless it keeps them away from 0 and 1."""
+        return scores
+
+    def _inside(self, scores):
+        """Return the same for a prediction."""
+        return scores
+
+    def _inside_node(self, scores):
+        """Return the same as a node of the calibration map."""
+        return scores
 
     def predict(self, X):
         """Return the most probable class.
@@ -218,9 +212,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         check_fitted(self)
         return smallest_scores(self, X)
 
-    def _possible_scores(self, X):
+    def _possible_scores(self, X, reset=False):
         """Return the validated scores, those of impossible classes as if of probability 0, and where these are."""
-        scores = check_estimator_scores(self, X, input=self.input, reset=False)
+        scores = check_estimator_scores(self, X, input=self.input, reset=reset)
         return possible(scores) if self.input == "logit" else (scores, None)
 
     def _check_classes_present(self, codes):
@@ -232,12 +226,6 @@ class BaseRecalibrator(ProbabilityTransformer):
         raise ValueError(
             f"{type(self).__name__} needs rows of {rows}: there are none (of positive weight) of the class {missing!r}."
         )
-
-    def _fit_scores(self, scores, codes, sample_weight):
-        raise NotImplementedError
-
-    def _predict_scores(self, scores):
-        raise NotImplementedError
 
 
 class BinaryRecalibrator(BaseRecalibrator):
@@ -253,14 +241,14 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     Parameters
     ----------
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
     multiclass : {"ovr", "top_label"}, default="ovr"
         K > 2 classes: each against the rest, or the confidence of the predicted class alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -277,12 +265,6 @@ class BinaryRecalibrator(BaseRecalibrator):
     --------
     >>> from skcalib.recalibrators import BinaryRecalibrator
     >>> class Rescaled(BinaryRecalibrator):
-    ...     def __init__(self, *, input="probability", classes=None, multiclass="ovr", normalize=True):
-    ...         self.input = input
-    ...         self.classes = classes
-    ...         self.multiclass = multiclass
-    ...         self.normalize = normalize
-    ...
     ...     def _fit_binary(self, scores, labels, sample_weight):
     ...         self.ratio_ = labels.mean() / scores.mean()
     ...
@@ -292,26 +274,19 @@ class BinaryRecalibrator(BaseRecalibrator):
     0.25
     """
 
-    _parameter_constraints = {
-        **BaseRecalibrator._parameter_constraints,
-        "multiclass": [StrOptions({"ovr", "top_label"})],
-        "normalize": ["boolean"],
-    }
+    _: KW_ONLY
+    multiclass: [StrOptions({"ovr", "top_label"})] = "ovr"
+    normalize: [BOOLEAN] = True
 
     _scale = "probability"
-
-    def __init__(self, *, input="probability", classes=None, multiclass="ovr", normalize=True):
-        super().__init__(input=input, classes=classes)
-        self.multiclass = multiclass
-        self.normalize = normalize
 
     @property
     def _keeps_decisions(self):
         return len(self.classes_) > 2 and self.multiclass == "top_label"
 
     def _fit_scores(self, scores, codes, sample_weight):
+        vars(self).pop("estimators_", None)  # of an earlier fit to more classes
         if len(self.classes_) == 2:
-            vars(self).pop("estimators_", None)  # of an earlier fit to more classes
             self._fit_binary(self._binary_scores(scores), codes == 1, sample_weight)
             return
         self.estimators_ = self._fit_parts(self._class_probabilities(scores), codes, sample_weight)
@@ -319,11 +294,15 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     def _fit_parts(self, probabilities, codes, sample_weight):
         """Return a recalibrator fitted to each binary problem."""
-        on_scale = self._scale_of_classes(probabilities)
-        return [
-            self._part()._fit_part(on_scale(column), labels, sample_weight)
-            for column, labels in self._class_tasks(probabilities, codes)
-        ]
+        on_scale, parts = self._scale_of_classes(probabilities), []
+        tasks = ((column, codes == k) for k, column in enumerate(probabilities.T))
+        if self.multiclass == "top_label":
+            predicted, confidence = top_label(probabilities)
+            tasks = [(confidence, codes == predicted)]
+        for column, labels in tasks:
+            parts.append(self._part())
+            parts[-1]._fit_binary(on_scale(column), labels, sample_weight)
+        return parts
 
     def _predict_scores(self, scores):
         if len(self.classes_) == 2:
@@ -348,32 +327,17 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     def _binary_scores(self, scores):
         """Return the scores of the positive class (n,) on the method's scale."""
-        if self.input == "probability":
-            if self._scale == "log_odds" and scores.shape[1] == 2:
-                return log_odds(scores[:, 1], scores[:, 0])
-            return log_odds(scores[:, -1]) if self._scale == "log_odds" else scores[:, -1]
-        if scores.shape[1] == 1:
-            logit = scores[:, 0].astype(np.float64)
-        else:
-            logit = np.subtract(scores[:, 1], scores[:, 0], dtype=np.float64)
-        return expit(logit) if self._scale == "probability" else logit
+        if self.input == "probability" and self._scale != "log_odds":
+            return scores[:, -1]
+        z = two_class_log_odds(scores, self.input)
+        return expit(z) if self._scale == "probability" else z
 
     def _class_probabilities(self, scores):
-        if self.input == "logit":
-            scores = softmax(scores.astype(np.float64), axis=1)
-        return scores
+        return softmax(scores.astype(np.float64), axis=1) if self.input == "logit" else scores
 
     def _scale_of_classes(self, probabilities):
         """Return the function that brings columns of the probabilities, or one of each row, to the method's scale."""
         return log_odds_against_rest(probabilities) if self._scale == "log_odds" else np.asarray
-
-    def _class_tasks(self, scores, codes):
-        if self.multiclass == "top_label":
-            predicted, confidence = top_label(scores)
-            yield confidence, codes == predicted
-        else:
-            for k in range(scores.shape[1]):
-                yield scores[:, k], codes == k
 
     def _part(self):
         """Return an unfitted recalibrator for one binary problem on probabilities."""
@@ -383,24 +347,20 @@ class BinaryRecalibrator(BaseRecalibrator):
         part.input = "probability"
         return part
 
-    def _fit_part(self, scores, labels, sample_weight):
-        self._fit_binary(scores, labels, sample_weight)
-        return self
-
     def _collect_attributes(self):
         """Set each fitted attribute of the parts on self: a list with one entry per class."""
         for name in [name for name in vars(self.estimators_[0]) if name.endswith("_")]:
             setattr(self, name, [getattr(part, name) for part in self.estimators_])
 
     def _map_of(self, scores):
-        scores, on_log_odds = inside_node(self, scores), self._scale == "log_odds"
+        scores, on_log_odds = self._inside_node(scores), self._scale == "log_odds"
         if len(self.classes_) == 2:
             return self._map(self._score_node(scores))
         probabilities = nodes.Softmax(scores, clip=False) if self.input == "logit" else scores
         on_scale = nodes.LogOddsAgainstRest(probabilities) if on_log_odds else probabilities
         if self.multiclass == "top_label":
             confidence = self.estimators_[0]._map(nodes.RowMax(on_scale))
-            return nodes.Spread(inside_clip(probabilities) if on_log_odds else probabilities, confidence)
+            return nodes.Spread(inside(probabilities) if on_log_odds else probabilities, confidence)
         parts = nodes.Columns(tuple(part._map(nodes.OneColumn(on_scale, k)) for k, part in enumerate(self.estimators_)))
         return nodes.Normalized(parts) if self.normalize else parts
 
@@ -411,9 +371,6 @@ class BinaryRecalibrator(BaseRecalibrator):
             return nodes.LogOdds(score) if self._scale == "log_odds" else score
         score = scores if scores.width == 1 else nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
         return nodes.Expit(score, clip=False) if self._scale == "probability" else score
-
-    def _fit_binary(self, scores, labels, sample_weight):
-        raise NotImplementedError
 
     def _predict_binary(self, scores):
         # What the map says. Methods with a form of their own take .4 to .9 of its time, and tests hold both together.
@@ -444,10 +401,6 @@ class LogitRecalibrator(BaseRecalibrator):
     --------
     >>> from skcalib.recalibrators import LogitRecalibrator
     >>> class Halved(LogitRecalibrator):
-    ...     def __init__(self, *, input="probability", classes=None):
-    ...         self.input = input
-    ...         self.classes = classes
-    ...
     ...     def _fit_logits(self, logits, codes, sample_weight):
     ...         pass
     ...
@@ -463,18 +416,16 @@ class LogitRecalibrator(BaseRecalibrator):
     def _predict_encoded(self, scores):
         probabilities = np.empty((len(scores), len(self.classes_)))
         for rows in row_blocks(len(scores), len(self.classes_)):
-            block = inside(self, scores[rows]) if self._works_on_log_odds else scores[rows]
-            probabilities[rows] = row_softmax(self._predict_logits(self._logits(block)))
+            probabilities[rows] = row_softmax(self._predict_logits(self._logits(self._inside(scores[rows]))))
         return probabilities
 
     def _logits(self, scores):
         if scores.shape[1] == 1:
-            z = scores[:, 0].astype(np.float64) if self.input == "logit" else log_odds(scores[:, 0])
-            return np.column_stack((np.zeros(len(scores)), z))
+            return np.column_stack((np.zeros(len(scores)), two_class_log_odds(scores, self.input)))
         return scores if self.input == "logit" else log_probability(scores)
 
     def _map_of(self, scores):
-        scores = inside_node(self, scores)
+        scores = self._inside_node(scores)
         if scores.width == 1:
             return self._map(self._logits_of(scores if self.input == "logit" else nodes.LogOdds(scores)))
         return self._map(scores if self.input == "logit" else nodes.Log(scores))
@@ -482,12 +433,6 @@ class LogitRecalibrator(BaseRecalibrator):
     def _logits_of(self, log_odds):
         """Return the two logits that log-odds stand for, for methods that ignore what is added to both."""
         return two_logits(log_odds)
-
-    def _fit_logits(self, logits, codes, sample_weight):
-        raise NotImplementedError
-
-    def _predict_logits(self, logits):
-        raise NotImplementedError
 
 
 def decisions(scores, input):

@@ -1,9 +1,11 @@
 """Beta calibration: the map between two beta densities."""
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 from scipy.special import expit
 
-from skcalib._input.sklearn_private import StrOptions
+from skcalib._input.sklearn_private import BOOLEAN, StrOptions
 from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import PlattTargets, fit_standardised
 from skcalib.recalibrators._attributes import number
@@ -22,6 +24,10 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     parameters : {"abm", "am", "ab"}, default="abm"
         What is fitted: all three, ``a = b`` and the midpoint (`PlattScaling`'s family), or a and b with the midpoint
         held at 1/2, that is ``c = (a - b) log(2)``.
+    smooth_targets : bool, default=True
+        Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0.
+        It keeps the map moderate where few rows separate the classes, and is what a missing class needs. With
+        `class_pooling` above 0, N+ and N- are the counts of all K problems, and a class may be missing.
     class_pooling : float or "auto", default="auto"
         For K > 2 classes: the ridge, at least 0, that pulls the map of each class toward a common map, which is fitted
         to all K one-vs-rest problems at once. ``class_pooling * n_classes / 2 * ((a - a_all)**2 / s**2 + (b -
@@ -29,22 +35,18 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         log-odds at a score of 1/2, s the mean of a_all and b_all. The ridge matters less with more rows. "auto" lowers
         it from 1 to .3, .1 and .03, as long as left-out rows are predicted better: see `QuadraticScaling`. 0 fits each
         class alone, which needs some hundred rows for each class.
-    smooth_targets : bool, default=True
-        Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0.
-        It keeps the map moderate where few rows separate the classes, and is what a missing class needs. With
-        `class_pooling` above 0, N+ and N- are the counts of all K problems, and a class may be missing.
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
-    multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
-    normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1.
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
         .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+    multiclass : {"ovr", "top_label"}, default="ovr"
+        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+    normalize : bool, default=True
+        Whether the K one-vs-rest probabilities are made to sum to 1.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -93,31 +95,11 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     (0.5, 2.0, 0.0)
     """
 
-    _parameter_constraints = {
-        **PartiallyPooledRecalibrator._parameter_constraints,
-        "parameters": [StrOptions({"abm", "am", "ab"})],
-        "smooth_targets": ["boolean"],
-    }
+    parameters: [StrOptions({"abm", "am", "ab"})] = "abm"
+    _: KW_ONLY
+    smooth_targets: [BOOLEAN] = True
 
     _part_attributes = {"a_": number, "b_": number, "c_": number}
-
-    def __init__(
-        self,
-        parameters="abm",
-        *,
-        class_pooling="auto",
-        smooth_targets=True,
-        input="probability",
-        classes=None,
-        multiclass="ovr",
-        normalize=True,
-        clip="auto",
-    ):
-        self.parameters = parameters
-        self.class_pooling = class_pooling
-        self.smooth_targets = smooth_targets
-        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
-        self.clip = clip
 
     @property
     def _needs_classes(self):

@@ -12,11 +12,12 @@ from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, check_binning
-from skcalib.binning._lookup import BinLookup
+from skcalib.binning._base import BinLookup
 from skcalib.recalibrators._attributes import check_bins
 from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._map_forms import steps
 
+BINNING = [HasMethods("bin_edges"), Interval(Real, 1, None, closed="left"), None]
 # A difference between the parts' event frequencies beyond this many standard errors means rows that are sorted.
 _SORTED_Z = 5.0
 
@@ -35,12 +36,6 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         "strategy": 'binning=EqualMass(10) for "quantile", binning=EqualWidth(10) for "uniform"',
     }
     _needs_classes = "any"
-
-    _parameter_constraints = {
-        **BinaryRecalibrator._parameter_constraints,
-        "binning": [HasMethods("bin_edges"), Interval(Real, 1, None, closed="left"), None],
-        "random_state": ["random_state"],
-    }
 
     def _strategy(self):
         return check_binning(self.binning, self._default_objects["binning"]())

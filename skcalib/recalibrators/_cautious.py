@@ -1,11 +1,12 @@
 """Cautious recalibration: the scores stay as they are unless recalibrating them saves log-loss."""
 
+from dataclasses import KW_ONLY
 from numbers import Real
 
 import numpy as np
 
 from skcalib._errors.proper_scores import LOSSES
-from skcalib._input.sklearn_private import HasMethods, Interval
+from skcalib._input.sklearn_private import CV, HasMethods, Interval
 from skcalib._rows.links import log_probability
 from skcalib.recalibrators._attributes import check_same_classes, fitted
 from skcalib.recalibrators._base import BaseRecalibrator
@@ -84,21 +85,14 @@ class CautiousRecalibrator(BaseRecalibrator):
     ('StackedRecalibrator', True)
     """
 
+    recalibrator: [HasMethods(["fit", "predict_proba"]), None] = None
+    _: KW_ONLY
+    n_standard_errors: [Interval(Real, 0, None, closed="left")] = 0.5
+    cv: [CV] = 5
+
     _default_objects = {"recalibrator": StackedRecalibrator}
-    _parameter_constraints = {
-        **BaseRecalibrator._parameter_constraints,
-        "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
-        "n_standard_errors": [Interval(Real, 0, None, closed="left")],
-        "cv": ["cv_object"],
-    }
     _needs_classes = "two"
     _attributes = {"recalibrator_": fitted, "chosen_": fitted, "gain_": estimate}
-
-    def __init__(self, recalibrator=None, *, n_standard_errors=0.5, cv=5, input="probability", classes=None):
-        self.recalibrator = recalibrator
-        self.n_standard_errors = n_standard_errors
-        self.cv = cv
-        super().__init__(input=input, classes=classes)
 
     @property
     def _keeps_decisions(self):

@@ -8,7 +8,7 @@ from sklearn.pipeline import Pipeline
 
 from skcalib._defaults import check_fitted
 from skcalib.guarantees import independent_bins_certificate
-from skcalib.guarantees._checks import union_level
+from skcalib.guarantees._uniform_mass import union_level
 
 _DEFAULT_LEVEL = 0.9
 _NEVER_TUNED = {"input", "classes", "random_state", "confidence_level"}  # parameters that no search chooses

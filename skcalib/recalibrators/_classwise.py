@@ -4,19 +4,19 @@ from numbers import Real
 
 import numpy as np
 
-from skcalib._input.sklearn_private import Interval, StrOptions
-from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
+from skcalib._input.sklearn_private import ARRAY_LIKE, Interval, StrOptions
 from skcalib._solvers.newton import minimise_convex
+from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
 from skcalib.recalibrators._attributes import amounts, check_lengths, positive, within
 from skcalib.recalibrators._base import LogitRecalibrator
-from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
+from skcalib.recalibrators._clipping import ClippedRecalibrator
 from skcalib.recalibrators._map_forms import largest, softmax
 from skcalib.recalibrators._maps import Choice, Scaled
 
 _TOLERANCE = 1e-11  # relative change of an inverse temperature
 
 
-class ClasswiseTemperatureScaling(LogitRecalibrator):
+class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     """Class-wise temperature scaling (CTS): ``softmax(inverse_temperature[predicted class] * logits)``.
 
     For models that are too confident for some classes and too modest for others, because the classes differ in label
@@ -31,14 +31,14 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
     bounds : tuple of two floats, default=(1e-2, 1e2)
         Limits of every inverse temperature. Without limits, a class with only right rows would have an infinite inverse
         temperature, and a class with only wrong rows a negative one.
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
         .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -105,28 +105,17 @@ class ClasswiseTemperatureScaling(LogitRecalibrator):
     [0.935, 0.534] 0.2
     """
 
-    _parameter_constraints = {
-        **LogitRecalibrator._parameter_constraints,
-        **CLIP_CONSTRAINT,
-        "max_deviation": [Interval(Real, 0, np.inf, closed="both"), StrOptions({"auto"})],
-        "bounds": ["array-like"],
-    }
+    max_deviation: [Interval(Real, 0, np.inf, closed="both"), StrOptions({"auto"})] = "auto"
+    bounds: [ARRAY_LIKE] = (1e-2, 1e2)
 
     _keeps_decisions = True
     _needs_classes = "two"
-    _works_on_log_odds = True
 
     _attributes = {
         "inverse_temperature_": amounts,
         "shared_inverse_temperature_": positive,
         "max_deviation_": within(0, np.inf, infinite=True),
     }
-
-    def __init__(self, max_deviation="auto", bounds=(1e-2, 1e2), *, input="probability", classes=None, clip="auto"):
-        self.max_deviation = max_deviation
-        self.bounds = bounds
-        super().__init__(input=input, classes=classes)
-        self.clip = clip
 
     def _fit_logits(self, logits, codes, sample_weight):
         bounds = _check_bounds(self.bounds)

@@ -1,18 +1,21 @@
 """Ensemble temperature scaling: a mixture of the tempered forecast, the forecast itself and the uniform one."""
 
+from typing import ClassVar
+
 import numpy as np
 from scipy.special import softmax
 
+from skcalib._defaults import parameters
 from skcalib._rows.links import log_probability
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._attributes import weights
-from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._map_forms import inside, normalized
 from skcalib.recalibrators._map_forms import softmax as softmax_node
 from skcalib.recalibrators._maps import Mixture, Scaled
 from skcalib.recalibrators._temperature import TemperatureScaling
 
 
+@parameters
 class EnsembleTemperatureScaling(TemperatureScaling):
     """Ensemble temperature scaling: ``w1 softmax(logits / temperature) + w2 softmax(logits) + w3 / n_classes``.
 
@@ -21,14 +24,14 @@ class EnsembleTemperatureScaling(TemperatureScaling):
 
     Parameters
     ----------
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
         .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -75,13 +78,9 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     [[0.1, 0.9]]
     """
 
-    loss = "log"
+    loss: ClassVar = "log"  # no parameter here
 
-    _attributes = {**TemperatureScaling._attributes, "weights_": weights}
-
-    def __init__(self, *, input="probability", classes=None, clip="auto"):
-        LogitRecalibrator.__init__(self, input=input, classes=classes)  # the loss is no parameter
-        self.clip = clip
+    _attributes = {"weights_": weights}
 
     def _fit_logits(self, logits, codes, sample_weight):
         super()._fit_logits(logits, codes, sample_weight)

@@ -3,11 +3,10 @@
 import numpy as np
 from scipy.special import expit
 
-from skcalib._rows.blocks import row_blocks
-from skcalib._rows.condensed import condensed
-from skcalib._rows.links import log_odds, log_probability, row_sums
-from skcalib._solvers.inverse_temperature import platt_doubt
+from skcalib._rows.blocks import condensed, row_blocks
+from skcalib._rows.links import log_probability, row_sums, two_class_log_odds
 from skcalib._solvers.newton import minimise_convex
+from skcalib._solvers.temperature import platt_doubt
 
 # Floors that are tried beside 0; K times the floor stays within the limit. A larger floor must gain this many nats of
 # log-likelihood, summed over the rows that are looked at.
@@ -88,11 +87,7 @@ def _floored_log_odds(log_odds, floor):
 
 def _two_class_likelihoods(floors, scores, codes, sample_weight, input):
     """Return the log-likelihood of temperature scaling above each floor."""
-    complement = scores[:, 0] if scores.shape[1] == 2 else None
-    if input == "probability":
-        z = log_odds(scores[:, -1], complement)
-    else:
-        z = np.subtract(scores[:, -1], 0 if complement is None else complement, dtype=np.float64)
+    z = two_class_log_odds(scores, input)
     z, labels, weight = condensed(z, codes == 1, sample_weight, fewest_rows=_MOST_CELLS, most_cells=_MOST_CELLS)
     codes, weight = labels.astype(np.intp), np.ones(len(z)) if weight is None else weight
     above = np.stack([z, *(_floored_log_odds(z, floor) for floor in floors[1:])])

@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
-from skcalib._rows.links import PROBABILITY_CLIP, log_odds, log_probability
+from skcalib._rows.links import PROBABILITY_CLIP, log_probability, two_class_log_odds
 
 _SEED = 0
 # Integer weights are dealt out copy by copy up to this total; rows stay whole beyond it.
@@ -122,10 +122,8 @@ def _cells(scores, input):
     limit = -np.log(PROBABILITY_CLIP)
     if scores.shape[1] > 2:
         values = log_softmax(scores.astype(np.float64), axis=1) if input == "logit" else log_probability(scores)
-    elif input == "logit":
-        values = np.subtract(scores[:, -1:], scores[:, :1] if scores.shape[1] == 2 else 0, dtype=np.float64)
     else:
-        values = log_odds(scores[:, -1], scores[:, 0] if scores.shape[1] == 2 else None)[:, None]
+        values = two_class_log_odds(scores, input)[:, None]
     return np.floor(np.clip(values, -limit, limit) / _CELL + _EDGE)
 
 

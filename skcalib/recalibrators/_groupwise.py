@@ -1,6 +1,7 @@
 """Calibration by group: a map for each predicted class, site, month or question set."""
 
 from collections import Counter
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
 
 import numpy as np
@@ -8,10 +9,9 @@ import numpy as np
 import skcalib.recalibrators._attributes as checks
 from skcalib._defaults import check_fitted
 from skcalib._input.labels import check_groups
-from skcalib._input.scores import check_estimator_scores
-from skcalib._input.sklearn_private import HasMethods, Interval
+from skcalib._input.scores import check_estimator_scores, check_sample_weight
+from skcalib._input.sklearn_private import BOOLEAN, HasMethods, Interval
 from skcalib._input.warn import warn
-from skcalib._input.weights import check_sample_weight
 from skcalib._rows.keys import check_ids
 from skcalib._rows.links import possible, without_impossible
 from skcalib.recalibrators._base import decisions
@@ -125,15 +125,15 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     [100.0, 100.0]
     """
 
+    recalibrator: [HasMethods(["fit", "predict_proba"]), None] = None
+    groups: [str, Integral, callable, None] = _PREDICTED_CLASS
+    min_group_size: [Interval(Real, 0, None, closed="left")] = 50
+    shrinkage: [Interval(Real, 0, None, closed="left")] = 0.0
+    _: KW_ONLY
+    merge_small_groups: [BOOLEAN] = False
+
     _default_objects = {"recalibrator": TemperatureScaling}
 
-    _parameter_constraints = {
-        "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
-        "groups": [str, Integral, callable, None],
-        "min_group_size": [Interval(Real, 0, None, closed="left")],
-        "shrinkage": [Interval(Real, 0, None, closed="left")],
-        "merge_small_groups": ["boolean"],
-    }
     _attributes = {
         "groups_": checks.labels,
         "group_sizes_": checks.amounts,
@@ -143,15 +143,6 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         "_own_share": checks.shares,
     }
     _derived = {"_names": lambda self: self.groups_.tolist()}
-
-    def __init__(
-        self, recalibrator=None, groups=_PREDICTED_CLASS, min_group_size=50, shrinkage=0.0, *, merge_small_groups=False
-    ):
-        self.recalibrator = recalibrator
-        self.groups = groups
-        self.min_group_size = min_group_size
-        self.shrinkage = shrinkage
-        self.merge_small_groups = merge_small_groups
 
     def fit(self, X, y, sample_weight=None, groups=None):
         """Fit the pooled calibration map and those of the groups.

@@ -1,5 +1,6 @@
 """Histogram binning: a piecewise constant calibration map."""
 
+from dataclasses import KW_ONLY
 from numbers import Real
 
 import numpy as np
@@ -7,10 +8,10 @@ from scipy.special import expit
 
 from skcalib._cells.reductions import BinaryTask
 from skcalib._cells.statistics import bin_statistics
-from skcalib._input.sklearn_private import Interval
+from skcalib._input.sklearn_private import RANDOM_STATE, Interval
 from skcalib.binning import EqualWidth, FixedEdges
 from skcalib.recalibrators._attributes import BINS, amounts, flag
-from skcalib.recalibrators._binned import BinnedRecalibrator
+from skcalib.recalibrators._binned import BINNING, BinnedRecalibrator
 from skcalib.recalibrators._certified import CertifiedMixin, certify_independent_bins
 
 
@@ -28,14 +29,14 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         Pseudo-counts at the base rate added to each bin, so that log-loss stays finite; 1 is a mild choice.
     random_state : int, RandomState or None, default=None
         Shuffles the rows before a split; None takes them in the order in which they come.
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
     multiclass : {"ovr", "top_label"}, default="ovr"
         K > 2 classes: each against the rest, or the confidence of the predicted class alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -86,31 +87,13 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     [0.03, 0.31, 0.86]
     """
 
-    _parameter_constraints = {
-        **BinnedRecalibrator._parameter_constraints,
-        "sample_split": [Interval(Real, 0, 1, closed="neither"), None],
-        "smoothing": [Interval(Real, 0, None, closed="left")],
-    }
+    binning: BINNING = None
+    _: KW_ONLY
+    sample_split: [Interval(Real, 0, 1, closed="neither"), None] = None
+    smoothing: [Interval(Real, 0, None, closed="left")] = 0.0
+    random_state: [RANDOM_STATE] = None
 
     _part_attributes = {**BINS, "bin_positives_": amounts, "_weighted_": flag}
-
-    def __init__(
-        self,
-        binning=None,
-        *,
-        sample_split=None,
-        smoothing=0.0,
-        random_state=None,
-        input="probability",
-        classes=None,
-        multiclass="ovr",
-        normalize=True,
-    ):
-        self.binning = binning
-        self.sample_split = sample_split
-        self.smoothing = smoothing
-        self.random_state = random_state
-        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
 
     @property
     def _scale(self):

@@ -1,10 +1,13 @@
 """Isotonic calibration: the best non-decreasing calibration map."""
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from skcalib.binning._distinct_scores import DistinctScores
-from skcalib.binning._lookup import BinLookup
+from skcalib._input.sklearn_private import BOOLEAN
+from skcalib._rows.sorting import DistinctScores
+from skcalib.binning._base import BinLookup
 from skcalib.recalibrators._attributes import knots, shares
 from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._map_forms import polynomials
@@ -20,14 +23,14 @@ class IsotonicCalibration(BinaryRecalibrator):
     centered : bool, default=False
         Whether each flat stretch shrinks to a point at its mean score (centered isotonic regression [2]_). The map is
         then strictly increasing between the outer knots, and makes no ties there.
-    input : {"probability", "logit"}, default="probability"
-        What the scores are; the knots lie on the same scale.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
     multiclass : {"ovr", "top_label"}, default="ovr"
         K > 2 classes: each against the rest, or the confidence of the predicted class alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are; the knots lie on the same scale.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -77,14 +80,12 @@ class IsotonicCalibration(BinaryRecalibrator):
     [0.0, 0.5, 0.75, 1.0]
     """
 
-    _parameter_constraints = {**BinaryRecalibrator._parameter_constraints, "centered": ["boolean"]}
+    _: KW_ONLY
+    centered: [BOOLEAN] = False
+
     _part_attributes = {"score_knots_": knots, "probability_knots_": shares}
     _needs_classes = "any"
     _scale = "given"
-
-    def __init__(self, *, centered=False, input="probability", classes=None, multiclass="ovr", normalize=True):
-        self.centered = centered
-        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
 
     def _fit_binary(self, scores, labels, sample_weight):
         distinct, weight, events = _pooled(scores, labels, sample_weight)

@@ -1,35 +1,34 @@
 """Vector and matrix scaling: an affine map of the logits, held near temperature scaling by a structured ridge."""
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 from scipy.special import logsumexp
 
-from skcalib._input.sklearn_private import StrOptions
+from skcalib._input.sklearn_private import BOOLEAN, StrOptions
 from skcalib._rows.blocks import row_blocks
-from skcalib._solvers.inverse_temperature import fit_inverse_temperature
 from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap
+from skcalib._solvers.temperature import fit_inverse_temperature
 from skcalib.recalibrators._alpha_path import AffineProblem, affine_features, fit_path
 from skcalib.recalibrators._attributes import matrix, number, numbers, positive
 from skcalib.recalibrators._base import RIDGE, LogitRecalibrator
-from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
+from skcalib.recalibrators._clipping import ClippedRecalibrator
 from skcalib.recalibrators._map_forms import log_normalized, softmax
 from skcalib.recalibrators._maps import Affine, Centred, Scaled
 
 _LARGEST_FEATURE = 1e150  # whose square is a number
 
 
-class AffineScaling(LogitRecalibrator):
+class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
     """Base of the methods that fit ``softmax(coef @ features + intercept)``.
 
     A subclass defines ``_affine_map``, the linear operator that its parameters stand for, and
     ``_penalty(n_classes, alpha)``, the ridge on each.
     """
 
-    _parameter_constraints = {
-        **LogitRecalibrator._parameter_constraints,
-        **CLIP_CONSTRAINT,
-        "alpha": [RIDGE, StrOptions({"auto"})],
-        "alpha_intercept": [RIDGE, None],
-    }
+    alpha: [RIDGE, StrOptions({"auto"})] = "auto"
+    _: KW_ONLY
+    alpha_intercept: [RIDGE, None] = None
 
     _attributes = {
         "alpha_": number,
@@ -37,7 +36,6 @@ class AffineScaling(LogitRecalibrator):
         "intercept_": numbers,
         "coef_": matrix,
     }
-    _works_on_log_odds = True
     _auto_alphas = (1.0, 0.3, 0.1, 0.02)
 
     @property
@@ -85,9 +83,6 @@ class AffineScaling(LogitRecalibrator):
         value = getattr(self, f"alpha_{part}")
         return float(alpha if value is None else value)
 
-    def _penalty(self, n_classes, alpha):
-        raise NotImplementedError
-
 
 class VectorScaling(AffineScaling):
     """Vector scaling: ``softmax(coef * logits + intercept)``, one slope and one intercept per class.
@@ -109,14 +104,14 @@ class VectorScaling(AffineScaling):
         probabilities, for one column (0, log-odds).
     alpha_intercept : float, default=None
         Ridge of the intercepts; None means `alpha`.
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
         .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -166,18 +161,11 @@ class VectorScaling(AffineScaling):
     [[0.25, 0.25, 0.5]]
     """
 
-    _affine_map = DiagonalMap
-    _attributes = {**AffineScaling._attributes, "coef_": numbers}
-    _parameter_constraints = {**AffineScaling._parameter_constraints, "center": ["boolean"]}
+    _: KW_ONLY
+    center: [BOOLEAN] = True
 
-    def __init__(
-        self, alpha="auto", *, center=True, alpha_intercept=None, input="probability", classes=None, clip="auto"
-    ):
-        self.alpha = alpha
-        self.center = center
-        self.alpha_intercept = alpha_intercept
-        super().__init__(input=input, classes=classes)
-        self.clip = clip
+    _affine_map = DiagonalMap
+    _attributes = {"coef_": numbers}
 
     def _penalty(self, n_classes, alpha):
         return n_classes * np.repeat([float(alpha), self._alpha("intercept", alpha)], n_classes)
@@ -219,14 +207,14 @@ class MatrixScaling(AffineScaling):
         classes mean fewer rows for each, and with more rows the ridge matters less. 0 is the unpenalised fit.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
         Ridges of the parts; None means `alpha`.
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
         .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -282,30 +270,11 @@ class MatrixScaling(AffineScaling):
     [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]
     """
 
-    _affine_map = MatrixMap
-    _parameter_constraints = {
-        **AffineScaling._parameter_constraints,
-        "alpha_diagonal": [RIDGE, None],
-        "alpha_off_diagonal": [RIDGE, None],
-    }
+    _: KW_ONLY
+    alpha_diagonal: [RIDGE, None] = None
+    alpha_off_diagonal: [RIDGE, None] = None
 
-    def __init__(
-        self,
-        alpha="auto",
-        *,
-        alpha_diagonal=None,
-        alpha_off_diagonal=None,
-        alpha_intercept=None,
-        input="probability",
-        classes=None,
-        clip="auto",
-    ):
-        self.alpha = alpha
-        self.alpha_diagonal = alpha_diagonal
-        self.alpha_off_diagonal = alpha_off_diagonal
-        self.alpha_intercept = alpha_intercept
-        super().__init__(input=input, classes=classes)
-        self.clip = clip
+    _affine_map = MatrixMap
 
     def _penalty(self, n_classes, alpha):
         ridge = np.full((n_classes, n_classes), n_classes * (n_classes - 1) * self._alpha("off_diagonal", alpha))
@@ -328,14 +297,14 @@ class DirichletCalibration(MatrixScaling):
         it from 1 to .1 and .03, as long as left-out rows are predicted better.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
         Ridges of the parts; None means `alpha`.
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. Logits are normalised to log-probabilities.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
         .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. Logits are normalised to log-probabilities.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------

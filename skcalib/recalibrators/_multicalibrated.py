@@ -1,6 +1,7 @@
 """Multicalibration: one global map, then corrections where features show that it is off, stopped on held-out rows."""
 
 from contextlib import nullcontext
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -9,9 +10,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skcalib._defaults import check_fitted
-from skcalib._input.scores import check_estimator_scores
-from skcalib._input.sklearn_private import HasMethods, Interval
-from skcalib._input.weights import check_sample_weight, drop_zero_weight
+from skcalib._input.scores import check_estimator_scores, check_sample_weight, drop_zero_weight
+from skcalib._input.sklearn_private import CV, RANDOM_STATE, VERBOSE, HasMethods, Interval
 from skcalib._progress import Progress
 from skcalib._rows.links import log_odds, log_probability, row_softmax
 from skcalib.recalibrators._attributes import check_same_classes, count, fitted, numbers
@@ -131,18 +131,18 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     [0.0, 1.0]
     """
 
+    recalibrator: [HasMethods(["fit", "predict_proba"]), None] = None
+    _: KW_ONLY
+    features: [str, Integral, list, tuple, callable]
+    max_rounds: [Interval(Integral, 0, None, closed="left")] = 20
+    learning_rate: [Interval(Real, 0, 1, closed="right")] = 0.1
+    regularization: [Interval(Real, 0, None, closed="left")] = 20.0
+    cv: [CV] = 5
+    random_state: [RANDOM_STATE] = None
+    verbose: [VERBOSE] = False
+
     _default_objects = {"recalibrator": SplineCalibration}
 
-    _parameter_constraints = {
-        "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
-        "features": [str, Integral, list, tuple, callable],
-        "max_rounds": [Interval(Integral, 0, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, 1, closed="right")],
-        "regularization": [Interval(Real, 0, None, closed="left")],
-        "cv": ["cv_object"],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
     _attributes = {
         "gains_": numbers,
         "gain_errors_": numbers,
@@ -151,27 +151,6 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         "_seed": count,
     }
     _derived = {"_columns": lambda self: FeatureColumns(), "_rounds": lambda self: []}  # of no use without rounds
-
-    def __init__(
-        self,
-        recalibrator=None,
-        *,
-        features,
-        max_rounds=20,
-        learning_rate=0.1,
-        regularization=20.0,
-        cv=5,
-        random_state=None,
-        verbose=False,
-    ):
-        self.recalibrator = recalibrator
-        self.features = features
-        self.max_rounds = max_rounds
-        self.learning_rate = learning_rate
-        self.regularization = regularization
-        self.cv = cv
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X, y, sample_weight=None):
         """Fit the global map, choose the number of rounds, and fit the rounds.

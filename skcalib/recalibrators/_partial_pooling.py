@@ -1,6 +1,7 @@
 """Many classes against the rest, each held near one map for all: partial pooling by a ridge."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from skcalib._solvers.logistic import PlattTargets, fit_logistic
 from skcalib.recalibrators._alpha_path import best_on_path, tried
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
-from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
+from skcalib.recalibrators._clipping import ClippedRecalibrator
 
 # Slopes are measured against those of the pooled map. For a model that ranks the wrong way round this is their lower
 # limit, relative to 1 / (typical log-odds).
@@ -138,20 +139,17 @@ class PooledMap(NamedTuple):
     log_odds_range: tuple[float, float] = (-np.inf, np.inf)
 
 
-class PartiallyPooledRecalibrator(BinaryRecalibrator):
+class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
     """Base of the one-vs-rest methods that are logistic regressions on features of the log-odds.
 
     A subclass defines ``_fit_pooled(problems)``, which returns the `PooledMap`, and ``_set_map(coef, pooled)``, which
     sets the fitted attributes from a class's coefficients; beside the two functions for one event.
     """
 
-    _parameter_constraints = {
-        **BinaryRecalibrator._parameter_constraints,
-        **CLIP_CONSTRAINT,
-        "class_pooling": [RIDGE, StrOptions({"auto"})],
-    }
+    _: KW_ONLY
+    class_pooling: [RIDGE, StrOptions({"auto"})] = "auto"
+
     _scale = "log_odds"
-    _works_on_log_odds = True
     _attributes = {"class_pooling_": number}
 
     @property
@@ -180,12 +178,6 @@ class PartiallyPooledRecalibrator(BinaryRecalibrator):
         for part, coef in zip(parts, coefs, strict=True):
             part._set_map(coef, pooled)
         return parts
-
-    def _fit_pooled(self, problems):
-        raise NotImplementedError
-
-    def _set_map(self, coef, pooled):
-        raise NotImplementedError
 
 
 def slope_unit(slope, problems):

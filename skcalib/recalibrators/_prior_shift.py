@@ -5,9 +5,8 @@ from numbers import Real
 import numpy as np
 
 from skcalib._input.scalars import as_numbers, invalid
-from skcalib._input.scores import check_scores
-from skcalib._input.sklearn_private import Interval, StrOptions
-from skcalib._input.weights import check_sample_weight, drop_zero_weight
+from skcalib._input.scores import check_sample_weight, check_scores, drop_zero_weight
+from skcalib._input.sklearn_private import ARRAY_LIKE, Interval, StrOptions
 from skcalib._rows.links import clip_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.recalibrators._attributes import weights
@@ -75,18 +74,10 @@ class PriorShift(LogitRecalibrator):
     [[0.999, 0.001]]
     """
 
-    _parameter_constraints = {
-        **LogitRecalibrator._parameter_constraints,
-        "train_prior": ["array-like", dict, Interval(Real, 0, 1, closed="both"), StrOptions({"balanced"}), None],
-        "target_prior": ["array-like", dict, Interval(Real, 0, 1, closed="both"), StrOptions({"balanced"}), None],
-    }
+    train_prior: [ARRAY_LIKE, dict, Interval(Real, 0, 1, closed="both"), StrOptions({"balanced"}), None] = None
+    target_prior: [ARRAY_LIKE, dict, Interval(Real, 0, 1, closed="both"), StrOptions({"balanced"}), None] = None
 
     _attributes = {"train_prior_": weights, "target_prior_": weights}
-
-    def __init__(self, train_prior=None, target_prior=None, *, input="probability", classes=None):
-        self.train_prior = train_prior
-        self.target_prior = target_prior
-        super().__init__(input=input, classes=classes)
 
     @property
     def _needs_classes(self):

@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from skcalib._rows.fingerprint import row_hash
+from skcalib._rows.blocks import row_hash
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn")
 _KEYS = {"method", "parameters", "n_rows", "events", "weight_type", "hash", "versions"}

@@ -1,13 +1,15 @@
 """Quadratic scaling: a parabola of the log-odds, held near temperature scaling."""
 
+from dataclasses import KW_ONLY
 from functools import partial
 
 import numpy as np
 from scipy.special import expit
 
+from skcalib._input.sklearn_private import BOOLEAN
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.inverse_temperature import root_mean_square, smoothed_inverse_temperature
 from skcalib._solvers.logistic import fit_logistic
+from skcalib._solvers.temperature import root_mean_square, smoothed_inverse_temperature
 from skcalib.recalibrators._attributes import number, range_of_numbers
 from skcalib.recalibrators._base import RIDGE
 from skcalib.recalibrators._map_forms import polynomials
@@ -30,6 +32,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of the coefficients of ``(1, z, z**2
         / s)`` from (0, 1, 0) is added to the log-loss summed over the rows. Here z are the temperature-scaled log-odds,
         and s is their root mean square or .3, whichever is larger. 0 is the unpenalised fit.
+    monotone : bool, default=False
+        Whether the slope is kept from being negative anywhere, so that the ranking stays.
     class_pooling : float or "auto", default="auto"
         For K > 2 classes: the ridge, at least 0, that pulls the parabola of each class toward a common parabola, which
         is fitted with the ridge `alpha` to all K one-vs-rest problems at once. ``class_pooling * n_classes / 2`` times
@@ -37,20 +41,18 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         summed over the rows. The ridge matters less with more rows. "auto" lowers it from 1 to .3, .1 and .03,
         as long as left-out rows are predicted better. 0 fits each class alone with the ridge `alpha`, which needs some
         hundred rows for each class.
-    monotone : bool, default=False
-        Whether the slope is kept from being negative anywhere, so that the ranking stays.
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
-    multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
-    normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1.
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
         .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+    multiclass : {"ovr", "top_label"}, default="ovr"
+        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+    normalize : bool, default=True
+        Whether the K one-vs-rest probabilities are made to sum to 1.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -109,11 +111,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     (2.0, 1.0)
     """
 
-    _parameter_constraints = {
-        **PartiallyPooledRecalibrator._parameter_constraints,
-        "alpha": [RIDGE],
-        "monotone": ["boolean"],
-    }
+    alpha: [RIDGE] = 1.0
+    _: KW_ONLY
+    monotone: [BOOLEAN] = False
 
     _part_attributes = {
         "intercept_": number,
@@ -121,24 +121,6 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         "curvature_": number,
         "log_odds_range_": range_of_numbers,
     }
-
-    def __init__(
-        self,
-        alpha=1.0,
-        *,
-        class_pooling="auto",
-        monotone=False,
-        input="probability",
-        classes=None,
-        multiclass="ovr",
-        normalize=True,
-        clip="auto",
-    ):
-        self.alpha = alpha
-        self.class_pooling = class_pooling
-        self.monotone = monotone
-        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
-        self.clip = clip
 
     @property
     def _needs_classes(self):

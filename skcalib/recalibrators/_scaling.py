@@ -1,9 +1,11 @@
 """Platt scaling: a sigmoid of the log-odds."""
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 from scipy.special import expit
 
-from skcalib._input.sklearn_private import StrOptions
+from skcalib._input.sklearn_private import BOOLEAN, StrOptions
 from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import PlattTargets, fit_standardised, location_scale
 from skcalib._solvers.squared_sigmoid import fit_squared_sigmoid
@@ -30,18 +32,18 @@ class PlattScaling(PartiallyPooledRecalibrator):
         understood, and needs some hundred rows for each class. "auto" lowers it from 1 to .3, .1 and .03, as long as
         left-out rows are predicted better: see `QuadraticScaling`. With ``loss="squared"`` "auto" is 0, and nothing
         else is allowed.
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class (a `decision_function` works).
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
-    multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
-    normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1.
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
         .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+    multiclass : {"ovr", "top_label"}, default="ovr"
+        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+    normalize : bool, default=True
+        Whether the K one-vs-rest probabilities are made to sum to 1.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class (a `decision_function` works).
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -94,30 +96,11 @@ class PlattScaling(PartiallyPooledRecalibrator):
     (0.5, 0.0)
     """
 
-    _parameter_constraints = {
-        **PartiallyPooledRecalibrator._parameter_constraints,
-        "loss": [StrOptions({"log", "squared"})],
-        "smooth_targets": ["boolean"],
-    }
-    _part_attributes = {"slope_": number, "intercept_": number}
+    _: KW_ONLY
+    loss: [StrOptions({"log", "squared"})] = "log"
+    smooth_targets: [BOOLEAN] = True
 
-    def __init__(
-        self,
-        *,
-        loss="log",
-        smooth_targets=True,
-        class_pooling="auto",
-        input="probability",
-        classes=None,
-        multiclass="ovr",
-        normalize=True,
-        clip="auto",
-    ):
-        self.loss = loss
-        self.smooth_targets = smooth_targets
-        self.class_pooling = class_pooling
-        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
-        self.clip = clip
+    _part_attributes = {"slope_": number, "intercept_": number}
 
     @property
     def _needs_classes(self):

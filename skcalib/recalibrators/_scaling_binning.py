@@ -1,5 +1,6 @@
 """Scaling-binning: a smooth calibration map with its output binned."""
 
+from dataclasses import KW_ONLY
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +10,10 @@ from skcalib._defaults import check_fitted
 from skcalib._inference.results import record_html, record_text
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.scalars import check_number
-from skcalib._input.sklearn_private import HasMethods
+from skcalib._input.sklearn_private import RANDOM_STATE, HasMethods
 from skcalib.binning import UniqueScores
 from skcalib.recalibrators._attributes import BINS, fitted
-from skcalib.recalibrators._binned import BinnedRecalibrator
+from skcalib.recalibrators._binned import BINNING, BinnedRecalibrator
 from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._scaling import PlattScaling
@@ -60,14 +61,14 @@ class ScalingBinning(BinnedRecalibrator):
         (Appendix E of [1]_).
     random_state : int, RandomState or None, default=None
         Shuffles the rows before a split; None takes them in the order in which they come.
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
     multiclass : {"ovr", "top_label"}, default="ovr"
         K > 2 classes: each against the rest, or the confidence of the predicted class alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -113,34 +114,16 @@ class ScalingBinning(BinnedRecalibrator):
     (4, 4)
     """
 
-    _default_objects = {**BinnedRecalibrator._default_objects, "recalibrator": PlattScaling}
+    recalibrator: [HasMethods(["fit", "predict_proba"]), None] = None
+    binning: BINNING = None
+    _: KW_ONLY
+    sample_split: [tuple, list, None] = None
+    random_state: [RANDOM_STATE] = None
+
+    _default_objects = {"recalibrator": PlattScaling}
     _scale = "given"
 
-    _parameter_constraints = {
-        **BinnedRecalibrator._parameter_constraints,
-        "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
-        "sample_split": [tuple, list, None],
-    }
-
     _part_attributes = {**BINS, "recalibrator_": fitted}
-
-    def __init__(
-        self,
-        recalibrator=None,
-        binning=None,
-        *,
-        sample_split=None,
-        random_state=None,
-        input="probability",
-        classes=None,
-        multiclass="ovr",
-        normalize=True,
-    ):
-        self.recalibrator = recalibrator
-        self.binning = binning
-        self.sample_split = sample_split
-        self.random_state = random_state
-        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
 
     def verify(
         self,

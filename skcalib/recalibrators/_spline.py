@@ -1,5 +1,6 @@
 """Spline calibration: a smooth curve in the log-odds, as flexible as the rows pay for."""
 
+from dataclasses import KW_ONLY
 from functools import cached_property
 from numbers import Integral
 from operator import itemgetter
@@ -9,18 +10,17 @@ import numpy as np
 from scipy.interpolate import BSpline, PPoly
 from scipy.special import expit
 
-from skcalib._input.sklearn_private import Interval
-from skcalib._rows.condensed import condensed
+from skcalib._input.sklearn_private import BOOLEAN, Interval
+from skcalib._rows.blocks import condensed
 from skcalib._rows.links import clip_probability
-from skcalib._rows.sorting import sorted_scores
-from skcalib._solvers.inverse_temperature import smoothed_inverse_temperature
+from skcalib._rows.sorting import DistinctScores, sorted_scores
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
 from skcalib._solvers.logistic import fit_logistic
-from skcalib.binning._distinct_scores import DistinctScores
-from skcalib.binning._sweep import EqualMassCuts
+from skcalib._solvers.temperature import smoothed_inverse_temperature
+from skcalib.binning._monotonic_sweep import EqualMassCuts
 from skcalib.recalibrators._attributes import knots, matrix, number, numbers
 from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
-from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
+from skcalib.recalibrators._clipping import ClippedRecalibrator
 from skcalib.recalibrators._map_forms import polynomials
 from skcalib.recalibrators._maps import Expit
 
@@ -34,7 +34,7 @@ _SMALLEST_WIDTH = 1.0
 _SMALLEST_GAP = 1e-6  # in units of their range, or of the smallest width
 
 
-class SplineCalibration(BinaryRecalibrator):
+class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     """Spline calibration: the sigmoid of a natural cubic spline in the temperature-scaled log-odds.
 
     The map is more flexible with more calibration rows: the weight of a penalty on the curvature is the one with the
@@ -49,18 +49,18 @@ class SplineCalibration(BinaryRecalibrator):
         summed over the rows. None chooses from {.1, 1, 10, 100, 1e4} by approximate leave-one-out [2]_.
     monotone : bool, default=False
         Whether the map is kept from falling, so that the ranking stays.
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
-    multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
-    normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1.
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
         .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+    multiclass : {"ovr", "top_label"}, default="ovr"
+        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+    normalize : bool, default=True
+        Whether the K one-vs-rest probabilities are made to sum to 1.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -117,13 +117,11 @@ class SplineCalibration(BinaryRecalibrator):
     [False, True, False]
     """
 
-    _parameter_constraints = {
-        **BinaryRecalibrator._parameter_constraints,
-        **CLIP_CONSTRAINT,
-        "n_knots": [Interval(Integral, 2, None, closed="left")],
-        "roughness_penalty": [RIDGE, None],
-        "monotone": ["boolean"],
-    }
+    n_knots: [Interval(Integral, 2, None, closed="left")] = 8
+    _: KW_ONLY
+    roughness_penalty: [RIDGE, None] = None
+    monotone: [BOOLEAN] = False
+
     _part_attributes = {
         "knots_": knots,
         "knot_log_odds_": numbers,
@@ -132,25 +130,6 @@ class SplineCalibration(BinaryRecalibrator):
     }
     _needs_classes = "any"
     _scale = "log_odds"
-    _works_on_log_odds = True
-
-    def __init__(
-        self,
-        n_knots=8,
-        *,
-        roughness_penalty=None,
-        monotone=False,
-        input="probability",
-        classes=None,
-        multiclass="ovr",
-        normalize=True,
-        clip="auto",
-    ):
-        self.n_knots = n_knots
-        self.roughness_penalty = roughness_penalty
-        self.monotone = monotone
-        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
-        self.clip = clip
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         knots = _quantile_knots(log_odds, labels, sample_weight, self.n_knots)

@@ -1,5 +1,6 @@
 """Stacked recalibrators: a mixture of several, weighted by how well each predicts rows that it has not seen."""
 
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
 
 import numpy as np
@@ -7,10 +8,10 @@ from joblib import Parallel, delayed
 from scipy.special import softmax
 from sklearn.base import clone
 
-from skcalib._input.sklearn_private import Interval
+from skcalib._input.sklearn_private import BOOLEAN, CV, VERBOSE, Interval
 from skcalib._rows.links import log_probability, row_softmax
-from skcalib._solvers.inverse_temperature import fit_inverse_temperature, row_derivatives
 from skcalib._solvers.mixture import fit_mixture_weights
+from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
 from skcalib.recalibrators._attributes import amounts, check_same_classes, numbers, positive, several, weights
 from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator
 from skcalib.recalibrators._certified import forbid_certificates
@@ -133,16 +134,15 @@ class StackedRecalibrator(BaseRecalibrator):
     'Uncalibrated'
     """
 
-    _parameter_constraints = {
-        **BaseRecalibrator._parameter_constraints,
-        "recalibrators": [list, tuple, None],
-        "cv": ["cv_object"],
-        "likelihood_power": [Interval(Real, 0, 1, closed="both")],
-        "uncalibrated_weight": [Interval(Real, 0, 1, closed="left")],
-        "rank_preserving": ["boolean"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-    }
+    recalibrators: [list, tuple, None] = None
+    _: KW_ONLY
+    cv: [CV] = 5
+    likelihood_power: [Interval(Real, 0, 1, closed="both")] = 0.3
+    uncalibrated_weight: [Interval(Real, 0, 1, closed="left")] = 0.5
+    rank_preserving: [BOOLEAN] = False
+    n_jobs: [Integral, None] = None
+    verbose: [VERBOSE] = False
+
     _attributes = {
         "recalibrators_": several(list),
         "weights_": weights,
@@ -152,28 +152,6 @@ class StackedRecalibrator(BaseRecalibrator):
         "seconds_": amounts,
     }
     _needs_classes = "two"
-
-    def __init__(
-        self,
-        recalibrators=None,
-        *,
-        cv=5,
-        likelihood_power=0.3,
-        uncalibrated_weight=0.5,
-        rank_preserving=False,
-        n_jobs=None,
-        verbose=False,
-        input="probability",
-        classes=None,
-    ):
-        self.recalibrators = recalibrators
-        self.cv = cv
-        self.likelihood_power = likelihood_power
-        self.uncalibrated_weight = uncalibrated_weight
-        self.rank_preserving = rank_preserving
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        super().__init__(input=input, classes=classes)
 
     def _fit_scores(self, scores, codes, sample_weight):
         fits = MemberFits(

@@ -1,5 +1,6 @@
 """Temperature scaling: one number that divides the logits."""
 
+from dataclasses import KW_ONLY
 from numbers import Real
 
 import numpy as np
@@ -7,11 +8,10 @@ from scipy.optimize import minimize_scalar
 
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.links import row_softmax
-from skcalib._solvers.brier_temperature import fit_brier_temperature
-from skcalib._solvers.inverse_temperature import fit_inverse_temperature
+from skcalib._solvers.temperature import fit_brier_temperature, fit_inverse_temperature
 from skcalib.recalibrators._attributes import positive
 from skcalib.recalibrators._base import LogitRecalibrator
-from skcalib.recalibrators._clipping import CLIP_CONSTRAINT
+from skcalib.recalibrators._clipping import ClippedRecalibrator
 from skcalib.recalibrators._map_forms import softmax
 from skcalib.recalibrators._maps import Scaled
 
@@ -19,7 +19,7 @@ _GRID_ROWS = 20_000  # on which a callable is tried at every point of a grid
 _FEW_STEPS = 6  # of the search on all rows then
 
 
-class TemperatureScaling(LogitRecalibrator):
+class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     """Temperature scaling: ``softmax(logits / temperature)``.
 
     Parameters
@@ -29,14 +29,14 @@ class TemperatureScaling(LogitRecalibrator):
         relative 1e-8. The Brier score may have several minima: those of a grid are followed by Newton's steps, and the
         least is taken. A metric ``loss(y_true, y_proba)`` (smaller is better; `sample_weight` is passed on if there is
         one) is searched on a grid, over at most 40,000 rows, and then by Brent's method (Algorithm 1 of [2]_).
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
         becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
         .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -88,21 +88,13 @@ class TemperatureScaling(LogitRecalibrator):
     2.0
     """
 
-    _parameter_constraints = {
-        **LogitRecalibrator._parameter_constraints,
-        **CLIP_CONSTRAINT,
-        "loss": [StrOptions({"log", "brier"}), callable],
-    }
+    _: KW_ONLY
+    loss: [StrOptions({"log", "brier"}), callable] = "log"
+
     _keeps_decisions = True
     _needs_classes = "two"
-    _works_on_log_odds = True
 
     _attributes = {"inverse_temperature_": positive, "temperature_": positive}
-
-    def __init__(self, *, loss="log", input="probability", classes=None, clip="auto"):
-        self.loss = loss
-        super().__init__(input=input, classes=classes)
-        self.clip = clip
 
     def _fit_logits(self, logits, codes, sample_weight):
         if self.loss == "brier":

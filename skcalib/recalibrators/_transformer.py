@@ -1,19 +1,34 @@
 """Classifiers that are transformers: the base of the recalibrators, and of those that take columns beside scores."""
 
+from collections import ChainMap
+from inspect import get_annotations
+
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import validate_data
 
-from skcalib._defaults import DefaultObjects, check_fitted
+from skcalib._defaults import DefaultObjects, check_fitted, parameters
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.scores import check_scores
 
 
 class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
-    """Classifier and transformer in one: `transform` is `predict_proba`, so that a pipeline can hold several."""
+    """Classifier and transformer in one: `transform` is `predict_proba`, so that a pipeline can hold several.
+
+    A subclass may write its parameters as fields, ``alpha: [Interval(Real, 0, None, closed="left")] = 1.0``: with the
+    constraints that scikit-learn checks in a list, and the default. It then needs no constructor. Constraints, checks
+    of attributes and default objects add to those of its bases.
+    """
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if any(isinstance(kind, list) for kind in get_annotations(cls).values()):
+            parameters(cls)
+        for name in ("_parameter_constraints", "_attributes", "_default_objects"):
+            setattr(cls, name, dict(ChainMap(*(vars(base).get(name, {}) for base in cls.__mro__))))
 
     def _encoded(self, y, scores):
         """Set `classes_` and return the column index of each label of `y`, after a check that they fit the scores."""

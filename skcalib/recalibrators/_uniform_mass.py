@@ -1,12 +1,13 @@
 """Uniform-mass binning without sample splitting, the recalibrator with a distribution-free certificate."""
 
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from skcalib._defaults import ParameterHints, check_fitted
-from skcalib._input.sklearn_private import Interval
+from skcalib._input.sklearn_private import BOOLEAN, RANDOM_STATE, Interval
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.keys import check_ids
@@ -58,14 +59,14 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     random_state : int, RandomState or None, default=None
         Source of the second key of the rows that are fitted, and of `salt_`. Predictions draw new keys at each call,
         unless `predict_proba` is given ids.
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
     multiclass : {"ovr", "top_label"}, default="ovr"
         K > 2 classes: each against the rest, or the confidence of the predicted class alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1. There is then no certificate.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -126,16 +127,15 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     ([0.0, 0.5, 1.0], [0.5, 1.0])
     """
 
+    n_bins: [Interval(Integral, 1, None, closed="left"), None] = None
+    _: KW_ONLY
+    epsilon: [Interval(Real, 0, 1, closed="neither"), None] = None
+    confidence_level: [Interval(Real, 0, 1, closed="neither")] = 0.9
+    randomize: [BOOLEAN] = False
+    keep_boundary: [BOOLEAN] = False
+    random_state: [RANDOM_STATE] = None
+
     _hints = {"binning": "n_bins=10; other strategies are for HistogramBinning"}
-    _parameter_constraints = {
-        **BinaryRecalibrator._parameter_constraints,
-        "n_bins": [Interval(Integral, 1, None, closed="left"), None],
-        "epsilon": [Interval(Real, 0, 1, closed="neither"), None],
-        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-        "randomize": ["boolean"],
-        "keep_boundary": ["boolean"],
-        "random_state": ["random_state"],
-    }
     _needs_classes = "any"
     _scale = "given"
 
@@ -150,28 +150,6 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         "_inside_": counts_inside,
         "salt_": text,
     }
-
-    def __init__(
-        self,
-        n_bins=None,
-        *,
-        epsilon=None,
-        confidence_level=0.9,
-        randomize=False,
-        keep_boundary=False,
-        random_state=None,
-        input="probability",
-        classes=None,
-        multiclass="ovr",
-        normalize=True,
-    ):
-        self.n_bins = n_bins
-        self.epsilon = epsilon
-        self.confidence_level = confidence_level
-        self.randomize = randomize
-        self.keep_boundary = keep_boundary
-        self.random_state = random_state
-        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
 
     def fit(self, X, y, sample_weight=None):
         """Fit the bins.

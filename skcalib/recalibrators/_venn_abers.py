@@ -1,5 +1,6 @@
 """Inductive Venn-Abers prediction: two isotonic fits for each score, and the probability between them."""
 
+from dataclasses import KW_ONLY
 from numbers import Integral
 
 import numpy as np
@@ -9,8 +10,8 @@ from skcalib._cells.reductions import top_label
 from skcalib._defaults import check_fitted
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.blocks import row_blocks
+from skcalib._rows.sorting import DistinctScores
 from skcalib.binning import EqualMass, assign_bins
-from skcalib.binning._distinct_scores import DistinctScores
 from skcalib.recalibrators._attributes import check_lengths, knots, shares
 from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._map_forms import below, steps
@@ -28,14 +29,14 @@ class VennAbers(BinaryRecalibrator):
     max_n_knots : int, default=None
         Pool the scores into this number of groups of equal mass first, for a smaller model. 300 groups hardly change
         the predictions. None keeps every distinct score, which is exact.
-    input : {"probability", "logit"}, default="probability"
-        What the scores are. Their order is all that counts.
-    classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
     multiclass : {"ovr", "top_label"}, default="ovr"
         K > 2 classes: each against the rest, or the confidence of the predicted class alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. Their order is all that counts.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
 
     Attributes
     ----------
@@ -102,17 +103,12 @@ class VennAbers(BinaryRecalibrator):
     [[0.0, 0.0, 0.0], [0.5, 0.5, 1.0]]
     """
 
-    _parameter_constraints = {
-        **BinaryRecalibrator._parameter_constraints,
-        "max_n_knots": [Interval(Integral, 1, None, closed="left"), None],
-    }
+    _: KW_ONLY
+    max_n_knots: [Interval(Integral, 1, None, closed="left"), None] = None
+
     _part_attributes = {"score_knots_": knots, "lower_probability_": shares, "upper_probability_": shares}
     _needs_classes = "any"
     _scale = "given"
-
-    def __init__(self, *, max_n_knots=None, input="probability", classes=None, multiclass="ovr", normalize=True):
-        self.max_n_knots = max_n_knots
-        super().__init__(input=input, classes=classes, multiclass=multiclass, normalize=normalize)
 
     def predict_interval(self, X):
         """Return the isotonic probabilities (p0, p1) with each score added as a non-event and as an event.
