@@ -127,7 +127,7 @@ def _even_test(score, total, events, confidence_level):
 
 
 def _shift_tests(z, weight, events, confidence_level, stretch=1.0):
-    """Return the test of a shift of the log-odds, and the same with both sides of the interval `stretch` times as long."""
+    """Return the test of a shift of the log-odds, and the same with an interval that is `stretch` times as long."""
     tail, total = (1 - confidence_level) / 2, weight.sum()
     if total - events == 1 < events or events >= total * (1 - 1e-12):  # all rows but one have an event, or all
         mirrored = _shift_tests(-z, weight, round(total - events), confidence_level, stretch)

@@ -82,7 +82,7 @@ class Hypotheses:
 
     @cached_property
     def reached(self):
-        """What draws for the upper limit do not exceed: the median keeps the interval of a small value from being empty."""
+        """What draws for the upper limit do not exceed: their median keeps the interval of a small value non-empty."""
         return max(self.observed, float(np.median(self.null[0]))) + self.slack
 
     def frequency(self, direction, c):
