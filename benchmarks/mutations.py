@@ -21,7 +21,7 @@ MUTATIONS = [
     # A sign, a constant, an off-by-one in what rows become.
     ("_rows/links.py", "lowest = logsumexp(", "lowest = 0 * logsumexp(", "tensors"),
     ("_rows/blocks.py", "held % 2 == 1", "held % 2 == 0", "condensed floor"),
-    ("_rows/ranks.py", "np.minimum(cut + 1, last)", "np.minimum(cut, last)", "ranks"),
+    ("_rows/sorting.py", "np.minimum(cut + 1, last)", "np.minimum(cut, last)", "ranks"),
     ("_rows/sorting.py", "return scores[order], labels[order]", "return scores[order], labels", "sorting"),
     (
         "_input/scored_labels.py",

@@ -65,7 +65,7 @@ def test_rows_mostly_in_the_first_bin_are_summed_together(edges, moments, monkey
     scores = np.concatenate((np.zeros(50), rng.permutation(np.append(rng.random(400) ** 9, np.full(20, 0.3)))))
     labels = rng.random(len(scores)) < 0.1
     together = bin_statistics(scores, labels, edges, moments=moments)
-    monkeypatch.setattr(statistics, "_mostly_lowest", lambda scores, edges: False)
+    monkeypatch.setattr(statistics, "_FIRST_FEW", 0)
     apart = bin_statistics(scores, labels, edges, moments=moments)
     for name in SUMS:
         np.testing.assert_allclose(getattr(together, name), getattr(apart, name), rtol=1e-13)

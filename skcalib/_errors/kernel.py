@@ -66,7 +66,7 @@ def _grid_and_kernel(bandwidth, low, high, cells_per_width, coarsest):
     half_width = np.clip(3 * bandwidth, 8 / _FINEST_GRID, None)  # the triweight kernel's variance is 1/9
     fineness = int(np.clip(2 ** np.ceil(np.log2(cells_per_width / half_width)), coarsest, _FINEST_GRID))
     grid = ScoreGrid.around(low, high, fineness, reach=int(min(half_width, 1) * fineness) + 1)
-    wave = grid.waves(half_width)
+    wave = np.pi * half_width * fineness / grid.n_cells * np.arange(grid.n_cells + 1)
     # Characteristic function of the density 35/32 (1 - u^2)^3 on [-1, 1]: 105 j_3(w) / w^3, by its series for small w.
     factor, large = np.empty_like(wave), wave > _SERIES_END
     factor[~large] = hyp0f1(4.5, -(wave[~large] ** 2) / 4)

@@ -7,12 +7,6 @@ from scipy.fft import dct, next_fast_len
 from scipy.sparse import csr_array
 
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.sorting import in_order
-
-SKETCH = 4  # a grid has cells in multiples of it, so that a coarser one has some of its points
-# Rows of a cell from which on they are summed as a run: the kernel error of 1,000,000 scores in order takes half of the
-# time, because a count by cell waits for each sum before it adds to the same cell again.
-_LONG_RUNS = 8
 
 
 class ScoreGrid(NamedTuple):
@@ -31,18 +25,13 @@ class ScoreGrid(NamedTuple):
         """Return the grid for scores from `low` to `high` and a kernel that reaches this many cells."""
         first = max(int(low * fineness) - reach, 0)
         last = min(int(high * fineness) + 1 + reach, fineness)
-        n_cells = min(SKETCH * next_fast_len(-(-(last - first) // SKETCH), real=True), fineness)
+        n_cells = min(next_fast_len(last - first, real=True), fineness)
         return cls(fineness, min(first, fineness - n_cells), n_cells)
 
     @property
     def points(self):
         """The scores of the points of the grid, one more than cells."""
         return (self.first + np.arange(self.n_cells + 1)) / self.fineness
-
-    def waves(self, width, n_points=None):
-        """Return the frequencies of the cosine series, up to `n_points` of them, times a width."""
-        scale = np.pi * width * self.fineness / self.n_cells
-        return scale * np.arange(self.n_cells + 1 if n_points is None else n_points)
 
     def shares(self, scores):
         """Return the cell of each score, and the share of its mass that the upper point of the cell gets."""
@@ -60,38 +49,11 @@ class ScoreGrid(NamedTuple):
         for rows in row_blocks(len(scores), at_least=2 * self.n_cells):
             cell, share = self.shares(scores[rows])
             parts = list(masses(rows))
-            sums = _sums_by_cell(cell, self.n_cells + 1)
-            below = below + np.stack([sums(mass) for mass in parts])
-            above = above + np.stack([sums(mass * share) for mass in parts])
+            below = below + np.stack([np.bincount(cell, mass, self.n_cells + 1) for mass in parts])
+            above = above + np.stack([np.bincount(cell, mass * share, self.n_cells + 1) for mass in parts])
         below -= above
         below[:, 1:] += above[:, :-1]
         return below
-
-    def coarsened(self, masses):
-        """Return the masses of a finer, whole grid as if they had been rounded to this one: linear parts are nested."""
-        n_within = (len(masses) - 1) // self.fineness
-        masses = masses[self.first * n_within : (self.first + self.n_cells) * n_within + 1]
-        share = np.linspace(0, 1, n_within, endpoint=False)
-        below, above = (masses[:-1].reshape(-1, n_within) @ np.column_stack((1 - share, share))).T
-        coarse = np.append(below, masses[-1])
-        coarse[1:] += above
-        return coarse
-
-
-def _sums_by_cell(cell, n_cells):
-    """Return what sums values by cell: as runs where cells are in order, of which a count would wait for each sum."""
-    if not in_order(cell):
-        return lambda values: np.bincount(cell, values, n_cells)
-    starts = np.append(0, np.flatnonzero(cell[1:] != cell[:-1]) + 1)
-    if len(starts) * _LONG_RUNS > len(cell):
-        return lambda values: np.bincount(cell, values, n_cells)
-
-    def sums(values):
-        out = np.zeros(n_cells)
-        out[cell[starts]] = np.add.reduceat(values, starts)
-        return out
-
-    return sums
 
 
 def cosine_coefficients(masses):

@@ -6,6 +6,17 @@ import numpy as np
 
 from skcalib._rows.blocks import row_blocks
 
+# To find scores near given ranks without a sort of all rows, the rows are counted by cells, and few are looked into.
+_N_CELLS = 1 << 16
+# Of single precision's 32 bits these are dropped: the sign, 8 bits of the exponent and 8 of the fraction are left.
+_DROPPED_BITS = 15
+# Fewer rows are quicker to sort. With weights, whose sort is one of positions, counting takes .15 to .9 of the time of
+# the error from there on. Without, it depends on the machine: 1,000,000 scores take .3 to .5 of the time where NumPy
+# sorts them one by one (.053 s), and .9 to 2.3 of it where it has vector instructions (AVX2, .010 s).
+_FEWEST_ROWS, _FEWEST_WEIGHTED = 1 << 18, 1 << 16
+_SAMPLE = 1 << 12  # number of rows that are looked at first
+_MOST_KEPT = 0.25  # if a larger share of the rows lies in the cells of the cuts, a plain sort is quicker
+
 
 def in_order(scores):
     """Return whether scores never fall. A few scores are looked at first: they mostly decide it."""
@@ -107,3 +118,95 @@ def _exactly_summable(sample_weight):
     """Round weights to a multiple of a power of two that makes all their partial sums exact in float64."""
     quantum = 2.0 ** (np.ceil(np.log2(np.sum(sample_weight))) - 52)
     return np.round(sample_weight / quantum) * quantum
+
+
+def score_cells(scores):
+    """Return the cell of each score, uint16: a number that never falls where scores rise.
+
+    A cell's width is about 1/256 of the distance d = min(s, 1 - s) to the nearer end, so that scores near 0 and 1 are
+    told apart. Floats above 0 are in the order of their bits: the highest bits of d number the cells of scores up to
+    1/2. For scores above 1/2, where 1 - s is exact, the numbers count down from the last cell. Scores below 0 have the
+    cell of 0, and those above 1 that of 1.
+    """
+    distance = np.minimum(scores, 1 - scores)
+    np.maximum(distance, 0, out=distance)
+    with np.errstate(under="ignore"):
+        bits = distance.astype(np.float32, copy=False).view(np.uint32)
+    bits >>= _DROPPED_BITS
+    cells = bits.astype(np.uint16)
+    # Above 1/2 all bits are turned: 65,535 minus the number.
+    cells ^= np.negative((scores > 0.5).view(np.uint8), dtype=np.uint16)
+    return cells
+
+
+def counting_pays(scores, cuts, *, is_weighted=False):
+    """Return whether `scores_near` is quicker than a sort, judged by some of the rows: see there for `cuts`."""
+    if len(scores) < (_FEWEST_WEIGHTED if is_weighted else _FEWEST_ROWS):
+        return False
+    sample = np.sort(scores[:: len(scores) // _SAMPLE])
+    cells = score_cells(sample)
+    near = np.unique(cells[cuts(np.arange(1, len(sample) + 1))])
+    first, last = (np.searchsorted(cells, near, side=side) for side in ("left", "right"))
+    usual = sample[(first + last) // 2]
+    tied = np.searchsorted(sample, usual, side="right") - np.searchsorted(sample, usual, side="left")
+    return np.sum(last - first - tied) < _MOST_KEPT * len(sample)
+
+
+def scores_near(scores, sample_weight, cuts):
+    """Return some of the scores in order and the cumulative weight at each, which is that among all rows.
+
+    These are the rows from the cells of the cuts, of the next distinct scores above, and of the largest score. All
+    that is asked of the order of all rows near a cut can be asked of them.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores.
+    sample_weight : ndarray of shape (n,) or None
+        Weights; None counts rows.
+    cuts : callable
+        Given cumulative weights it returns the position of each cut: where they first reach what it asks for.
+    """
+    total = _weight_by_cell(scores, sample_weight)
+    held = np.flatnonzero(total)
+    cut = cuts(np.cumsum(total[held]))
+    last = len(held) - 1
+    is_near = np.zeros(_N_CELLS, dtype=bool)
+    is_near[held[np.concatenate((cut, np.minimum(cut + 1, last), [last]))]] = True
+    near, weight = _rows_in_cells(scores, sample_weight, is_near, total)
+    elsewhere = np.cumsum(np.where(is_near, 0, total))
+    return near, np.cumsum(weight) + elsewhere[score_cells(near)]
+
+
+def _weight_by_cell(scores, sample_weight):
+    total = np.zeros(_N_CELLS, dtype=np.int64 if sample_weight is None else np.float64)
+    for rows in row_blocks(len(scores), at_least=8 * _N_CELLS):
+        cells = np.concatenate([score_cells(scores[rows][part]) for part in row_blocks(len(scores[rows]))])
+        total += np.bincount(cells, None if sample_weight is None else sample_weight[rows], _N_CELLS)
+    return total
+
+
+def _rows_in_cells(scores, sample_weight, is_near, total):
+    """Return the scores in some cells in order, and their weights. Ties with a usual score of a cell are one row."""
+    sample = scores[:: max(1, len(scores) // _SAMPLE)]
+    usual = np.full(_N_CELLS, np.nan, dtype=scores.dtype)
+    usual[score_cells(sample)] = sample
+    kept, weight = [], []
+    for rows in row_blocks(len(scores)):
+        cells = score_cells(scores[rows])
+        near = np.flatnonzero(is_near.take(cells))
+        near = near[scores[rows][near] != usual[cells[near]]]
+        kept.append(scores[rows][near])
+        if sample_weight is not None:
+            weight.append(sample_weight[rows][near])
+    kept = np.concatenate(kept)
+    if sample_weight is None:
+        kept.sort()
+        weight = np.ones(len(kept), dtype=np.int64)
+    else:
+        order = np.argsort(kept)
+        kept, weight = kept[order], np.concatenate(weight)[order]
+    tied = np.flatnonzero(is_near & ~np.isnan(usual))  # cells, and so their usual scores in order
+    rest = total - np.bincount(score_cells(kept), None if sample_weight is None else weight, _N_CELLS)
+    place = np.searchsorted(kept, usual[tied])
+    return np.insert(kept, place, usual[tied]), np.insert(weight, place, rest[tied])

@@ -6,9 +6,164 @@ from scipy.special import expit
 from skcalib._rows.blocks import condensed, row_blocks
 from skcalib._solvers.newton import minimise_convex
 
-_SAMPLE_LOGITS = 1_000_000  # that give the score at these octaves of 1 / (largest spread of a row of logits)
+# The least rows of a sample that gives the start, the least of them that are misclassified, and how many rows tell.
+# The last steps are on all rows, and find the same optimum: 20,000 rows of 1,000 classes take .6 of the time.
+_WARM_START_ROWS, _WARM_START_ERRORS, _LOOKED_AT = 2000, 20, 16_000
+# Inverse temperatures are sought within these multiples of 1 / (largest spread of a row of logits).
+RELATIVE_BOUNDS = (1e-6, 1e6)
+# The same with Platt's targets, of 1 / (typical log-odds): the first is for a model that ranks the wrong way round.
+_SMOOTHED_BOUNDS = (1e-3, 1e6)
+# The Brier score is looked at for so many logits, at these octaves of 1 / (largest spread of a row of logits).
+_SAMPLE_LOGITS = 1_000_000
 _OCTAVES = (-6, 20)
 _GOOD, _MOST_CANDIDATES = 0.1, 6  # minima there, up to this share of the range above the least, that are refined
+
+
+def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
+    """Return the inverse temperature of least log-loss within `bounds`.
+
+    A sample of the rows gives the start. Without `bounds`, and where every row is classified right, so that no factor
+    is too large, it is the factor of least log-loss for Platt's targets.
+    """
+    doubt_slope = 0.0
+    if bounds is None:
+        doubt_slope = _doubt_slope(logits, codes, sample_weight)
+        spread = largest_spread(logits)
+        bounds = tuple(bound / spread for bound in RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
+    inverse = 1.0
+    step = _warm_start_step(logits, codes)
+    if step > 1:
+        weight = None if sample_weight is None else sample_weight[::step]
+        warm = _minimum(inverse, bounds, logits[::step], codes[::step], weight, tolerance=1e-2)
+        inverse = warm if bounds[0] < warm < bounds[1] else inverse  # on a bound the few rows were separable
+    return _minimum(inverse, bounds, logits, codes, sample_weight, doubt_slope)
+
+
+def smoothed_inverse_temperature(log_odds, labels, sample_weight, few=None):
+    """Return the inverse temperature of log-odds (n,) for Platt's targets of boolean labels.
+
+    It is positive also for a model that is always wrong. `few` are the same rows, condensed: a good start.
+    """
+    scale = root_mean_square(log_odds, sample_weight)
+    if scale == 0:
+        return 1.0
+    start = smoothed_inverse_temperature(*few) if few is not None and len(few[0]) < len(log_odds) else 1 / scale
+    codes = labels.astype(np.int8)
+    counts = np.bincount(codes, sample_weight, 2)
+    total = np.bincount(codes, log_odds if sample_weight is None else sample_weight * log_odds, 2)
+    bounds = [bound / scale for bound in _SMOOTHED_BOUNDS]
+    return _minimum(start, bounds, log_odds[:, None], codes, sample_weight, float(total / (counts + 2) @ [-1, 1]))
+
+
+def root_mean_square(values, sample_weight):
+    """Return the root of the weighted mean of the squares."""
+    return float(np.sqrt(np.average(values**2, weights=sample_weight)))
+
+
+def platt_doubt(codes, weight, n_classes):
+    """Return the share of each row (n,) that Platt's targets give to other classes than its own.
+
+    One row more of each of two classes would be of the other one; of more classes it is one row of all.
+    """
+    if n_classes == 2:
+        return 1 / (np.bincount(codes, weight, 2)[codes] + 2)
+    return np.full(len(codes), 1 / ((len(codes) if weight is None else weight.sum()) + 2))
+
+
+def _doubt_slope(logits, codes, sample_weight):
+    """Return the slope that Platt's targets add to that of the summed log-loss; 0 where a row is misclassified.
+
+    A share d of the row less of the true class, spread over the others, adds d times the margin of the true class over
+    their mean.
+    """
+    n_classes, slope, doubt = logits.shape[1], 0.0, None
+    for rows in row_blocks(*logits.shape):
+        true = logits[rows][np.arange(len(codes[rows])), codes[rows]].astype(np.float64)
+        if (true < logits[rows].max(axis=1)).any():  # hardly a cost: mostly the first block has such a row
+            return 0.0
+        if doubt is None:
+            doubt = platt_doubt(codes, sample_weight, n_classes)
+        margin = (true * n_classes - logits[rows].sum(axis=1, dtype=np.float64)) / (n_classes - 1)
+        slope += margin @ (doubt[rows] if sample_weight is None else doubt[rows] * sample_weight[rows])
+    return float(slope)
+
+
+def _warm_start_step(logits, codes):
+    """Return which share of the rows is a sample for a start, as a step; 0 where hardly any row is misclassified.
+
+    The temperature of a sample in which all rows are classified right has no limit.
+    """
+    looked_at = slice(None, None, max(len(codes) // _LOOKED_AT, 1))
+    errors = np.mean(logits[looked_at].argmax(axis=1) != codes[looked_at])
+    return int(len(codes) / max(_WARM_START_ROWS, _WARM_START_ERRORS / errors)) if errors > 0 else 0
+
+
+def _minimum(start, bounds, logits, codes, sample_weight, doubt_slope=0.0, tolerance=1e-6):
+    """Return the inverse temperature of least log-loss, whose derivative is monotone."""
+
+    def derivatives(inverse):
+        slope, curvature = _log_loss_derivatives(inverse[0], logits, codes, sample_weight)
+        return slope + doubt_slope, curvature
+
+    return float(minimise_convex(derivatives, np.array([start]), bounds, tolerance)[0])
+
+
+def largest_spread(logits):
+    """Return the largest difference between two logits of a row."""
+    return max(float(_spread(logits[rows]).max()) for rows in row_blocks(*logits.shape))
+
+
+def _spread(logits):
+    """Return the largest minus the smallest logit of each row."""
+    if logits.shape[1] == 2:
+        return np.abs(np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64))
+    return np.subtract(logits.max(axis=1), logits.min(axis=1), dtype=np.float64)
+
+
+def row_derivatives(inverse, logits, codes):
+    """Yield, for blocks of rows, the first two derivatives of each row's log-loss: E[z] - z_y and Var[z].
+
+    `inverse` is one inverse temperature, or one per row.
+    """
+    if logits.shape[1] <= 2:
+        yield from _two_class_derivatives(inverse, logits, codes)
+        return
+    ones, inverse = np.ones(logits.shape[1]), np.asarray(inverse)
+    for rows in row_blocks(*logits.shape):
+        z = logits[rows].astype(np.float64)
+        z -= z.max(axis=1, keepdims=True)
+        likelihood = (inverse if inverse.ndim == 0 else inverse[rows, None]) * z
+        np.exp(likelihood, out=likelihood)
+        total = likelihood @ ones
+        mean = np.vecdot(likelihood, z) / total
+        z_true = z[np.arange(len(z)), codes[rows]]
+        z *= z
+        variance = np.maximum(np.vecdot(likelihood, z) / total - mean**2, 0)
+        yield rows, mean - z_true, variance
+
+
+def _two_class_derivatives(inverse, logits, codes):
+    """Yield the same from the margin m of the true class: -m q and m^2 q (1 - q), q the other class's probability.
+
+    One column of logits is the log-odds of the second class.
+    """
+    for rows in row_blocks(*logits.shape):
+        first = logits[rows, 0] if logits.shape[1] == 2 else 0
+        margin = np.subtract(logits[rows, -1], first, dtype=np.float64)
+        margin *= 2 * codes[rows] - 1
+        other = expit(-margin * (inverse if np.ndim(inverse) == 0 else inverse[rows]))
+        slope = -margin * other
+        yield rows, slope, -slope * margin * (1 - other)
+
+
+def _log_loss_derivatives(inverse, logits, codes, sample_weight):
+    """Return the first two derivatives of the summed log-loss, shape (1,)."""
+    weight = np.ones(len(logits)) if sample_weight is None else sample_weight
+    slope, curvature = np.zeros(1), np.zeros(1)
+    for rows, row_slope, row_curvature in row_derivatives(inverse, logits, codes):
+        slope += weight[rows] @ row_slope
+        curvature += weight[rows] @ row_curvature
+    return slope, curvature
 
 
 def fit_brier_temperature(logits, codes, sample_weight=None):
@@ -21,12 +176,10 @@ def fit_brier_temperature(logits, codes, sample_weight=None):
     if largest_spread(logits) == 0:
         return 1.0
     if logits.shape[1] == 2:
-        few, is_second, weight = condensed(
-            np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64), codes == 1, sample_weight
-        )
+        log_odds = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
+        few, is_second, weight = condensed(log_odds, codes == 1, sample_weight)
         if len(few) < len(logits):
-            pairs = np.column_stack((np.zeros_like(few), few))
-            start, bounds = _least_minimum(pairs, is_second.astype(np.intp), weight)
+            start, bounds = _least_minimum(np.column_stack((0 * few, few)), is_second.astype(np.intp), weight)
             score = _BrierScore(logits, codes, sample_weight)
             return float(minimise_convex(score.derivatives, np.array([start]), bounds)[0])
     return _least_minimum(logits, codes, sample_weight)[0]
@@ -108,168 +261,3 @@ class _BrierScore:
 def _dot(a, b):
     """Return the sums over the classes of products (K, m)."""
     return np.einsum("kn,kn->n", a, b)
-
-
-# The least rows of a sample that gives the start, the least of them that are misclassified, and how many rows tell.
-# The last steps are on all rows in double precision, so that neither it nor the steps in single precision move the
-# optimum: 20,000 rows of 1,000 classes take .6 and .8 of the time.
-_WARM_START_ROWS, _WARM_START_ERRORS, _LOOKED_AT = 2000, 20, 16_000
-# Inverse temperatures are sought within these multiples of 1 / (largest spread of a row of logits).
-RELATIVE_BOUNDS = (1e-6, 1e6)
-# The same with Platt's targets, of 1 / (typical log-odds): the first is for a model that ranks the wrong way round.
-_SMOOTHED_BOUNDS = (1e-3, 1e6)
-# Spreads of a row of logits for which single precision does: squares lose nothing of weight, and the inverse
-# temperatures, up to 1e6 / spread, are in range.
-_SINGLE_SPREADS = (1e-12, 1e4)
-
-
-def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
-    """Return the inverse temperature of least log-loss within `bounds`.
-
-    A sample of the rows gives the start. For float32 logits of more than two classes single precision gets close, so
-    that few passes over all rows are left in double precision. Without `bounds`, and where every row is classified
-    right, so that no factor is too large, it is the factor of least log-loss for Platt's targets.
-    """
-    rough, doubt_slope = np.float64, 0.0
-    if bounds is None:
-        doubt_slope = _doubt_slope(logits, codes, sample_weight)
-        spread = largest_spread(logits)
-        bounds = tuple(bound / spread for bound in RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
-        if logits.shape[1] > 2 and _SINGLE_SPREADS[0] < spread < _SINGLE_SPREADS[1]:
-            rough = logits.dtype
-    inverse = 1.0
-    step = _warm_start_step(logits, codes)
-    if step > 1:
-        weight = None if sample_weight is None else sample_weight[::step]
-        warm = _minimum(inverse, bounds, logits[::step], codes[::step], weight, tolerance=1e-2, dtype=rough)
-        inverse = warm if bounds[0] < warm < bounds[1] else inverse  # on a bound the few rows were separable
-    if rough == np.float32:
-        inverse = _minimum(inverse, bounds, logits, codes, sample_weight, doubt_slope, 1e-3, rough)
-    return _minimum(inverse, bounds, logits, codes, sample_weight, doubt_slope)
-
-
-def smoothed_inverse_temperature(log_odds, labels, sample_weight, few=None):
-    """Return the inverse temperature of log-odds (n,) for Platt's targets of boolean labels.
-
-    It is positive also for a model that is always wrong. `few` are the same rows, condensed: a good start.
-    """
-    scale = root_mean_square(log_odds, sample_weight)
-    if scale == 0:
-        return 1.0
-    start = smoothed_inverse_temperature(*few) if few is not None and len(few[0]) < len(log_odds) else 1 / scale
-    codes = labels.astype(np.int8)
-    counts = np.bincount(codes, sample_weight, 2)
-    total = np.bincount(codes, log_odds if sample_weight is None else sample_weight * log_odds, 2)
-    bounds = [bound / scale for bound in _SMOOTHED_BOUNDS]
-    return _minimum(start, bounds, log_odds[:, None], codes, sample_weight, float(total / (counts + 2) @ [-1, 1]))
-
-
-def root_mean_square(values, sample_weight):
-    """Return the root of the weighted mean of the squares."""
-    return float(np.sqrt(np.average(values**2, weights=sample_weight)))
-
-
-def platt_doubt(codes, weight, n_classes):
-    """Return the share of each row (n,) that Platt's targets give to other classes than its own.
-
-    One row more of each of two classes would be of the other one; of more classes it is one row of all.
-    """
-    if n_classes == 2:
-        return 1 / (np.bincount(codes, weight, 2)[codes] + 2)
-    return np.full(len(codes), 1 / ((len(codes) if weight is None else weight.sum()) + 2))
-
-
-def _doubt_slope(logits, codes, sample_weight):
-    """Return the slope that Platt's targets add to that of the summed log-loss; 0 where a row is misclassified.
-
-    A share d of the row less of the true class, spread over the others, adds d times the margin of the true class over
-    their mean.
-    """
-    n_classes, slope, doubt = logits.shape[1], 0.0, None
-    for rows in row_blocks(*logits.shape):
-        true = logits[rows][np.arange(len(codes[rows])), codes[rows]].astype(np.float64)
-        if (true < logits[rows].max(axis=1)).any():  # hardly a cost: mostly the first block has such a row
-            return 0.0
-        if doubt is None:
-            doubt = platt_doubt(codes, sample_weight, n_classes)
-        margin = (true * n_classes - logits[rows].sum(axis=1, dtype=np.float64)) / (n_classes - 1)
-        slope += margin @ (doubt[rows] if sample_weight is None else doubt[rows] * sample_weight[rows])
-    return float(slope)
-
-
-def _warm_start_step(logits, codes):
-    """Return which share of the rows is a sample for a start, as a step; 0 where hardly any row is misclassified.
-
-    The temperature of a sample in which all rows are classified right has no limit.
-    """
-    looked_at = slice(None, None, max(len(codes) // _LOOKED_AT, 1))
-    errors = np.mean(logits[looked_at].argmax(axis=1) != codes[looked_at])
-    return int(len(codes) / max(_WARM_START_ROWS, _WARM_START_ERRORS / errors)) if errors > 0 else 0
-
-
-def _minimum(start, bounds, logits, codes, sample_weight, doubt_slope=0.0, tolerance=1e-6, dtype=np.float64):
-    """Return the inverse temperature of least log-loss, whose derivative is monotone."""
-
-    def derivatives(inverse):
-        slope, curvature = _log_loss_derivatives(inverse[0], logits, codes, sample_weight, dtype)
-        return slope + doubt_slope, curvature
-
-    return float(minimise_convex(derivatives, np.array([start]), bounds, tolerance)[0])
-
-
-def largest_spread(logits):
-    """Return the largest difference between two logits of a row."""
-    return max(float(_spread(logits[rows]).max()) for rows in row_blocks(*logits.shape))
-
-
-def _spread(logits):
-    """Return the largest minus the smallest logit of each row."""
-    if logits.shape[1] == 2:
-        return np.abs(np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64))
-    return np.subtract(logits.max(axis=1), logits.min(axis=1), dtype=np.float64)
-
-
-def row_derivatives(inverse, logits, codes, dtype=np.float64):
-    """Yield, for blocks of rows, the first two derivatives of each row's log-loss: E[z] - z_y and Var[z].
-
-    `inverse` is one inverse temperature, or one per row. `dtype` is what a row is computed in.
-    """
-    if logits.shape[1] <= 2:
-        yield from _two_class_derivatives(inverse, logits, codes)
-        return
-    ones, inverse = np.ones(logits.shape[1], dtype), np.asarray(inverse, dtype)
-    for rows in row_blocks(*logits.shape):
-        z = logits[rows].astype(dtype)
-        z -= z.max(axis=1, keepdims=True)
-        likelihood = (inverse if inverse.ndim == 0 else inverse[rows, None]) * z
-        np.exp(likelihood, out=likelihood)
-        total = likelihood @ ones
-        mean = np.vecdot(likelihood, z) / total
-        z_true = z[np.arange(len(z)), codes[rows]]
-        z *= z
-        variance = np.maximum(np.vecdot(likelihood, z) / total - mean**2, 0)
-        yield rows, mean - z_true, variance
-
-
-def _two_class_derivatives(inverse, logits, codes):
-    """Yield the same from the margin m of the true class: -m q and m^2 q (1 - q), q the other class's probability.
-
-    One column of logits is the log-odds of the second class.
-    """
-    for rows in row_blocks(*logits.shape):
-        first = logits[rows, 0] if logits.shape[1] == 2 else 0
-        margin = np.subtract(logits[rows, -1], first, dtype=np.float64)
-        margin *= 2 * codes[rows] - 1
-        other = expit(-margin * (inverse if np.ndim(inverse) == 0 else inverse[rows]))
-        slope = -margin * other
-        yield rows, slope, -slope * margin * (1 - other)
-
-
-def _log_loss_derivatives(inverse, logits, codes, sample_weight, dtype):
-    """Return the first two derivatives of the summed log-loss, shape (1,)."""
-    weight = np.ones(len(logits)) if sample_weight is None else sample_weight
-    slope, curvature = np.zeros(1), np.zeros(1)
-    for rows, row_slope, row_curvature in row_derivatives(inverse, logits, codes, dtype):
-        slope += weight[rows] @ row_slope
-        curvature += weight[rows] @ row_curvature
-    return slope, curvature

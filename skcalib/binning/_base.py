@@ -11,8 +11,7 @@ from skcalib._input.scalars import as_numbers, check_int, invalid
 from skcalib._input.scored_labels import check_score_column
 from skcalib._input.scores import inside_unit_interval
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.ranks import score_cells
-from skcalib._rows.sorting import first_rows
+from skcalib._rows.sorting import first_rows, score_cells
 
 # Cumulative weights are sums of floats: a cut counts as reached within this share of the total. Exact for counts.
 WEIGHT_TOLERANCE = 1e-12
@@ -51,6 +50,7 @@ class BaseBinning(DefaultObjects, BaseEstimator):
 
     needs_unit_interval = True
     needs_labels = False
+    _sorts = False  # whether there may be so many bins that rows are sorted beforehand, to be binned sooner
 
     def bin_edges(self, scores, y=None, sample_weight=None):
         """Return the edges of the bins for these scores.
@@ -95,10 +95,6 @@ class BaseBinning(DefaultObjects, BaseEstimator):
 
     def _edges(self, scores, y, sample_weight):
         raise NotImplementedError(f"{type(self).__name__} must define _edges(scores, y, sample_weight).")
-
-    def _sorts(self, scores):
-        """Return whether edges for these scores take a sort. Rows that are also binned are then sorted beforehand."""
-        return False
 
 
 def assign_bins(scores, edges):

@@ -5,8 +5,7 @@ from numbers import Integral
 
 import numpy as np
 
-from skcalib._rows.ranks import counting_pays, scores_near
-from skcalib._rows.sorting import in_order
+from skcalib._rows.sorting import counting_pays, scores_near, sorted_scores
 from skcalib.binning._base import WEIGHT_TOLERANCE, BaseBinning, edges_above, resolve_n_bins
 from skcalib.binning._equal_width import EqualWidth
 
@@ -47,45 +46,30 @@ class EqualMass(BaseBinning):
     def __init__(self, n_bins=15):
         self.n_bins = n_bins
 
-    def _sorts(self, scores):
-        return not counting_pays(scores, self._cuts(scores, None))
-
     def _edges(self, scores, y, sample_weight):
-        cuts = self._cuts(scores, sample_weight)
-        if in_order(scores):
-            ordered, cumulative = scores, None if sample_weight is None else np.cumsum(sample_weight)
-        elif counting_pays(scores, cuts, is_weighted=sample_weight is not None):
-            ordered, cumulative = scores_near(scores, sample_weight, cuts)
-        elif sample_weight is None:
-            ordered, cumulative = np.sort(scores), None
-        else:
-            order = np.argsort(scores)
-            ordered, cumulative = scores[order], sample_weight[order]
-            np.cumsum(cumulative, out=cumulative)
-        # Without cumulative weights the scores are those of all rows. Repeated positions do no harm.
-        at = _ranks(len(scores), cuts.keywords["n_bins"]) - 1 if cumulative is None else cuts(cumulative)
-        return edges_above(ordered, at)
-
-    def _cuts(self, scores, sample_weight):
-        """Return the function that finds the cuts in cumulative weights."""
         # More bins than rows are one per row, however many are asked for.
         options = {"maximum": 2**53} if sample_weight is None else {}
         n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight, **options)
-        return partial(equal_mass_cuts, n_bins=n_bins)
+        cuts = partial(equal_mass_cuts, n_bins=n_bins)
+        if counting_pays(scores, cuts, is_weighted=sample_weight is not None):
+            ordered, cumulative = scores_near(scores, sample_weight, cuts)
+        elif sample_weight is None:
+            ordered, cumulative = sorted_scores(scores), np.arange(1, len(scores) + 1)
+        else:
+            order = np.argsort(scores)
+            ordered, cumulative = scores[order], np.cumsum(sample_weight[order])
+        return edges_above(ordered, cuts(cumulative))
 
 
 def equal_mass_cuts(cumulative, n_bins):
     """Return the positions of the cuts in cumulative weights: integers are numbers of rows, and compared exactly."""
     if cumulative.dtype.kind == "i":
-        return np.searchsorted(cumulative, _ranks(int(cumulative[-1]), n_bins), side="left")
-    reached = np.arange(1, n_bins) * (cumulative[-1] * (1 - WEIGHT_TOLERANCE)) / n_bins
+        n_rows = int(cumulative[-1])
+        n_bins = min(n_bins, n_rows)
+        reached = -(-np.arange(1, n_bins) * n_rows // n_bins)  # the rank of the last row of each bin but the last
+    else:
+        reached = np.arange(1, n_bins) * (cumulative[-1] * (1 - WEIGHT_TOLERANCE)) / n_bins
     return np.searchsorted(cumulative, reached, side="left")
-
-
-def _ranks(n_rows, n_bins):
-    """Return the rank of the last row of each bin but the last."""
-    n_bins = min(n_bins, n_rows)
-    return -(-np.arange(1, n_bins) * n_rows // n_bins)
 
 
 def check_binning(binning, default=None):

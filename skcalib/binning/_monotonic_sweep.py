@@ -55,9 +55,6 @@ class MonotonicSweep(BaseBinning):
         """Whether the base strategy needs scores on [0, 1]."""
         return cuts_of(self.base) is EqualWidthCuts
 
-    def _sorts(self, scores):
-        return True
-
     def _edges(self, scores, y, sample_weight):
         cuts = cuts_of(self.base)
         table = DistinctScores.from_rows(scores, y, sample_weight)

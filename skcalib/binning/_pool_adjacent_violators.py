@@ -33,9 +33,6 @@ class PoolAdjacentViolators(BaseBinning):
     needs_unit_interval = False
     needs_labels = True
 
-    def _sorts(self, scores):
-        return True
-
     def _edges(self, scores, y, sample_weight):
         table = DistinctScores.from_rows(scores, y, sample_weight)
         blocks = isotonic_regression(table.event_frequency, weights=np.diff(table.weight)).blocks

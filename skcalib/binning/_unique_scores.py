@@ -26,9 +26,7 @@ class UniqueScores(BaseBinning):
     """
 
     needs_unit_interval = False
-
-    def _sorts(self, scores):
-        return True
+    _sorts = True
 
     def _edges(self, scores, y, sample_weight):
         ordered = sorted_scores(scores)

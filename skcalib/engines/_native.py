@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 from datetime import UTC
 from importlib import import_module
+from uuid import uuid4
 
 import numpy as np
 
@@ -159,3 +160,21 @@ def _in_engine(frame, table):
 def _session(frame):
     native = frame.to_native()
     return native.sparkSession if hasattr(native, "sparkSession") else native.session
+
+
+def with_sql(frame, expression, name, dialect):
+    """Return a lazy frame with a column that an expression of SQL gives, in the dialect of Spark or else DuckDB's."""
+    native, column = frame.to_native(), f"{expression} AS {dialect.identifier(name)}"
+    if frame.implementation.is_spark_like():
+        native = native.selectExpr("*", column)
+    elif frame.implementation.is_duckdb():
+        native = native.project(f"*, {column}")
+    else:
+        # As `Table.sql` does it, which asks the database for a schema that is known here.
+        ibis, operations = import_module("ibis"), import_module("ibis.expr.operations")
+        view, backend = f"skcalib_{uuid4().hex}", ibis.get_backend(native)
+        query = f"SELECT *, {column} FROM {view}"
+        query = import_module("sqlglot").transpile(query, read="duckdb", write=backend.dialect)[0]
+        schema = ibis.schema({**native.schema(), name: "float64"})
+        native = operations.SQLStringView(native.alias(view).op(), query, schema).to_expr()
+    return narwhals().from_native(native)

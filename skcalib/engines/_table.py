@@ -287,9 +287,9 @@ class PredictionTable:
     def apply(self, recalibrator, *, output, default=None):
         """Return the table with the forecasts of a recalibrator as one more column.
 
-        Lazy tables stay lazy: the forecast is an expression of the engine, equal to `predict_proba` within 1e-12. For
-        maps by segment the engine is asked at once for the distinct values of `by`. In-memory tables go through
-        `predict_proba`.
+        Lazy tables stay lazy. Databases and Spark get the forecast as SQL, equal to `predict_proba` within 1e-12;
+        Polars and Dask call `predict_proba` for each part, as tables in memory do. For maps by segment the engine is
+        asked at once for the distinct values of `by`.
 
         Parameters
         ----------
@@ -309,8 +309,8 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For a recalibrator that has no form as an expression, for other classes than two, for an `output` that is a
-            column already, and for segments that are not values of their column.
+            For a recalibrator that has no form in SQL where it is needed, for other classes than two, for an `output`
+            that is a column already, and for segments that are not values of their column.
 
         Examples
         --------
