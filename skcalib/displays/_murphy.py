@@ -6,7 +6,8 @@ import numpy as np
 
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, distinct_scores, named_models
-from skcalib.displays._style import curve_styles, model_and_size, model_label, reference_style, styled
+from skcalib.displays._style import curve_styles, reference_style, styled
+from skcalib.displays._words import captions, model_label
 
 _N_THRESHOLDS = 1001
 
@@ -165,27 +166,22 @@ class MurphyDisplay(FromEstimator):
             Itself, with the artists as attributes.
         """
         frame = pair_frame(ax)
-        self.ax_, self.figure_ = frame.axes[0], frame.figure
+        (axes,) = frame.axes
         t, rate = self.thresholds, self.event_frequency
         never_or_always = 2 * np.minimum((1 - t) * rate, t * (1 - rate))
-        (self.reference_line_,) = self.ax_.plot(t, never_or_always, **reference_style(reference_kw))
+        (self.reference_line_,) = axes.plot(t, never_or_always, **reference_style(reference_kw))
         self.lines_ = []
         for curve, style in zip(self.curves, curve_styles(len(self.curves)), strict=True):
             label = f"{model_label(curve.model)}: {curve.brier_score:.4g}"
-            self.lines_ += self.ax_.plot(t, curve.loss, **styled(line_kw, **style, label=label))
-        alone = len(self.curves) == 1
+            self.lines_ += axes.plot(t, curve.loss, **styled(line_kw, **style, label=label))
+        words = {"note": "Brier score"}
+        if len(self.curves) == 1:
+            brier = f"{curve.brier_score:.4g}"
+            words = {"caption": captions(curve.model, self.n_rows, f"Brier score {brier}", f"Brier {brier}")}
         highest = max(float(line.get_ydata().max()) for line in (*self.lines_, self.reference_line_))
-        self.ax_.set_ylim(0, highest * (1.06 if alone or frame.is_own else 1.5))  # a legend inside needs room
-        keys = {"always or never acting": self.reference_line_} if legend else {}
-        options = {"caption": self._captions()} if alone else {"note": "Brier score"}
-        options |= {"legend_kw": legend_kw}
-        self.legend_ = finish(frame, keys, "Decision threshold", "Mean loss of decisions", **options)
-        return self
-
-    def _captions(self):
-        (curve,) = self.curves
-        first, shorter = model_and_size(curve.model, self.n_rows)
-        return [f"{first}\nBrier score {curve.brier_score:.4g}", f"{shorter}\nBrier {curve.brier_score:.4g}"]
+        axes.set_ylim(0, highest * (1.06 if "caption" in words or frame.is_own else 1.5))  # a legend inside needs room
+        keys, names = {"always or never acting": self.reference_line_}, ("Decision threshold", "Mean loss of decisions")
+        return finish(self, frame, keys, *names, legend=legend, legend_kw=legend_kw, **words)
 
 
 def _thresholds(limits, tables):

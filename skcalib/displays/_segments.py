@@ -8,7 +8,7 @@ from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib.displays._forest import draw_forest, short_name
 from skcalib.displays._frames import shortened
 from skcalib.displays._predictions import named_models, predicted_probabilities
-from skcalib.displays._style import format_count, matplotlib_text
+from skcalib.displays._words import format_count, matplotlib_text
 from skcalib.guarantees import event_frequency_interval
 from skcalib.metrics import segment_calibration_test
 
@@ -197,7 +197,7 @@ class SegmentDisplay:
         """
         first = next(iter(self.results.values())).segments
         shown = first.segment[: check_int(max_segments, "max_segments")].tolist()
-        names = [short_name(segment, separator=" and ", most_lines=2) for segment in shown]
+        names = [short_name(segment, separator=" and ") for segment in shown]
         models = {}
         for model, result in self.results.items():
             at = _positions(result.segments, shown)
