@@ -159,8 +159,7 @@ def line_label(curve):
     """Return the entry of a curve in the legend."""
     parts = [] if curve.error is None else [_with_interval(curve.error)]
     parts += [f"{NUMBERS[number]} {_digits(value[0])}" for number, value in curve.numbers.items()]
-    name = model_label(curve.model)
-    return f"{name}: {', '.join(parts)}" if parts and curve.panel is None else name
+    return model_label(curve.model, ", ".join(parts) if curve.panel is None else None)
 
 
 def caption(curve, error_name):
