@@ -197,14 +197,11 @@ def _titles(display, panel):
     size = long = f"n = {n_rows}"
     if display.kind == "marginal":
         name, long = f"class {name}", f"{format_count(statistics.weighted_label.sum())} of {n_rows} rows"
-    if not errors:
-        lines = [long, size, size, size]
-    elif len(curves) == 1:
-        error = _with_interval(errors[0])
-        lines = [f"{long}, error {error}", f"error {error}", error, f"{percent(errors[0][0])} %"]
-    else:
-        shares = ", ".join(percent(error[0]) for error in errors)
-        lines = [f"{long}, error {shares} %", *[f"{size}, error {shares} %"] * 3]
+    lines = [long, size, size, size]
+    if errors:
+        bare = f"{', '.join(percent(error[0]) for error in errors)} %"
+        full = _with_interval(errors[0]) if len(curves) == 1 else bare
+        lines = [f"{long}, error {full}", f"error {full}", full, bare]
     return [f"{name}\n{line}" for line in lines]
 
 
