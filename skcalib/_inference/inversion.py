@@ -80,9 +80,14 @@ class Hypotheses:
         """Distance within which values are tied: labels with equal sums may differ in the last digit."""
         return 1e-12 * max(abs(self.observed), float(np.median(np.abs(self.null[0]))))
 
+    @cached_property
+    def reached(self):
+        """What draws for the upper limit do not exceed: their median keeps the interval of a small value non-empty."""
+        return max(self.observed, float(np.median(self.null[0]))) + self.slack
+
     def frequency(self, direction, c):
         """Return the event frequencies at c."""
-        return np.clip(self.cells.mean_score + c * direction, 0, 1)
+        return (self.cells.mean_score + c * direction).clip(0, 1)
 
     def last(self, direction):
         """Return the c from which on all frequencies are 0 or 1, or stay what they are."""
@@ -188,13 +193,10 @@ class _Line:
         `beyond` is given on the other side of the scores: a limit c and the error of this side. Where the observed
         value is too small at that c as well, the other side's limit is lower and need not be found: half of the draws.
         """
-        # The median prevents an empty interval for a value that is small by chance.
-        null = self.hypotheses.null[0]
-        reached = max(self.hypotheses.observed, float(np.median(null))) + self.hypotheses.slack
 
         def excess(c):
             values, sides = yield from self._draws(c, beyond is not None)
-            share = _share(values <= reached)
+            share = _share(values <= self.hypotheses.reached)
             if beyond is not None:  # The draws must also lie on the side of the scores on which the labels lie.
                 share = min(share, _share(sides >= self.hypotheses.side * (1 - 1e-12)))
             return -self._excess(share)

@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from skcalib._inference.adjustment import holm
+from skcalib._report._checks import distinct
 from skcalib._report._reader import ReportError
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE, REPORT_BINNING
 from skcalib.metrics import calibration_by_group
@@ -41,20 +42,19 @@ def named_periods(column, name):
     """Return the period of each row and the periods in the order of time: the values, or months or years of dates."""
     if column.dtype.kind == "M":
         column = np.where(np.isnat(column), None, np.datetime_as_string(column, unit="D"))
-    values = np.array(["(missing)" if value is None or value != value else str(value) for value in column.tolist()])
-    missing = values == "(missing)"
-    if missing.any():
-        raise ReportError(f"column {name!r}: row {int(missing.argmax())} has no time.")
-    length = period_length(np.unique(values))
-    values = values if length is None else values.astype(f"<U{length}")
-    periods = np.unique(values).tolist()
+    values, places = distinct(column, name, "time")
+    names = list(map(str, values))
+    if all(map(_DATE.match, names)):  # days, months or years, as few as a page can show
+        length = next((k for k in (10, 7) if len({text[:k] for text in names}) <= _MOST_PERIODS), 4)
+        names = [text[:length] for text in names]
+    periods = sorted(set(names))
     _refuse_unclear(periods, name)
     if len(periods) > _MOST_PERIODS:
         raise ReportError(
             f"column {name!r} has {len(periods)} different values; a report takes at most {_MOST_PERIODS} periods, or "
             "dates as YYYY-MM-DD."
         )
-    return values, _in_order(periods, name)
+    return np.array(names)[places], _in_order(periods, name)
 
 
 def _refuse_unclear(periods, name):
@@ -104,15 +104,6 @@ def _calendar(period):
             number = re.search(r"\d+", part)
             return kind, (int(year), int(number[0]) if number else _MONTHS.index(part[:3].lower()))
     return None
-
-
-def period_length(values):
-    """Return how many letters of distinct dates name the day, month or year; None for what are no dates."""
-    values = [str(value) for value in values]
-    if not all(_DATE.match(value) for value in values):
-        return None
-    lengths = (10, 7, 4)
-    return next((k for k in lengths if len({value[:k] for value in values}) <= _MOST_PERIODS), lengths[-1])
 
 
 def period_rows(table, name, baseline, seed):

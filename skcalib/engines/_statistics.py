@@ -91,8 +91,8 @@ def _check_few_scores(histogram):
     """Refuse a table of too many distinct scores before they are fetched."""
     if histogram.n_rows <= _MOST_DISTINCT:
         return
-    nw, names = narwhals(), [*histogram.names[:-1], "score"]
-    distinct = histogram.frame.group_by(names).agg(nw.len().alias("n"))
+    nw, (frame, (*by_segment, _)) = narwhals(), histogram.frames[0]
+    distinct = frame.group_by([*by_segment, "score"]).agg(nw.len().alias("n"))
     n_distinct = int(fetched(distinct.select(nw.len().alias("n")))["n"][0])
     if n_distinct > _MOST_DISTINCT:
         raise ValueError(
