@@ -11,26 +11,23 @@ import numpy as np
 from skcalib.decisions import CertifiedThreshold
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV, RecalibratedModel
-from skcalib.recalibrators._attributes import count, fitted, flag, labels, of_type, within
+from skcalib.recalibrators._attributes import count, fitted, flag, labels, must_be, within
 
 _METHODS = ("predict_proba", "decision_function")
 
 
-def _row(value):
-    return None if value is None else count(value)
+def _a(kind):
+    return must_be(f"a {kind.__name__}", lambda value: type(value) is kind)
 
 
 # The check of each attribute that is written.
-_NUMBERS = {"n_rows_": count, "e_value_": within(0, np.inf), "alarm_": flag, "alarm_row_": _row, "change_row_": _row}
-_BY_BET = ("_log_wealth", "_log_detector", "_lowest", "_lowest_end")
-_ARRAY, _TUPLE = of_type(np.ndarray, "an array"), of_type(tuple, "columns")
-_DICT, _LIST = of_type(dict, "a dict"), of_type(list, "a list")
+_ROW = must_be("a row or None", lambda value: value is None or count(value) >= 0)
+_NUMBERS = {"n_rows_": count, "e_value_": within(0, np.inf), "alarm_": flag, "alarm_row_": _ROW, "change_row_": _ROW}
+_BY_BET = dict.fromkeys(("_log_wealth", "_log_detector", "_lowest", "_lowest_end"), _a(np.ndarray))
 CHECKS = {
-    CalibrationMonitor: _NUMBERS
-    | dict.fromkeys(_BY_BET, of_type(np.ndarray, "an array"))
-    | {"_batches": of_type(tuple, "columns")},
-    GroupMonitors: {"monitors_": _DICT, "_times": _DICT},
-    RecalibratedClassifierCV: {"classes_": labels, "calibrated_classifiers_": _LIST},
+    CalibrationMonitor: {**_NUMBERS, **_BY_BET, "_batches": _a(tuple)},
+    GroupMonitors: {"monitors_": _a(dict), "_times": _a(dict)},
+    RecalibratedClassifierCV: {"classes_": labels, "calibrated_classifiers_": _a(list)},
     CertifiedThreshold: {},
 }
 
@@ -86,7 +83,7 @@ def _check_groups(_, seen):
     for group, monitor in monitors.items():
         if type(monitor) is not CalibrationMonitor or not hasattr(monitor, "n_rows_"):
             raise ValueError(f"monitors_ must hold a CalibrationMonitor that has seen rows for {group!r:.60}")
-    pairs = [pair for of_group in times.values() for pair in _LIST(of_group)]
+    pairs = [pair for of_group in times.values() for pair in _a(list)(of_group)]
     if times.keys() != monitors.keys() or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
         raise ValueError("_times must hold pairs of a row and a time for each group")
     for row, _label in pairs:
