@@ -10,7 +10,7 @@ from benchmarks.report_advice import SIMULATED, WORST, calibrated_tables, judged
 from skcalib import GroupwiseRecalibrator, PlattScaling
 from skcalib._report._advice import advised
 from skcalib._report._forecasts import ReportTable
-from skcalib._report._monitors import monitor_rows
+from skcalib._report._periods import monitor_rows
 from skcalib._report._recalibration import TrialRows, mean_gain
 from skcalib._report._sentences import advice, changes, monitor_sentence, worst_segments
 from skcalib._report._statistics import Rows

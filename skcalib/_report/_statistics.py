@@ -5,7 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from skcalib._inference.adjustment import holm
 from skcalib.binning import EqualMass, MinimumMass
+from skcalib.metrics import calibration_by_group
 
 CONFIDENCE_LEVEL = 0.9
 LABELS = [False, True]
@@ -34,11 +36,6 @@ class Rows(NamedTuple):
         """What an interval or a test of an event is told besides labels and scores."""
         return {**self.given, "weight_type": self.weight_type, "clusters": self.clusters}
 
-    @property
-    def cited(self):
-        """What a summary of an event is told besides labels and scores."""
-        return {name: value for name, value in self.dependence.items() if name != "labels"}
-
     def at(self, rows):
         """Return some of the rows."""
         *columns, weight_type = self
@@ -47,6 +44,30 @@ class Rows(NamedTuple):
     def interval(self, values):
         """Return the mean of a value a row, with its interval."""
         return mean_interval(values, self.sample_weight, self.weight_type, self.clusters)
+
+
+def records(columns):
+    """Return columns, by name, as one dict a row of Python's own numbers and words."""
+    rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def group_records(task, groups, kind, seed):
+    """Return the numbers of each group (segment, class or period) as one dict each, sorted by name."""
+    options = {**MEAN_ABSOLUTE, "confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **task.dependence}
+    found = calibration_by_group(task.labels, task.scores, groups, **options)
+    names = {kind: found.group.astype(str), "n_rows": found.n.astype(float)}
+    names |= {name: getattr(found, name) for name in ("mean_score", "event_frequency")}
+    names |= {name: getattr(found, name) for name in ("bias", "bias_low", "bias_high")}
+    names |= {"estimate": found.error, "low": found.error_low, "high": found.error_high}
+    return records({**names, "pvalue": found.pvalue, "adjusted_pvalue": found.adjusted_pvalue})
+
+
+def adjust(rows, key, adjusted):
+    """Add to rows of a table their p-values, where these are known, adjusted for their number."""
+    known = [row for row in rows if row[key] is not None]
+    for row, pvalue in zip(known, holm(np.array([row[key] for row in known])).tolist(), strict=True):
+        row[adjusted] = pvalue
 
 
 def mean(values, weight):
