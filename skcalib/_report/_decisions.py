@@ -29,9 +29,7 @@ def decision_rows(table, name, thresholds, seed):
 def _costs(rows, thresholds):
     if rows.folds is None:
         return [None] * len(thresholds)
-    after, tested = rows.trial(SplineCalibration()).probabilities, rows.rows.at(rows.tested)
-    recalibrated = tested._replace(scores=after, sample_weight=rows.tested_weight)
-    return _benefits(recalibrated, thresholds, tested.scores)
+    return _benefits(rows.predicted(rows.trial(SplineCalibration())), thresholds, rows.tested.scores)
 
 
 def _benefits(task, thresholds, reference):
