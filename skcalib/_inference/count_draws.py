@@ -144,16 +144,6 @@ class _JoinedBlock(_Block):
         return tuple(map(np.concatenate, zip(*(block.ranked for block in self._blocks), strict=True)))
 
 
-def drawn_together(asked):
-    """Return blocks of event frequencies for each (draws, frequency, c): in one pass where all are of one block."""
-    draws, frequencies, c = zip(*asked, strict=True) if asked else ((), (), ())
-    if len(asked) < 2 or not all(isinstance(one, CountDraws) and one.is_one_block for one in draws):
-        return [one(*law) for one, *law in asked]
-    sizes = [len(frequency) for frequency in frequencies]
-    (drawn,) = CountDraws.joined(draws)(np.concatenate(frequencies), np.repeat(c, sizes))
-    return [[part] for part in np.split(drawn, np.cumsum(sizes)[:-1], axis=1)]
-
-
 def _uniform(seed, k, shape):
     return np.random.default_rng([seed, k]).random(shape)
 
