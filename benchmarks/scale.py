@@ -6,7 +6,7 @@ process of its own, so that its greatest memory (all of it: Python and the packa
 beside SQL is the best of several runs in turns, more of them where they are short. Prints a table in Markdown.
 
 A billion rows: ``python -m benchmarks.scale --rows 1000000000 --kinds uniform --only width mass isotonic``, which
-writes 12 GB of files into --data, of 100 million rows each.
+writes 8 GB of files into --data, of 100 million rows each.
 """
 
 import argparse
@@ -114,8 +114,11 @@ def _measure(report, kind):
 
 def _report_isotonic(report):
     isotonic, looks = report("fit isotonic", _isotonic).value
-    shares = [f"{rows / report.options.rows:.2%} {'fetched' if last else 'split'}" for rows, last in looks]
-    report.note("rows looked at again", f"{', '.join(shares)}; {len(isotonic.score_knots_)} knots")
+    shares = {}
+    for rows, kind in looks:
+        shares.setdefault(kind, []).append(rows / report.options.rows)
+    shown = [f"{sum(own):.2%} {kind} in {len(own)} passes" for kind, own in shares.items()]
+    report.note("rows looked at again", f"{', '.join(shown)}; {len(isotonic.score_knots_)} knots")
     return isotonic
 
 
@@ -147,15 +150,16 @@ def _queried(query, *, path):
 
 
 def _isotonic(*, path):
-    """Return a fit that also says which rows it looked at more than once."""
+    """Return a fit that also says how many rows it looked at more than once, and in what way."""
     fit, split = _called("fit", IsotonicCalibration(), path=path), _histogram.ScoreHistogram._parts
 
     def run():
         looks = []
 
-        def counting(histogram, parents, most_fetched):
-            parts = split(histogram, parents, most_fetched)
-            looks.append((int(parents.count.sum()), bool(np.all(parts.low == parts.high))))
+        def counting(histogram, parents):
+            parts = split(histogram, parents)
+            is_last, depth = bool(np.all(parts.low == parts.high)), parents.depth[0]
+            looks.append((int(parents.count.sum()), "fetched" if is_last else f"split at depth {depth}"))
             return parts
 
         _histogram.ScoreHistogram._parts = counting

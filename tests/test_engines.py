@@ -336,7 +336,7 @@ def test_wrong_arguments_are_named():
     data = native("pyarrow", p=[0.1, 0.2], y=[0, 1], text=["a", "b"])
     with pytest.raises(ValueError, match="score='q' is not a column of the table; its columns are p, y, text"):
         PredictionTable(data, label="y", score="q")
-    with pytest.raises(ValueError, match="score must be a column of numbers, but 'text' is String"):
+    with pytest.raises(ValueError, match="score must be numbers, but the column 'text' is String"):
         PredictionTable(data, label="y", score="text")
     with pytest.raises(ValueError, match="weight must be a column of numbers"):
         PredictionTable(data, label="y", score="p", weight="text")
@@ -374,28 +374,31 @@ def test_too_many_distinct_scores(monkeypatch):
 @every_local_engine
 @pytest.mark.slow
 def test_cells_are_split_more_than_once_where_they_hold_too_much(engine, monkeypatch):
-    monkeypatch.setattr("skcalib.engines._histogram._MOST_FETCHED", 20)
-    monkeypatch.setattr("skcalib.engines._histogram._MOST_CELLS", 64)
+    for name, value in (("_MOST_SPLIT", 120), ("_MOST_CELLS", 64), ("_MOST_FETCHED", 20)):
+        monkeypatch.setattr(f"skcalib.engines._histogram.{name}", value)
     rng = np.random.default_rng(2)
     columns = {"p": np.append(0.3 + 1e-6 * rng.random(400), rng.random(100)), "y": rng.integers(0, 2, 500)}
     columns["g"] = rng.integers(0, 2, 500)
     data = native(engine, **columns)
     table, strategy = PredictionTable(data, label="y", score="p"), EqualMass(9)
     assert_same(table.bin_statistics(strategy), expected(strategy, columns["p"], columns["y"]))
-    for group, statistics in PredictionTable(data, label="y", score="p", by="g").bin_statistics(strategy).items():
-        own = columns["g"] == group
-        assert_same(statistics, expected(strategy, columns["p"][own], columns["y"][own]))
     wanted = IsotonicCalibration().fit(columns["p"], columns["y"]).predict_proba(columns["p"])
     fitted = table.fit(IsotonicCalibration())
     np.testing.assert_allclose(fitted.predict_proba(columns["p"]), wanted, rtol=0, atol=1e-12)
+    by_group = PredictionTable(data, label="y", score="p", by="g")
+    maps = by_group.fit(IsotonicCalibration())
+    for group, statistics in by_group.bin_statistics(strategy).items():
+        p, y = (columns[name][columns["g"] == group] for name in ("p", "y"))
+        assert_same(statistics, expected(strategy, p, y))
+        wanted = IsotonicCalibration().fit(p, y).predict_proba(p)
+        np.testing.assert_allclose(maps[group].predict_proba(p), wanted, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("centered", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_settled_cells_are_pooled_and_the_map_is_that_of_all_rows(centered, weighted, monkeypatch):
-    for name, value in (("_histogram._MOST_FETCHED", 200), ("_histogram._MOST_CELLS", 512), ("_fit._FEW_ROWS", 200)):
-        monkeypatch.setattr(f"skcalib.engines.{name}", value)
-    monkeypatch.setattr("skcalib.engines._histogram._ROWS_OF_SMALL", 2)
+    for name, value in (("_MOST_SPLIT", 8000), ("_MOST_CELLS", 512), ("_MOST_FETCHED", 200)):
+        monkeypatch.setattr(f"skcalib.engines._histogram.{name}", value)
     pooled, kept = _histogram.Cells.pooled, []
 
     def counted(cells, starts):

@@ -250,6 +250,45 @@ def test_databases_do_not_tell_upper_from_lower_case(engine):
         table.apply(PlattScaling().fit(*training_rows()), output="P")
 
 
+@every_engine
+def test_one_column_after_the_other(engine):
+    scores, y = training_rows()
+    platt, isotonic = PlattScaling().fit(scores, y), IsotonicCalibration().fit(scores, y)
+    p = np.linspace(0, 1, 11)
+    once = PredictionTable(native(engine, p=p, id=np.arange(11)), label="id", score="p").apply(platt, output="q")
+    twice = PredictionTable(once, label="id", score="q").apply(isotonic, output="r {q}")
+    q = platt.predict_proba(p)[:, 1]
+    np.testing.assert_allclose(column(once, "q", by="id"), q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(column(twice, "r {q}", by="id"), isotonic.predict_proba(q)[:, 1], rtol=0, atol=1e-9)
+
+
+def test_a_table_of_ibis_without_a_database():
+    ibis = pytest.importorskip("ibis")
+    fitted = PlattScaling().fit(*training_rows())
+    data = ibis.memtable(native("pyarrow", p=[0.2, 0.8], id=[0, 1]))
+    result = PredictionTable(data, label="id", score="p").apply(fitted, output="q")
+    np.testing.assert_allclose(column(result, "q", by="id"), fitted.predict_proba([0.2, 0.8])[:, 1], rtol=1e-12)
+
+
+def test_polars_is_asked_for_nothing_before_it_collects():
+    pl = pytest.importorskip("polars")
+    seen = []
+
+    def counted(rows):
+        seen.append(len(rows))
+        return rows
+
+    frame = pl.LazyFrame({"p": [0.2, 0.8], "id": [0, 1], "other": [1, 2]}).with_columns(
+        pl.col("p").map_batches(counted, pl.Float64)
+    )
+    fitted = PlattScaling().fit(*training_rows())
+    result = PredictionTable(frame, label="id", score="p").apply(fitted, output="q")
+    assert result.collect_schema()["q"] == pl.Float64
+    assert seen == []
+    assert result.select("other").collect()["other"].to_list() == [1, 2]
+    np.testing.assert_allclose(result.collect()["q"], fitted.predict_proba([0.2, 0.8])[:, 1], rtol=1e-14)
+
+
 def test_fitted_to_two_columns():
     scores, y = training_rows()
     fitted = PlattScaling().fit(np.column_stack((1 - scores, scores)), y)

@@ -2,13 +2,21 @@
 
 import numpy as np
 import pytest
+from _engine_tables import every_engine, native
 
 pytest.importorskip("narwhals")
 pd = pytest.importorskip("pandas")
 
 import narwhals.stable.v2 as nw  # noqa: E402
 
-from skcalib.engines._cells import coarse_cell, fine_cell, fine_cell_bounds  # noqa: E402
+from skcalib.engines._cells import coarse_cell, coarse_place, fine_cell  # noqa: E402
+from skcalib.engines._native import fetched  # noqa: E402
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Dask support is moving out of Narwhals:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +44,9 @@ def test_few_rows_share_a_coarse_cell_with_a_cut(a, b, most):
     assert np.isin(cell[:-19], cell[-19:]).mean() < most
 
 
-@pytest.mark.parametrize("bits", [12, 20])
-def test_bounds_hold_each_score(bits, scores):
-    number, low, high = fine_cell_bounds(bits)
-    order = np.argsort(number, kind="stable")
-    own = order[np.searchsorted(number[order], numbers(fine_cell(bits), scores))]
-    assert (number[own] == numbers(fine_cell(bits), scores)).all()
-    assert ((low[own] <= scores) & (scores <= high[own])).all()
+@every_engine
+def test_numpy_has_the_cells_of_engines(engine, scores):
+    frame = nw.from_native(native(engine, score=scores)).lazy()
+    found = fetched(frame.select("score", *(coarse_cell(n).alias(f"cell_{n}") for n in (2**8, 12_345, 2**16))))
+    for n_cells in (2**8, 12_345, 2**16):
+        np.testing.assert_array_equal(found[f"cell_{n_cells}"], np.floor(coarse_place(found["score"], n_cells)))

@@ -163,7 +163,9 @@ def test_lists_as_segments_are_refused(engine):
         PredictionTable(data, label="y", score="p", by="g").fit(PlattScaling())
 
 
-@pytest.mark.parametrize("job", ["bin_statistics", "weighted_scores", "kuiper", "isotonic", "platt"])
+@pytest.mark.parametrize(
+    "job", ["bin_statistics", "weighted_scores", "kuiper", "isotonic", "isotonic in parts", "platt"]
+)
 @pytest.mark.parametrize("by", [None, "g"])
 @pytest.mark.parametrize("change", ["grows", "shrinks", "new segment"])
 def test_a_table_that_changes_between_two_passes_is_refused(monkeypatch, job, by, change):
@@ -176,11 +178,16 @@ def test_a_table_that_changes_between_two_passes_is_refused(monkeypatch, job, by
     table = PredictionTable(connection.table("predictions"), label="y", score="p", by=by)
     from skcalib.engines import _histogram
 
+    if job == "isotonic in parts":
+        if by and change == "new segment":
+            pytest.skip("the table changes after its segments were counted: rows of another one are not looked at")
+        for name, value in {"_CELLS": 8, "_CELLS_OF_SEGMENT": 8, "_MOST_SPLIT": 20, "_MOST_FETCHED": 20}.items():
+            monkeypatch.setattr(_histogram, name, value)
     calls = []
 
     def then_changed(frame):
         result = fetched(frame)
-        if not calls:
+        if len(calls) == (2 if job == "isotonic in parts" else 0):
             connection.execute(statement)
         calls.append(1)
         return result
@@ -192,6 +199,7 @@ def test_a_table_that_changes_between_two_passes_is_refused(monkeypatch, job, by
         "weighted_scores": table.weighted_scores,
         "kuiper": table.kuiper,
         "isotonic": lambda: table.fit(IsotonicCalibration()),
+        "isotonic in parts": lambda: table.fit(IsotonicCalibration()),
         "platt": lambda: table.fit(PlattScaling()),
     }[job]
     with pytest.raises(ValueError, match="changed between two passes"):

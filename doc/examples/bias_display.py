@@ -2,7 +2,8 @@
 
 from skcalib.displays._frames import keep_inside, pair_frame, size_text
 from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import colors, matplotlib_text
+from skcalib.displays._style import colors
+from skcalib.displays._words import matplotlib_text
 from skcalib.metrics import calibration_by_group
 
 __all__ = ["BiasDisplay"]

@@ -141,11 +141,6 @@ default="error_when_answered"
         fits = self._checked_fits(X, y, fit_params)
         if self.promise in ANSWERS:
             self._abstain_label()
-        elif len(self.classes_) > 2:
-            raise ValueError(
-                f"Only binary classification is supported with promise={self.promise!r}. The type of the target is "
-                f"multiclass: y has the classes {shown(self.classes_)}."
-            )
         if isinstance(self.estimator, FrozenEstimator):
             model, X_test, y_test = self.estimator, fits.X, fits.y
         else:
@@ -193,10 +188,8 @@ default="error_when_answered"
             labels = np.array([*self.classes_.tolist(), self.abstain_label], dtype=object)
         return labels[np.where(accepted, np.argmax(proba, axis=1), -1)]
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self.promise in ANSWERS
-        return tags
+    def _binary_by(self):
+        return "" if self.promise in ANSWERS else f"promise={self.promise!r}"
 
     def _abstain_label(self):
         """Return the label for abstaining, which must be no class."""

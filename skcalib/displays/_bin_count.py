@@ -12,18 +12,10 @@ from skcalib._progress import Progress
 from skcalib.binning import UniqueScores
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import (
-    count_axis,
-    curve_styles,
-    draw_band,
-    format_count,
-    mark,
-    matplotlib_text,
-    plural,
-    reference_style,
-    styled,
-)
-from skcalib.guarantees import conditional_epsilon, marginal_epsilon, max_n_bins
+from skcalib.displays._style import count_axis, curve_styles, draw_curve, reference_style, styled
+from skcalib.displays._words import format_count, model_label, plural
+from skcalib.guarantees import max_n_bins
+from skcalib.guarantees._uniform_mass import uniform_mass_epsilon
 from skcalib.model_selection import sharpest_within
 from skcalib.recalibrators import HistogramBinning, ScalingBinning
 
@@ -250,47 +242,35 @@ class BinCountDisplay(FromEstimator):
         display : BinCountDisplay
             Itself, with the artists as attributes.
         """
-        measured = self.curves[0].tolerance is None
-        frame = pair_frame(ax, 2 if measured else 1)
-        styles = curve_styles(len(self.curves))
-        for rank, style in enumerate(styles if measured else ()):
-            style |= {"marker": mark(rank)[1], "markersize": 4.5, "markeredgewidth": 0}
-        self.lines_, self.bands_, self.chosen_, self.limit_line_ = [], [], [], None
-        parts, keys = [_error, _sharpness] if measured else [_tolerance], {}
+        parts = _GUARANTEED if self.curves[0].tolerance is not None else _MEASURED
+        frame = pair_frame(ax, len(parts))
+        styles = curve_styles(len(self.curves), marked=parts is _MEASURED)
+        self.lines_, self.bands_, self.chosen_, self.limit_line_, keys = [], [], [], None, {}
         if self.limit is not None:  # first, so that the axes reach up to it
-            style = reference_style(limit_kw, label=f"wanted: at most {self.limit:g}")
-            self.limit_line_ = frame.axes[0].axhline(self.limit, **style)
-            keys = {self.limit_line_.get_label(): self.limit_line_}
-        for part, axes in zip(parts, frame.axes, strict=True):
+            self.limit_line_ = frame.axes[0].axhline(self.limit, **reference_style(limit_kw))
+            keys[f"wanted: at most {self.limit:g}"] = self.limit_line_
+        for axes, (label, part) in zip(frame.axes, parts.items(), strict=True):
             for curve, style in zip(self.curves, styles, strict=True):
                 self._draw(axes, curve, part(curve), style, line_kw, band_kw, chosen_kw)
-            axes.set(xlabel="Number of bins", ylabel=_LABELS[part])
-            axes.set_ylim(0, min(1.0, axes.get_ylim()[1]))
+            axes.set(ylabel=label, ylim=(0, min(1.0, axes.get_ylim()[1])))
             count_axis(axes)
-        words = {"legend": legend, "note": self.caption, "legend_kw": legend_kw}
-        self.legend_ = finish(frame, keys, "Number of bins", _LABELS[parts[0]], **words)
-        self.figure_ = frame.axes[0].figure
-        self.ax_ = frame.axes if measured else frame.axes[0]
-        return self
+        words = {"legend": legend, "with_curves": legend, "note": self.caption if legend else None}
+        return finish(self, frame, keys, "Number of bins", next(iter(parts)), legend_kw=legend_kw, **words)
 
-    def _draw(self, ax, curve, drawn, style, line_kw, band_kw, chosen_kw):
-        value, low, high = drawn
-        label = matplotlib_text(curve.name)
-        if self.limit is not None:
-            chosen = "no number of bins" if curve.chosen is None else f"{curve.chosen} {plural('bin', curve.chosen)}"
-            label = f"{label}: {chosen}"
-        self.lines_ += ax.plot(curve.n_bins, value, **styled(line_kw, **style, label=label))
-        if low is not None:
-            self.bands_.append(draw_band(ax, curve.n_bins, low, high, style["color"], band_kw))
+    def _draw(self, ax, curve, values, style, line_kw, band_kw, chosen_kw):
+        chosen = "no number of bins" if curve.chosen is None else f"{curve.chosen} {plural('bin', curve.chosen)}"
+        style["label"] = model_label(curve.name, None if self.limit is None else chosen)
+        draw_curve(self, ax, curve.n_bins, values, style, line_kw, band_kw)
         if curve.chosen is not None:
             circle = {"color": style["color"], "marker": "o", "markersize": 11, "fillstyle": "none", "zorder": 4}
             circle |= {"linestyle": "none", "markeredgewidth": 1.8}
             at = np.flatnonzero(curve.n_bins == curve.chosen)
-            self.chosen_ += ax.plot(curve.n_bins[at], value[at], **styled(chosen_kw, **circle))
+            self.chosen_ += ax.plot(curve.n_bins[at], values[0][at], **styled(chosen_kw, **circle))
 
 
 def _tolerance(curve):
-    return np.where(curve.tolerance <= 1, curve.tolerance, np.nan), None, None  # beyond 1 nothing is promised
+    """Return the tolerance; beyond 1 nothing is promised."""
+    return [np.where(curve.tolerance <= 1, curve.tolerance, np.nan)]
 
 
 def _error(curve):
@@ -298,25 +278,18 @@ def _error(curve):
 
     The debiased square of a small error is as often below 0 as above: its root alone would zigzag between 0 and noise.
     """
-    squares = _smooth(curve.squared_error) + np.array([[0], [-1], [1]]) * _smooth(curve.squared_error_deviation)
-    return np.sqrt(np.maximum(squares, 0))
-
-
-def _smooth(values):
-    """Return means of each value (weight 2) and its neighbours (weight 1), as far as there are any."""
-    weight = np.convolve(np.ones(len(values)), [1, 2, 1])[1:-1]
-    return np.convolve(values, [1, 2, 1])[1:-1] / weight
+    weight = np.convolve(np.ones(len(curve.n_bins)), [1, 2, 1])[1:-1]  # a value has weight 2 and its neighbours 1
+    both = curve.squared_error, curve.squared_error_deviation
+    square, deviation = (np.convolve(values, [1, 2, 1])[1:-1] / weight for values in both)
+    return np.sqrt(np.maximum([square, square - deviation, square + deviation], 0))
 
 
 def _sharpness(curve):
-    return curve.sharpness + np.array([[0], [-1], [1]]) * curve.sharpness_deviation
+    return [curve.sharpness + side * curve.sharpness_deviation for side in (0, -1, 1)]
 
 
-_LABELS = {
-    _tolerance: "Tolerance ε (probability)",
-    _error: "Calibration error (l2)",
-    _sharpness: "Sharpness (share of variance)",
-}
+_GUARANTEED = {"Tolerance ε (probability)": _tolerance}
+_MEASURED = {"Calibration error (l2)": _error, "Sharpness (share of variance)": _sharpness}
 
 
 def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
@@ -327,31 +300,26 @@ def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
             f"n_samples={n_samples} is too few for a guarantee with {fewest} {plural('bin', fewest)}, which takes two "
             "rows in each bin."
         )
-    chosen = None
-    promised = conditional_epsilon if kind == "conditional" else marginal_epsilon
-    if epsilon is not None and promised(n_samples, 1, confidence_level=confidence_level) <= epsilon:
-        chosen = max_n_bins(n_samples, epsilon, confidence_level=confidence_level, kind=kind)
+    chosen, options = None, {"confidence_level": confidence_level, "kind": kind, "keep_boundary": False}
+    if epsilon is not None and uniform_mass_epsilon(n_samples, 1, **options) <= epsilon:
+        chosen = max_n_bins(n_samples, epsilon, **options)
     if n_bins is None:
         n_bins = np.geomspace(1, max(100, 2 * (chosen or 1)), 200).round()
     counts = np.union1d(np.asarray(n_bins, dtype=np.int64), [] if chosen is None else [chosen]).astype(np.int64)
     counts = counts[2 * counts <= n_samples]  # a bin takes two rows
-    tolerance = [promised(n_samples, count, confidence_level=confidence_level) for count in counts.tolist()]
+    tolerance = [uniform_mass_epsilon(n_samples, count, **options) for count in counts.tolist()]
     return BinCountCurve(f"n = {format_count(n_samples)}", counts, tolerance=np.array(tolerance), chosen=chosen)
 
 
 def _checked_n_bins(n_bins, n_rows, n_folds):
     most = n_rows // (n_folds * _ROWS_PER_BIN)
     if n_bins is None:
-        n_bins = [count for count in _N_BINS if count <= most]
-        if not n_bins:
-            raise ValueError(
-                f"{n_rows} rows in {n_folds} folds are too few: two bins take {2 * _ROWS_PER_BIN} rows in each fold."
-            )
+        n_bins = [count for count in _N_BINS if count == _N_BINS[0] or count <= most]
     n_bins = np.unique(np.asarray(n_bins, dtype=np.int64))
     if n_bins[0] < 1 or n_bins[-1] > most:
         raise ValueError(
-            f"n_bins must be from 1 to {most}, so that a test fold of {n_rows // n_folds} rows leaves {_ROWS_PER_BIN} "
-            f"rows in each bin, found {n_bins[0] if n_bins[0] < 1 else n_bins[-1]}."
+            f"n_bins must be from 1 to {most}, found {n_bins[0] if n_bins[0] < 1 else n_bins[-1]}: {n_rows} rows in "
+            f"{n_folds} folds are too few for {_ROWS_PER_BIN} rows of a test fold in each of more bins."
         )
     return n_bins
 

@@ -6,17 +6,8 @@ from skcalib._cells.statistics import bin_statistics
 from skcalib._input.scalars import check_confidence_level
 from skcalib.binning import EqualMass, check_binning
 from skcalib.displays._frames import finish, frame_of_panels
-from skcalib.displays._style import (
-    bar_key,
-    colors,
-    error_bars,
-    format_count,
-    neutral,
-    point_style,
-    reference_style,
-    styled,
-)
-from skcalib.guarantees import event_frequency_interval
+from skcalib.displays._style import curve_styles, error_bars, neutral, reference_style, styled
+from skcalib.displays._words import format_count
 from skcalib.monitoring import calibration_change
 from skcalib.monitoring._change import two_samples
 
@@ -89,7 +80,16 @@ class ChangeDisplay:
         self.statistics = tuple(statistics)
         self.histograms = self.statistics if histograms is None else tuple(histograms)
         self.confidence_level = confidence_level
-        self.scores, self.difference, self.low, self.high = self._curve()
+        both = np.logical_and(*(one.weight > 0 for one in self.statistics))
+        weight, score = (
+            sum(getattr(one, sums)[both] for one in self.statistics) for sums in ("weight", "weighted_score")
+        )
+        before, after = ((one.event_frequency - one.mean_score)[both] for one in self.statistics)
+        limits = (one.interval(confidence_level, interval="wilson") - one.event_frequency for one in self.statistics)
+        (below_before, above_before), (below_after, above_after) = (np.abs(part[:, both]) for part in limits)
+        self.scores, self.difference = score / weight, after - before
+        self.low = self.difference - np.hypot(below_after, above_before)
+        self.high = self.difference + np.hypot(above_after, below_before)
 
     @classmethod
     def from_predictions(
@@ -156,19 +156,6 @@ class ChangeDisplay:
         display = cls(change, statistics, histograms=histograms, confidence_level=level)
         return display.plot(ax, **(plot_options or {}))
 
-    def _curve(self):
-        """The mean scores of the bins with rows of both samples, the changes there and their limits."""
-        both = np.logical_and(*(one.weight > 0 for one in self.statistics))
-        count = np.array([one.weight[both] for one in self.statistics])
-        frequency = np.array([one.event_frequency[both] for one in self.statistics])
-        score = np.array([one.mean_score[both] for one in self.statistics])
-        options = {"confidence_level": self.confidence_level, "simultaneous": False, "interval": "wilson"}
-        limits = [event_frequency_interval(f * n, n, **options) for f, n in zip(frequency, count, strict=True)]
-        below, above = (np.abs(frequency - np.array([one[end] for one in limits])) for end in (0, 1))
-        difference = (frequency - score)[1] - (frequency - score)[0]
-        mean = np.average(score, axis=0, weights=count)
-        return mean, difference, difference - np.hypot(below[1], above[0]), difference + np.hypot(above[1], below[0])
-
     def plot(
         self, ax=None, *, histogram=True, legend=True, line_kw=None, interval_kw=None, histogram_kw=None, legend_kw=None
     ):
@@ -191,42 +178,29 @@ class ChangeDisplay:
         display : ChangeDisplay
             Itself, with the artists as attributes.
         """
-        frame = frame_of_panels(ax, 1, (_HISTOGRAM_HEIGHT,) if histogram else ())
-        self.ax_, self.figure_ = frame.axes[0], frame.figure
-        scores, difference, low, high = self.scores, 100 * self.difference, 100 * self.low, 100 * self.high
-        color = colors(2)[1]
-        zero = self.ax_.axhline(0, **reference_style())
-        self.intervals_ = error_bars(self.ax_, scores, difference, low, high, color, interval_kw)
-        style = point_style(color, label="after minus before")
-        (self.line_,) = self.ax_.plot(scores, difference, **styled(line_kw, **style))
-        self.histograms_ = []
-        strips = self._draw_histograms(frame, histogram_kw) if histogram else {}
-        keys = {"no change": zero, f"{100 * self.confidence_level:g} % interval": bar_key(color), **strips}
-        self._name_axes(frame)
-        labels = "" if histogram else "Score", "Change of event frequency\nat equal scores (points)"
-        keys = keys if legend else {}
-        self.legend_ = finish(frame, keys, *labels, caption=self._captions(), legend_kw=legend_kw)
-        return self
-
-    def _draw_histograms(self, frame, histogram_kw):
-        """Draw the shares of the rows of both samples and return the handles."""
-        strip = frame.below[0]
-        looks = {"before": {"facecolor": neutral(0.3), "fill": True}, "after": {"edgecolor": colors(2)[1]}}
-        for (label, look), one in zip(looks.items(), self.histograms, strict=True):
-            style = styled(histogram_kw, linewidth=1.2, label=label, **look)
-            self.histograms_.append(strip.stairs(100 * one.count / one.count.sum(), one.edges, **style))
-        return dict(zip(looks, self.histograms_, strict=True))
-
-    def _name_axes(self, frame):
         from matplotlib.ticker import MaxNLocator
 
-        filled = np.flatnonzero(sum(one.count for one in self.histograms))
-        edges = self.histograms[0].edges
+        frame = frame_of_panels(ax, 1, (_HISTOGRAM_HEIGHT,) if histogram else ())
+        (axes,) = frame.axes
+        scores, difference, low, high = self.scores, 100 * self.difference, 100 * self.low, 100 * self.high
+        style = {**curve_styles(1, marked=True)[0], "color": curve_styles(2)[1]["color"]}
+        zero = axes.axhline(0, **reference_style())
+        self.intervals_ = error_bars(axes, scores, difference, low, high, style["color"], interval_kw)
+        (self.line_,) = axes.plot(scores, difference, **styled(line_kw, **style, label="after minus before"))
+        keys = {"no change": zero, f"{100 * self.confidence_level:g} % interval": self.intervals_}
+        self.histograms_, looks = [], ({"facecolor": neutral(0.3), "fill": True}, {"edgecolor": style["color"]})
+        for strip in frame.below if histogram else ():
+            for look, one in zip(looks, self.histograms, strict=True):
+                look = styled(histogram_kw, linewidth=1.2, **look)
+                self.histograms_.append(strip.stairs(100 * one.count / one.count.sum(), one.edges, **look))
+            strip.set(yticks=[], ylabel="Rows")
+        keys |= dict(zip(("before", "after"), self.histograms_, strict=False))
+        filled, edges = np.flatnonzero(sum(one.count for one in self.histograms)), self.histograms[0].edges
         low, high = edges[filled[0]], edges[filled[-1] + 1]
-        self.ax_.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
-        self.ax_.xaxis.set_major_locator(MaxNLocator(4 if frame.width < 3 else "auto", steps=[1, 2, 5, 10]))
-        for strip in frame.below:
-            strip.set(yticks=[], xlabel="Score", ylabel="Rows")
+        axes.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
+        axes.xaxis.set_major_locator(MaxNLocator(4 if frame.width < 3 else "auto", steps=[1, 2, 5, 10]))
+        words = {"legend": legend, "caption": self._captions(), "legend_kw": legend_kw}
+        return finish(self, frame, keys, "Score", "Change of event frequency\nat equal scores (points)", **words)
 
     def _captions(self):
         change = self.change
@@ -245,10 +219,7 @@ def _binned(samples, binning):
     labels = np.concatenate([sample.task.labels for sample in samples])
     weights = [np.ones(len(one.task.scores)) if one.task.weight is None else one.task.weight for one in samples]
     edges = check_binning(binning, EqualMass(10))._edges_of(scores, labels, np.concatenate(weights))
-    span = scores.min(), scores.max()
-    inner = np.linspace(*span, _HISTOGRAM_BINS + 1)[1:-1] if span[0] < span[1] else []
-    around = np.unique(np.clip((span[0], *inner, span[1]), 0, 1))
-    even = around if len(around) > 1 else np.array([0.0, 1.0])
+    even = np.unique(np.clip(np.histogram_bin_edges(scores, _HISTOGRAM_BINS), 0, 1))
     return tuple(
         tuple(bin_statistics(*sample.task[:2], cuts, sample.task.weight) for sample in samples)
         for cuts in (edges, even)

@@ -5,11 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
+from skcalib._inference.closed_form import asymptotic, cumulative_differences, maximum_pvalue, range_pvalue
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib.displays._frames import finish, pair_frame
-from skcalib.displays._predictions import FromEstimator, distinct_scores, named_models
-from skcalib.displays._style import colors, curve_styles, model_and_size, model_label, neutral, reference_style, styled
+from skcalib.displays._predictions import FromEstimator, cells_of_models, named_models
+from skcalib.displays._style import colors, curve_styles, draw_curve, neutral, reference_style, styled
+from skcalib.displays._words import captions, model_label
 
 _MOST_POINTS = 2000  # of a curve that are drawn, its extremes among them
 
@@ -41,17 +42,12 @@ class CumulativeCurve(NamedTuple):
     @property
     def kuiper(self):
         """The range of the differences, and its asymptotic p-value."""
-        return self._tested(self.difference.max() - self.difference.min(), range_pvalue)
+        return asymptotic(float(np.ptp(self.difference)), self.deviation, range_pvalue)
 
     @property
     def kolmogorov_smirnov(self):
         """The largest absolute difference, and its asymptotic p-value."""
-        return self._tested(np.abs(self.difference).max(), maximum_pvalue)
-
-    def _tested(self, statistic, pvalue):
-        if self.deviation == 0:
-            return float(statistic), 1.0 if statistic == 0 else 0.0
-        return float(statistic), pvalue(statistic / self.deviation)
+        return asymptotic(float(np.abs(self.difference).max()), self.deviation, maximum_pvalue)
 
 
 class CumulativeDifferenceDisplay(FromEstimator):
@@ -165,8 +161,8 @@ class CumulativeDifferenceDisplay(FromEstimator):
         level = check_confidence_level(confidence_level)
         refusal = 'multiclass="marginal" has one curve a class: draw the classes one by one.'
         given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-        tables = distinct_scores(y_true, named_models(y_proba, name), multiclass, refusal, **given)
-        curves = [_curve(model, table) for model, table in tables.items()]
+        cells = cells_of_models(y_true, named_models(y_proba, name), multiclass, refusal, **given)
+        curves = [_curve(model, of_model) for model, of_model in cells.items()]
         return cls(curves, confidence_level=level).plot(ax, **plot_options)
 
     def plot(self, ax=None, *, x="share", legend=True, line_kw=None, band_kw=None, mark_kw=None, legend_kw=None):
@@ -195,54 +191,41 @@ class CumulativeDifferenceDisplay(FromEstimator):
         """
         check_option(x, "x", ("share", "score"))
         frame = pair_frame(ax)
-        self.ax_, self.figure_ = frame.axes[0], frame.figure
+        (axes,) = frame.axes
+        axes.margins(x=0.02, y=0.08)
         self.lines_, self.marks_, self.band_ = [], [], None
-        alone, keys = len(self.curves) == 1, {}
-        zero = self.ax_.axhline(0, **reference_style())
-        if alone:
-            half = 100 * self.curves[0].deviation * _band_quantile(self.confidence_level)
-            self.band_ = self.ax_.axhspan(
-                -half, half, **styled(band_kw, facecolor=neutral(0.16), linewidth=0, zorder=1)
-            )
-            keys[f"band of a calibrated model ({100 * self.confidence_level:g} %)"] = self.band_
+        keys = {"calibrated on average": axes.axhline(0, **reference_style())}
         for curve, style in zip(self.curves, curve_styles(len(self.curves)), strict=True):
-            at, difference = _thinned(getattr(curve, "share" if x == "share" else "scores"), 100 * curve.difference)
-            label = f"{model_label(curve.model)}: {_tested('Kuiper', curve.kuiper)}"
-            self.lines_ += self.ax_.plot(at, difference, **styled(line_kw, **style, label=label))
-            if alone:
-                keys |= self._mark(curve, at, difference, mark_kw)
-        keys = {"calibrated on average": zero, **keys} if legend else {}
+            at, difference = _thinned(curve.share if x == "share" else curve.scores, 100 * curve.difference)
+            style["label"] = model_label(curve.model, _tested("Kuiper", curve.kuiper))
+            draw_curve(self, axes, at, [difference], style, line_kw)
+        caption = None
+        if len(self.curves) == 1:
+            half = 100 * curve.deviation * _band_quantile(self.confidence_level)
+            style = {"facecolor": neutral(0.16), "linewidth": 0, "zorder": 1}
+            self.band_ = axes.axhspan(-half, half, **styled(band_kw, **style))
+            keys[f"band of a calibrated model ({100 * self.confidence_level:g} %)"] = self.band_
+            # Kuiper's range at the right border, and the largest distance from 0 where it is.
+            style = {"color": colors(2)[1], "linewidth": 1.4, "zorder": 2.5}
+            right, peak = at[0] + 1.02 * (at[-1] - at[0]), np.argmax(np.abs(difference))
+            kuiper = [right] * 2, [difference.min(), difference.max()]
+            self.marks_ = axes.plot(*kuiper, **styled(mark_kw, **style, marker="_", markersize=7))
+            distance = [at[peak]] * 2, [0, difference[peak]]
+            self.marks_ += axes.plot(*distance, **styled(mark_kw, **style, linestyle=(0, (2, 1.5))))
+            error = _tested("Kuiper", curve.kuiper)
+            named = error, _tested("Kolmogorov-Smirnov", curve.kolmogorov_smirnov)
+            keys |= dict(zip(named, self.marks_, strict=True))
+            caption = captions(curve.model, curve.n_rows, error, error.split(" (")[0])
         label = "Share of the rows, by score" if x == "share" else "Score"
-        self.ax_.margins(x=0.02, y=0.08)
-        caption = _captions(self.curves[0]) if alone else None
-        self.legend_ = finish(frame, keys, label, "Cumulative y − s (points)", caption=caption, legend_kw=legend_kw)
-        return self
-
-    def _mark(self, curve, at, difference, mark_kw):
-        """Mark Kuiper's range at the right border and the largest distance from 0 where it is; return the handles."""
-        style = {"color": colors(2)[1], "linewidth": 1.4, "zorder": 2.5}
-        right = at[0] + 1.02 * (at[-1] - at[0])
-        ends = [difference.min(), difference.max()]
-        (kuiper,) = self.ax_.plot([right] * 2, ends, **styled(mark_kw, **style, marker="_", markersize=7))
-        peak = np.argmax(np.abs(difference))
-        ends = [0, difference[peak]]
-        (distance,) = self.ax_.plot([at[peak]] * 2, ends, **styled(mark_kw, **style, linestyle=(0, (2, 1.5))))
-        self.marks_ = [kuiper, distance]
-        return {
-            _tested("Kuiper", curve.kuiper): kuiper,
-            _tested("Kolmogorov-Smirnov", curve.kolmogorov_smirnov): distance,
-        }
+        words = {"legend": legend, "caption": caption, "legend_kw": legend_kw}
+        return finish(self, frame, keys, label, "Cumulative y − s (points)", **words)
 
 
-def _curve(model, table):
-    total = float(table.weight[-1])
-    scores, weight = table.scores.astype(np.float64), np.diff(table.weight)
-    difference = (table.positives[1:] - np.cumsum(weight * scores)) / total
-    deviation = np.sqrt(np.sum(weight * scores * (1 - scores))) / total
-    first = min(0.0, float(scores[0]))
-    return CumulativeCurve(
-        model, np.append(first, scores), table.weight / total, np.append(0.0, difference), float(deviation), total
-    )
+def _curve(model, cells):
+    sums, deviation = cumulative_differences(cells)
+    scores, share = cells.mean_score, np.cumsum(cells.share)
+    starts = (min(0.0, scores[0]), scores), (0.0, share), (0.0, sums)
+    return CumulativeCurve(model, *(np.append(*one) for one in starts), float(deviation), cells.total_weight)
 
 
 def _band_quantile(confidence_level):
@@ -264,9 +247,3 @@ def _tested(name, tested):
     statistic, pvalue = tested
     shown = f"p = {pvalue:.2g}" if pvalue >= 0.001 else "p < .001"
     return f"{name} {100 * statistic:.2g} % ({shown})"
-
-
-def _captions(curve):
-    first, shorter = model_and_size(curve.model, curve.n_rows)
-    error = _tested("Kuiper", curve.kuiper)
-    return [f"{first}\n{error}", f"{shorter}\n{error.split(' (')[0]}"]

@@ -5,7 +5,8 @@ import numpy as np
 from skcalib.decisions import net_benefit
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import curve_styles, draw_curve, model_and_size, model_label, neutral, reference_style
+from skcalib.displays._style import curve_styles, draw_curve, neutral, reference_style
+from skcalib.displays._words import captions, model_label
 
 _FEWEST_TREATED = 20  # rows: a curve ends where fewer are treated
 
@@ -122,7 +123,7 @@ class DecisionCurveDisplay(FromEstimator):
             Itself, with the artists as attributes.
         """
         frame = pair_frame(ax)
-        self.ax_, self.figure_ = frame.axes[0], frame.figure
+        (axes,) = frame.axes
         first = next(iter(self.curves.values()))
         most = 1.0 if first.standardize else first.event_frequency
         drawn = {name: curve.n_treated >= min(_FEWEST_TREATED, first.n_samples) for name, curve in self.curves.items()}
@@ -130,33 +131,30 @@ class DecisionCurveDisplay(FromEstimator):
         end = first.thresholds[seen][-1] if seen.any() else first.thresholds[-1]
         self.lines_, self.bands_ = [], []
         for (name, curve), style in zip(self.curves.items(), curve_styles(len(self.curves)), strict=True):
-            values = [one[drawn[name]] for one in (curve.thresholds, curve.net_benefit, curve.low, curve.high)]
-            label = model_label(name) + ("" if self.threshold is None else f": {self._worth(curve)}")
-            line, band = draw_curve(self.ax_, *values, style, label, line_kw, band_kw)
-            self.lines_.append(line)
-            self.bands_.append(band)
+            values = [one[drawn[name]] for one in (curve.net_benefit, curve.low, curve.high)]
+            worth = None if self.threshold is None else self._worth(curve)
+            style["label"] = model_label(name, worth)
+            draw_curve(self, axes, curve.thresholds[drawn[name]], values, style, line_kw, band_kw)
         share, t = first.event_frequency, np.linspace(0, min(end, 0.999), 400)
         treat_all = (share - (1 - share) * t / (1 - t)) * (most / share if share else 1)
         self.reference_lines_ = []
         for values, dashes in ((treat_all, (0, (4, 2))), (np.zeros(len(t)), "-")):
             style = reference_style(reference_kw, color=neutral(0.65), linestyle=dashes)
-            self.reference_lines_ += self.ax_.plot(t, values, **style)
+            self.reference_lines_ += axes.plot(t, values, **style)
         self.threshold_line_ = None
         if self.threshold is not None:
-            self.threshold_line_ = self.ax_.axvline(self.threshold, color=neutral(0.65), linestyle=":", linewidth=1)
+            self.threshold_line_ = axes.axvline(self.threshold, color=neutral(0.65), linestyle=":", linewidth=1)
         highest = max([most, *(float(curve.high[drawn[name]].max(initial=0)) for name, curve in self.curves.items())])
-        self.ax_.set(xlim=(0, end), ylim=(-0.12 * most, 1.05 * min(highest, 1.3 * most)))
+        axes.set(xlim=(0, end), ylim=(-0.12 * most, 1.05 * min(highest, 1.3 * most)))
         level = f"{100 * first.confidence_level:.10g} % {'band' if first.simultaneous else 'interval'}"
         keys = dict(zip(("treat all", "treat none"), self.reference_lines_, strict=True))
-        keys = {**keys, level: self.bands_[0]} if legend else {}
-        at = "" if self.threshold is None else f"at {self.threshold:g}"
-        options = {"note": f"net benefit {at}" if at else None}
+        keys[level] = self.bands_[0]
+        at = None if self.threshold is None else f"at {self.threshold:g}"
+        words = {"note": at and f"net benefit {at}"}
         if len(self.curves) == 1:
-            lines = [model_and_size(*self.curves, first.n_samples)[0], at and f"{self._worth(first)} {at}"]
-            options = {"caption": ["\n".join(filter(None, lines))]}
-        benefit = "Standardised net benefit" if first.standardize else "Net benefit"
-        self.legend_ = finish(frame, keys, "Threshold (probability)", benefit, legend_kw=legend_kw, **options)
-        return self
+            words = {"caption": captions(name, first.n_samples, at and f"{worth} {at}")}
+        benefit, words["legend_kw"] = "Standardised net benefit" if first.standardize else "Net benefit", legend_kw
+        return finish(self, frame, keys, "Threshold (probability)", benefit, legend=legend, **words)
 
     def _worth(self, curve):
         """Return the net benefit at the threshold of interest in words."""

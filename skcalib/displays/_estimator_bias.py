@@ -10,20 +10,12 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth
 from skcalib.displays._frames import finish, fitting, pair_frame
 from skcalib.displays._predictions import FromEstimator
-from skcalib.displays._style import (
-    count_axis,
-    curve_styles,
-    draw_band,
-    format_count,
-    mark,
-    matplotlib_text,
-    reference_style,
-    short_count,
-    styled,
-)
+from skcalib.displays._style import count_axis, curve_styles, draw_curve, reference_style, styled
+from skcalib.displays._words import format_count, matplotlib_text
 from skcalib.metrics import calibration_error
 from skcalib.simulation import CalibrationModel, fit_calibration_curve, fit_score_distribution
 
+_BIAS = "Bias (percentage points)"
 _WIDTH_OF_NUMBER = 2.6  # of "-4.8", in units of the font size
 _N_SAMPLES = (200, 400, 800, 1600, 3200, 6400)
 _N_BINS = (2, 4, 8, 16, 32, 64)
@@ -237,52 +229,46 @@ class EstimatorBiasDisplay(FromEstimator):
         """
         check_option(kind, "kind", ("heatmap", "lines"))
         frame = pair_frame(ax)
-        self.ax_, self.figure_ = frame.axes[0], frame.axes[0].figure
         self.mesh_, self.texts_, self.colorbar_, self.lines_, self.bands_ = None, [], None, [], []
         note = f"true error {100 * self.true_error:.2f} %, {format_count(self.n_simulations)} simulations"
-        y_label = "Bias (percentage points)"
+        are_bins = all(isinstance(name, int) for name in self.estimators)
         if kind == "heatmap":
-            self._draw_heatmap(frame, mesh_kw, text_kw or {})
-            self.ax_.set_title(fitting([note, note.split(",")[0]], frame), fontsize=frame.size)
-            y_label = "Number of bins" if all(isinstance(name, int) for name in self.estimators) else ""
-            legend = False
-        else:
-            self._draw_lines(line_kw, band_kw)
-        words = {"legend": legend, "note": note, "legend_kw": legend_kw}
-        self.legend_ = finish(frame, {}, "Number of rows", y_label, **words)
-        return self
+            self._draw_heatmap(frame, are_bins, mesh_kw, text_kw or {})
+            titles = [fitting([note, note.split(",")[0]], frame)]
+            y_label = "Number of bins" if are_bins else ""
+            return finish(self, frame, {}, "Number of rows", y_label, titles=titles)
+        styles = curve_styles(len(self.estimators), marked=True)
+        for rank, (name, style) in enumerate(zip(self.estimators, styles, strict=True)):
+            style["label"] = f"{name} bins" if isinstance(name, int) else matplotlib_text(name)
+            points, error = 100 * self.bias[rank], 200 * self.standard_error[rank]
+            values = points, points - error, points + error
+            draw_curve(self, frame.axes[0], self.n_samples, values, style, line_kw, band_kw)
+        frame.axes[0].axhline(0, **reference_style())
+        count_axis(frame.axes[0])
+        words = {"note": note if legend else None, "with_curves": legend, "legend_kw": legend_kw}
+        return finish(self, frame, {}, "Number of rows", _BIAS, **words)
 
-    def _draw_heatmap(self, frame, mesh_kw, text_kw):
-        points = 100 * self.bias
+    def _draw_heatmap(self, frame, are_bins, mesh_kw, text_kw):
+        from matplotlib.ticker import EngFormatter
+
+        (axes,), points = frame.axes, 100 * self.bias
         largest = max(np.abs(points).max(), 1e-9)
-        self.mesh_ = self.ax_.pcolormesh(points, **styled(mesh_kw, cmap="PuOr_r", vmin=-largest, vmax=largest))
-        self.colorbar_ = self.figure_.colorbar(self.mesh_, ax=self.ax_)
-        self.colorbar_.set_label("Bias (percentage points)", size=frame.size)
+        self.mesh_ = axes.pcolormesh(points, **styled(mesh_kw, cmap="PuOr_r", vmin=-largest, vmax=largest))
+        self.colorbar_ = axes.figure.colorbar(self.mesh_, ax=axes)
+        self.colorbar_.set_label(_BIAS, size=frame.size)
         self.colorbar_.ax.tick_params(labelsize=0.9 * frame.size)
         widest = 72 * 0.7 * frame.width / points.shape[1] / _WIDTH_OF_NUMBER
         for (row, column), value in np.ndenumerate(points):
-            red, green, blue, _ = self.mesh_.to_rgba(value)
-            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+            is_dark = self.mesh_.to_rgba(value)[:3] @ np.array([0.299, 0.587, 0.114]) < 0.5
             style = {"ha": "center", "va": "center", "size": min(frame.size, widest)}
-            style |= {"color": "white" if dark else "black", **text_kw}
+            style |= {"color": "white" if is_dark else "black", **text_kw}
             text = f"{value:.1f}" if round(value, 1) else "0.0"
-            self.texts_.append(self.ax_.text(column + 0.5, row + 0.5, text, **style))
-        self.ax_.set_xticks(np.arange(len(self.n_samples)) + 0.5, [short_count(n) for n in self.n_samples])
+            self.texts_.append(axes.text(column + 0.5, row + 0.5, text, **style))
+        axes.set_xticks(np.arange(len(self.n_samples)) + 0.5, map(EngFormatter(sep=""), self.n_samples))
         names = [matplotlib_text(str(name)) for name in self.estimators]
-        self.ax_.set_yticks(np.arange(len(names)) + 0.5, names)
-        if not all(isinstance(name, int) for name in self.estimators):
-            self.ax_.invert_yaxis()  # names are read from the top
-
-    def _draw_lines(self, line_kw, band_kw):
-        for rank, (name, style) in enumerate(zip(self.estimators, curve_styles(len(self.estimators)), strict=True)):
-            points, error = 100 * self.bias[rank], 200 * self.standard_error[rank]
-            limits = points - error, points + error
-            self.bands_.append(draw_band(self.ax_, self.n_samples, *limits, style["color"], band_kw))
-            style |= {"label": f"{name} bins" if isinstance(name, int) else matplotlib_text(name)}
-            points_kw = styled(line_kw, **style, marker=mark(rank)[1], markersize=4.5)
-            self.lines_ += self.ax_.plot(self.n_samples, points, **points_kw)
-        self.ax_.axhline(0, **reference_style())
-        count_axis(self.ax_)
+        axes.set_yticks(np.arange(len(names)) + 0.5, names)
+        if not are_bins:
+            axes.invert_yaxis()  # names are read from the top
 
 
 def _plugin_error(n_bins, norm):

@@ -1,5 +1,6 @@
 """Where a picture is drawn: axes and the strips below them, the size of their text, titles and legends."""
 
+from itertools import product
 from math import ceil
 from textwrap import fill
 from typing import NamedTuple
@@ -9,14 +10,13 @@ import numpy as np
 from skcalib.displays._style import CURVE, canonical_keywords, require_matplotlib
 
 # Marks on artists: a display that is drawn on top of another recognises what is there.
-BELOW, _LEGEND, _GUARD = "skcalib-below", "skcalib-legend", "skcalib-guard"
+_BELOW, _LEGEND = "skcalib-below", "skcalib-legend"
 _FULL_SIZE = 2.4  # inches: the side of a panel from which text has the user's size
 _EXPLAINED, _MOST_INSIDE = 1.8, 5  # inches and entries: a legend inside less room, or of more, has no explanations
 _SMALLEST = 0.58  # text is never smaller than this share of the user's size
 _LETTER = 0.56  # mean width of a letter in units of the font size
 _LEGEND_SHARE = 0.16  # of the height of a figure that a legend with explanations may take
 _PAD = 0.03  # inches around axes in figures of our own
-_LEAST_SHARE = 0.25  # of given axes that is left where words need the rest
 
 
 class Frame(NamedTuple):
@@ -44,9 +44,14 @@ class Frame(NamedTuple):
         """All strips, panel by panel."""
         return [strip for strips in self.strips for strip in strips]
 
+    @property
+    def lowest(self):
+        """The axes of each panel that stand at its bottom."""
+        return [[ax, *strips][-1] for ax, strips in zip(self.axes, self.strips, strict=True)]
 
-def frame_of_panels(ax, n_panels, strips=()):
-    """Return the frame of `n_panels` panels with strips below, whose heights are in units of a panel's height.
+
+def frame_of_panels(ax, n_panels=1, strips=()):
+    """Return the frame of `n_panels` square panels with strips below, whose heights are in units of a panel's height.
 
     `ax` is None (a new figure), one axes (its place is used, and divided among several panels), or an array with one
     axes per panel.
@@ -54,108 +59,82 @@ def frame_of_panels(ax, n_panels, strips=()):
     if ax is None:
         return _new_frame(n_panels, strips)
     given = np.ravel(np.asarray(ax, dtype=object))
+    n_columns, is_own = 1, len(given) == 1 and _fills_its_figure(given[0])
+    width, height = np.min([_inches(one) for one in given], axis=0)
     if np.ndim(ax) == 0 and n_panels > 1:
-        return _divided_frame(ax, n_panels, strips)
+        n_columns = _n_columns(n_panels)
+        n_rows = ceil(n_panels / n_columns)
+        width, height = 0.82 * width / n_columns, 0.72 * height / n_rows
+        ax.set_axis_off()
+        line = 1.35 * _text_size(width, height) / 72
+        spaces = {"hspace": min(3.6 * line / height, 1), "wspace": min(line / width, 1)}
+        grid, is_own = _place(ax).subgridspec(n_rows, n_columns, **spaces), False
+        given = [ax.figure.add_subplot(grid[divmod(i, n_columns)]) for i in range(n_panels)]
     if len(given) < n_panels:
         raise ValueError(f"ax holds {len(given)} axes but there are {n_panels} panels.")
-    given = given[:n_panels]
-    is_own = len(given) == 1 and _fills_its_figure(given[0])
-    width, height = np.min([_inches(one) for one in given], axis=0)
-    below = [_below(one, strips) for one in given]
-    return Frame(given, below, is_own, 1, _text_size(width, height), width)
+    given = np.array(given[:n_panels], dtype=object)
+    return Frame(given, [_below(one, strips) for one in given], is_own, n_columns, _text_size(width, height), width)
 
 
 def pair_frame(ax, n_panels=1):
     """Return the frame of one panel, or of two side by side that are wider than high."""
     if ax is not None:
         return frame_of_panels(ax, n_panels)
-    plt = require_matplotlib()
-    width, height = plt.rcParams["figure.figsize"]
-    width = 0.8 * width * (1 if n_panels == 1 else 1.6)
-    _, axes = plt.subplots(1, n_panels, figsize=(width, 0.9 * height), layout="constrained", squeeze=False)
+    width, height = require_matplotlib().rcParams["figure.figsize"]
+    width, height = 0.8 * width * (1 if n_panels == 1 else 1.6), 0.9 * height
     side = 0.8 * width / n_panels
-    return Frame(axes[0], [[] for _ in axes[0]], True, n_panels, _text_size(side, 0.7 * height), side)
+    return _drawn_frame(n_panels, (), (width, height), side, _text_size(side, 0.78 * height))
 
 
 def _new_frame(n_panels, strips):
     plt = require_matplotlib()
     n_columns = _n_columns(n_panels)
-    n_rows = ceil(n_panels / n_columns)
     width, height = given = plt.rcParams["figure.figsize"]
-    is_default = list(given) == list(plt.rcParamsDefault["figure.figsize"])
+    if n_panels == 1 and list(given) != list(plt.rcParamsDefault["figure.figsize"]):  # the user's own size is kept
+        side = width - 0.1 * given[0]
+        return _drawn_frame(n_panels, strips, given, side, _text_size(side, 0.7 * height))
     # One panel and what stands around it make a figure that is higher than wide; small multiples are smaller.
-    if n_panels > 1 or is_default:
-        width *= 0.72 if n_panels == 1 else 0.12 + 0.4 * n_columns
+    width *= 0.72 if n_panels == 1 else 0.12 + 0.4 * n_columns
     side = (width - 0.1 * given[0]) / n_columns
-    size = _text_size(side, side if n_panels > 1 or is_default else 0.7 * height)
+    size = _text_size(side, side)
     line = 1.35 * size / 72
-    if n_panels > 1 or is_default:
-        height = n_rows * (side * (0.93 + sum(strips)) + 2.4 * line) + 4.2 * line
-    figure = plt.figure(figsize=(width, height), layout="constrained")
+    height = ceil(n_panels / n_columns) * (side * (0.93 + sum(strips)) + 2.4 * line) + 4.2 * line
+    return _drawn_frame(n_panels, strips, (width, height), side, size)
+
+
+def _drawn_frame(n_panels, strips, figure_size, side, size):
+    figure, n_columns = require_matplotlib().figure(figsize=figure_size, layout="constrained"), _n_columns(n_panels)
     figure.get_layout_engine().set(w_pad=_PAD, h_pad=_PAD, hspace=0.02, wspace=0.03)
-    axes, below = _panels(figure, figure.add_gridspec(n_rows, n_columns), n_panels, strips)
-    return Frame(axes, below, True, n_columns, size, side)
+    axes = [figure.add_subplot(ceil(n_panels / n_columns), n_columns, i + 1) for i in range(n_panels)]
+    return Frame(np.array(axes, dtype=object), [_below(ax, strips) for ax in axes], True, n_columns, size, side)
 
 
-def _divided_frame(ax, n_panels, strips):
-    n_columns = _n_columns(n_panels)
-    n_rows = ceil(n_panels / n_columns)
-    width, height = _inches(ax)
-    width, height = width / n_columns, height / n_rows
-    size = _text_size(0.8 * width, 0.7 * height)
-    place = ax.get_subplotspec()
-    if place is None:
-        raise ValueError(f"ax must be one of a grid (plt.subplots) to be divided among {n_panels} panels.")
-    ax.set_axis_off()
-    line = 1.35 * size / 72
-    grid = place.subgridspec(
-        n_rows, n_columns, hspace=min(3.6 * line / (0.7 * height), 1), wspace=min(1.2 * line / width, 1)
-    )
-    axes, below = _panels(ax.figure, grid, n_panels, strips)
-    return Frame(axes, below, False, n_columns, size, 0.85 * width)
+def _place(ax):
+    """Return the cell of a grid that axes fill. Axes in no grid get a grid of one cell, where they are."""
+    from matplotlib.gridspec import GridSpec
+
+    if ax.get_subplotspec() is None:
+        left, bottom, right, top = ax.get_position(original=True).extents
+        return GridSpec(1, 1, ax.figure, left=left, bottom=bottom, right=right, top=top)[0]
+    return ax.get_subplotspec()
 
 
-def _panels(figure, grid, n_panels, strips):
-    """Return the axes of the panels and of the strips below each."""
-    axes, below = [], []
-    for row, column in (divmod(i, grid.ncols) for i in range(n_panels)):
-        parts = _parts(grid[row, column], strips)
-        axes.append(figure.add_subplot(parts[0]))
-        below.append([_strip(figure, part, axes[-1]) for part in parts[1:]])
-    return np.array(axes, dtype=object), below
-
-
-def _parts(place, strips):
-    if not strips:
-        return [place]
-    grid = place.subgridspec(1 + len(strips), 1, height_ratios=[1, *strips], hspace=0.04)
-    return [grid[i] for i in range(1 + len(strips))]
-
-
-def _strip(figure, place, upper):
-    strip = figure.add_subplot(place, sharex=upper, gid=BELOW)
-    upper.tick_params(labelbottom=False)
-    return strip
+def _strips_of(ax):
+    """Return the strips that a display has drawn below axes, from the top."""
+    strips = [one for one in ax.get_shared_x_axes().get_siblings(ax) if one.get_gid() == _BELOW]
+    return sorted(strips, key=lambda one: -one.get_position().y0)
 
 
 def _below(ax, strips):
-    """Return strips below given axes, in their place; strips of an earlier display are used again."""
-    earlier = [other for other in ax.get_shared_x_axes().get_siblings(ax) if other.get_gid() == BELOW]
+    """Return strips below axes, in their place; strips of an earlier display are used again."""
+    earlier = _strips_of(ax)
     if earlier or not strips:
-        return sorted(earlier, key=lambda other: -other.get_position().y0)[: len(strips)]
-    place = ax.get_subplotspec()
-    if place is not None:
-        parts = _parts(place, strips)
-        ax.set_subplotspec(parts[0])
-        return [_strip(ax.figure, part, ax) for part in parts[1:]]
-    box = ax.get_position(original=True)
-    unit = box.height / (1.04 + 1.04 * sum(strips))
-    ax.set_position((box.x0, box.y1 - unit, box.width, unit))
-    below, top = [], box.y1 - unit
-    for strip in strips:
-        below.append(ax.figure.add_axes((box.x0, top - 1.04 * strip * unit, box.width, strip * unit), sharex=ax))
-        below[-1].set_gid(BELOW)
-        top -= 1.04 * strip * unit
+        return earlier[: len(strips)]
+    grid = _place(ax).subgridspec(1 + len(strips), 1, height_ratios=[1, *strips], hspace=0.04)
+    below = [ax.figure.add_subplot(grid[1 + i], sharex=ax, gid=_BELOW) for i in range(len(strips))]
+    for one in [ax, *below] if ax.get_subplotspec() is None else ():  # no layout moves what was in no grid
+        one.set_in_layout(False)
+    ax.set_subplotspec(grid[0])
     ax.tick_params(labelbottom=False)
     return below
 
@@ -172,18 +151,14 @@ def _fills_its_figure(ax):
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     figure = ax.figure
-    others = [one for one in figure.axes if one is not ax and one.get_gid() != BELOW]
+    others = [one for one in figure.axes if one is not ax and one.get_gid() != _BELOW]
     return not others and isinstance(figure, Figure) and isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
 
 
 def _inches(ax):
     """Return the width and the height of axes, with the strips below them."""
-    place = ax.get_subplotspec()
-    below = [one for one in ax.get_shared_x_axes().get_siblings(ax) if one.get_gid() == BELOW]
-    if place is not None and below:
-        place = place.get_topmost_subplotspec()
-    box = ax.get_position(original=True) if place is None else place.get_position(ax.figure)
-    figure = ax.figure.bbox
+    place = _place(ax).get_topmost_subplotspec() if _strips_of(ax) else _place(ax)
+    box, figure = place.get_position(ax.figure), ax.figure.bbox
     return box.width * figure.width / ax.figure.dpi, box.height * figure.height / ax.figure.dpi
 
 
@@ -209,60 +184,56 @@ def has_room(ax, height):
     return all(_inches(one)[1] >= height for one in np.ravel(np.asarray(ax, dtype=object)))
 
 
-def drop_long_labels(frame):
+def finish(display, frame, keys, x_label, y_label, *, titles=None, legend=True, legend_kw=None, **words):
+    """Name the axes and panels, write the words of `add_words`, and size all text to the frame; return the display.
+
+    In a grid only the axes at its border are named. `keys` are left out without `legend`. The display gets the
+    attributes `ax_`, `figure_` and `legend_`.
+    """
+    last_row = (len(frame.axes) - 1) // frame.n_columns
+    for i, (ax, lowest) in enumerate(zip(frame.axes, frame.lowest, strict=True)):
+        if i // frame.n_columns == last_row:
+            lowest.set_xlabel(x_label)
+        if i % frame.n_columns == 0:
+            ax.set_ylabel(y_label)
+        if titles is not None:
+            ax.set_title(titles[i], fontsize=0.9 * frame.size, loc="left", pad=0.35 * frame.size)
+    size_text(frame)
+    display.figure_, display.ax_ = frame.figure, frame.axes if len(frame.axes) > 1 else frame.axes[0]
+    display.legend_ = add_words(frame, keys if legend else {}, legend_kw=canonical_keywords(legend_kw), **words)
+    _drop_long_labels(frame)
+    keep_inside(frame)
+    return display
+
+
+def _drop_long_labels(frame):
     """Remove names of axes that are longer than their axes once the layout is made; of horizontal ones one stays."""
     frame.figure.figure.draw_without_rendering()
-    named = [ax for ax in [*frame.axes, *frame.below] if ax.get_xlabel()]
-    if any(ax.xaxis.label.get_window_extent().width > 1.1 * ax.get_window_extent().width for ax in named):
-        for ax in named:
-            is_kept = ax is named[(len(named) - 1) // 2]
-            if not is_kept or ax.xaxis.label.get_window_extent().width > 1.6 * ax.get_window_extent().width:
-                ax.set_xlabel("")
+    named = [ax for ax in frame.lowest if ax.get_xlabel()]
+    excess = [ax.xaxis.label.get_window_extent().width / ax.get_window_extent().width for ax in named]
+    for ax in named if max(excess, default=0) > 1.1 else ():
+        if ax is not named[(len(named) - 1) // 2] or max(excess) > 1.6:
+            ax.set_xlabel("")
     for ax in [*frame.axes, *frame.below]:
         if ax.yaxis.label.get_window_extent().height > 1.1 * ax.get_window_extent().height:
             ax.set_ylabel("")
-    keep_inside(frame)
-
-
-def finish(frame, keys, x_label, y_label, *, legend=True, legend_kw=None, **words):
-    """Name the first axes, write the words of `add_words` and size all text to the frame; return the legend or None."""
-    frame.axes[0].set(xlabel=x_label, ylabel=y_label)
-    size_text(frame)
-    written = add_words(frame, keys, legend_kw=canonical_keywords(legend_kw), **words) if legend else None
-    drop_long_labels(frame)
-    return written
 
 
 def keep_inside(frame):
-    """Make axes smaller whose words leave the figure, where no layout engine does so (``plt.subplots`` has none).
+    """Make the layout of a figure that has no layout engine (``plt.subplots``) once, if words leave the figure."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.transforms import Bbox
 
-    Matplotlib's constrained layout, made once, would not do: it leaves out the width of names of axes, which leave a
-    narrow figure, and axes that are in no grid.
-    """
-    if frame.figure.figure.get_layout_engine() is None:
-        for _ in range(3):  # a name that is centred below its axes moves with them
-            if not _pushed_inside(frame.figure, [*frame.axes, *frame.below]):
-                break
-
-
-def _pushed_inside(figure, axes):
-    """Shrink the box around all axes by as much as their words leave the figure; return whether that was needed."""
-    figure.figure.draw_without_rendering()
-    words = np.array([box.extents for box in (ax.get_tightbbox() for ax in axes) if box is not None])  # pixels
-    places = np.array([ax.get_position(original=True).extents for ax in axes])  # shares of the figure
-    size, edge = [figure.bbox.width, figure.bbox.height], _PAD * figure.figure.dpi
-    # How far words stick out on the left and below, on the right and above.
-    low = (edge + figure.bbox.min - words[:, :2].min(axis=0)).clip(0) / size
-    high = (edge + words[:, 2:].max(axis=0) - figure.bbox.max).clip(0) / size
-    # The box from `start` to `end` becomes the one from `start + low` to `end - high`. Each axes keeps its place in it.
-    start, end = places[:, :2].min(axis=0), places[:, 2:].max(axis=0)
-    share = (end - start - low - high) / (end - start)
-    if share.min() == 1 or share.min() < _LEAST_SHARE:  # all is well, or there is no room at all
-        return False
-    for ax, place in zip(axes, places, strict=True):
-        ax.set_position([*(start + low + share * (place[:2] - start)), *(share * (place[2:] - place[:2]))])
-        ax.set_in_layout(True)
-    return True
+    figure = frame.figure.figure
+    if figure.get_layout_engine() is None and frame.axes[0].get_subplotspec() is not None:
+        figure.draw_without_rendering()
+        words, room = Bbox.union([ax.get_tightbbox() for ax in [*frame.axes, *frame.below]]), frame.figure.bbox
+        if np.any(words.min < room.min) or np.any(words.max > room.max):
+            ConstrainedLayoutEngine().execute(figure)
+            figure.draw_without_rendering()
+        for ax in frame.lowest:
+            if ax.xaxis.label.get_window_extent().x1 > room.x1:  # the name ends with its axes, and begins before them
+                ax.set_xlabel(ax.get_xlabel(), loc="right")
 
 
 def shortened(text, frame, *, width=None, size=None):
@@ -274,10 +245,8 @@ def shortened(text, frame, *, width=None, size=None):
 
 def fitting(variants, frame, *, width=None, size=None):
     """Return the first of several texts that fits `width` inches at `size` points; the last one is cut to fit."""
-    for text in variants:
-        if shortened(text, frame, width=width, size=size) == text:
-            return text
-    return shortened(variants[-1], frame, width=width, size=size)
+    cut = [shortened(text, frame, width=width, size=size) for text in variants]
+    return next((text for text, short in zip(variants, cut, strict=True) if text == short), cut[-1])
 
 
 def add_words(frame, keys, *, caption=None, note=None, with_curves=True, legend_kw=None):
@@ -302,101 +271,46 @@ def add_words(frame, keys, *, caption=None, note=None, with_curves=True, legend_
         The user's keywords.
     """
     figure, first = frame.figure, frame.axes[0]
-    for earlier in [*figure.legends, *[one for one in first.get_children() if one.get_gid() == _LEGEND]]:
+    for earlier in [*figure.legends, *first.get_children()]:
         if earlier.get_gid() == _LEGEND:
             earlier.remove()
-    curves = _curve_handles(frame.axes) if with_curves else {}
-    is_single = caption is not None and len(curves) == 1
+    curves = {}
+    for ax in frame.axes if with_curves else ():
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            if handle.get_gid() == CURVE:
+                curves.setdefault(label, handle)
     if caption is not None:  # a curve that is no longer the only one loses its title
-        size = 0.95 * frame.size
+        is_single, size = len(curves) == 1, 0.95 * frame.size
         first.set_title(fitting(caption, frame, size=size) if is_single else "", loc="left", fontsize=size)
+        curves = {} if is_single else curves
     options = {"frameon": False, "fontsize": 0.85 * frame.size, "title_fontsize": 0.85 * frame.size}
     options |= {"handlelength": 1.6, "columnspacing": 1.2, "handletextpad": 0.5, "borderaxespad": 0.3}
     options |= legend_kw or {}
-    labels = {**({} if is_single else curves), **keys}
-    needed = {label: handle for label, handle in labels.items() if label not in keys}
+    labels = {**curves, **keys}
     if not frame.is_own:
         is_explained = frame.width >= _EXPLAINED and len(labels) <= _MOST_INSIDE
-        return _legend_inside(frame, labels if is_explained else needed, note, options)
-    names = {label.rsplit(": ", 1)[0]: handle for label, handle in needed.items()}
-    names = names if len(names) == len(needed) else needed
-    for shown, share in ((labels, _LEGEND_SHARE + 0.05 * len(needed)), (needed, 0.4), (names, 0.4)):
-        if shown or note:
-            legend = _legend_below(figure, shown, note if shown is not names else None, options, share)
-            if legend is not None:
-                return legend
-    return None
+        return _legend_inside(frame, labels if is_explained else curves, note, options)
+    names = {label.rsplit(": ", 1)[0]: handle for label, handle in curves.items()}
+    names = names if len(names) == len(curves) else curves
+    share = _LEGEND_SHARE + 0.05 * len(curves)
+    return _legend_below(figure, ((labels, note, share), (curves, note, 0.4), (names, None, 0.4)), options)
 
 
-def add_numbers(ax, texts, frame, guard):
-    """Write the first of several texts into a corner of axes that fits there without covering data or words.
+def _legend_below(figure, variants, options):
+    """Return a legend below the axes in as many columns as fit, or None if there is nothing to write.
 
-    The last one goes above the axes where none fits.
+    The variants, each entries and a title, may take these shares of the height of the figure: the first that fits
+    is written.
     """
-    legend = ax.get_legend()
-    if legend is not None:
-        (left, bottom), (right, top) = _fixed(legend, ax).get_points()
-        words = np.stack(np.meshgrid(np.linspace(left, right, 9), np.linspace(bottom, top, 9)), axis=-1).reshape(-1, 2)
-        guard = [*guard, ax.transData.inverted().transform(words)]
-    _set_guard(ax, guard)
-    for text, share in [(text, share) for text in texts[:-1] for share in (0.85, _SMALLEST)]:
-        options = {"title": text, "title_fontsize": share * frame.size, "alignment": "left", "frameon": False}
-        box = ax.legend([], [], loc="best", **options)
-        box.set_in_layout(False)  # the axes, which are placed by now, stay as they are
-        if not _covers_data(ax, box):
-            _fixed(box, ax)
-            break
-        box.remove()
-    else:
-        title, size = ax.get_title(loc="left"), 0.7 * frame.size
-        words = fill(texts[-1], int(frame.width / (_LETTER * size / 72)))
-        ax.set_title("\n".join(filter(None, [title, words])), loc="left", fontsize=size, pad=0.3 * size)
-    if legend is not None:  # axes keep the last one alone
-        if (box := ax.get_legend()) is not None and box is not legend:
-            ax.legend_ = None
-            ax.add_artist(box)
-        ax.legend_ = legend
-
-
-def _fixed(legend, ax):
-    """Keep a legend where it stands, whatever is drawn later, and return its place in pixels."""
-    box = legend.get_window_extent()
-    legend.set(loc=tuple(ax.transAxes.inverted().transform(box.min)), bbox_to_anchor=(0, 0, 1, 1))
-    legend.borderaxespad = 0
-    return box
-
-
-def _set_guard(ax, guard):
-    """Put the points where no legend may stand on an invisible line, which matplotlib's "best" place avoids."""
-    for line in [line for line in ax.lines if line.get_gid() == _GUARD]:
-        guard = [line.get_xydata(), *guard]
-        line.remove()
-    if len(guard):
-        limits = ax.get_xlim(), ax.get_ylim()
-        points = np.concatenate(guard)
-        ax.plot(points[:, 0], points[:, 1], linestyle="none", visible=False, gid=_GUARD, label="_guard")
-        ax.set(xlim=limits[0], ylim=limits[1])
-
-
-def _curve_handles(axes):
-    handles = {}
-    for ax in axes:
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            if handle.get_gid() == CURVE:
-                handles.setdefault(label, handle)
-    return handles
-
-
-def _legend_below(figure, labels, note, options, share):
-    """Return a legend below the axes, in as many columns as fit; None if it would take too much of the figure."""
-    for n_columns in range(len(labels) or 1, 0, -1):
-        given = {"loc": "outside lower center", "ncols": n_columns, "title": note, **options}
-        legend = figure.legend(labels.values(), labels.keys(), **given)
-        legend.set_gid(_LEGEND)
-        box = legend.get_window_extent()
-        if "ncols" in options or (box.width <= figure.bbox.width and box.height <= share * figure.bbox.height):
-            return legend
-        legend.remove()
+    for labels, title, share in variants:
+        for n_columns in range(len(labels) or bool(title), 0, -1):
+            given = {"loc": "outside lower center", "ncols": n_columns, "title": title, **options}
+            legend = figure.legend(labels.values(), labels.keys(), **given)
+            legend.set_gid(_LEGEND)
+            box = legend.get_window_extent()
+            if "ncols" in options or (box.width <= figure.bbox.width and box.height <= share * figure.bbox.height):
+                return legend
+            legend.remove()
     return None
 
 
@@ -414,14 +328,31 @@ def _legend_inside(frame, labels, note, options):
     return legend
 
 
-def _covers_data(ax, legend):
-    box, place = legend.get_window_extent(), ax.get_window_extent()
-    if box.width > place.width or box.height > 0.6 * place.height:
+def add_numbers(ax, texts, frame):
+    """Write the first of several texts that fits into a corner of axes and covers nothing that is drawn there.
+
+    The last one goes above the axes where none fits.
+    """
+    from matplotlib.offsetbox import AnchoredText
+
+    corners = ("upper left", "lower right", "upper right", "lower left")
+    for share, text, corner in product((0.85, _SMALLEST), texts[:-1], corners):
+        box = ax.add_artist(AnchoredText(text, corner, frameon=False, prop={"size": share * frame.size}))
+        if not _covers(ax, box.get_window_extent()):
+            return
+        box.remove()
+    title, size = ax.get_title(loc="left"), 0.7 * frame.size
+    words = fill(texts[-1], int(frame.width / (_LETTER * size / 72)))
+    ax.set_title("\n".join(filter(None, [title, words])), loc="left", fontsize=size, pad=0.3 * size)
+
+
+def _covers(ax, box):
+    """Return whether a box leaves axes, or covers a line, an interval or the legend in them."""
+    legend, place = ax.get_legend(), ax.get_window_extent()
+    if place.count_contains(box.get_points()) < 2:
         return True
-    for line in ax.lines:
-        path = line.get_transform().transform_path(line.get_path())
-        if line.get_gid() == CURVE and path.intersects_bbox(box, filled=False):
-            return True
-        if line.get_gid() == _GUARD and box.count_contains(path.vertices):
-            return True
-    return False
+    if legend is not None and box.overlaps(legend.get_window_extent()):
+        return True
+    artists = [(one, one.get_path(), False) for one in ax.lines]
+    artists += [(one, path, True) for one in ax.collections for path in one.get_paths()]
+    return any(path.transformed(one.get_transform()).intersects_bbox(box, filled) for one, path, filled in artists)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from skcalib.displays._frames import finish, frame_of_panels, pair_frame
-from skcalib.displays._style import CURVE, colors, format_count, matplotlib_text, reference_style, styled
+from skcalib.displays._style import colors, curve_styles, reference_style, styled
+from skcalib.displays._words import format_count, matplotlib_text
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 
 _MOST_GROUPS = 12
@@ -123,62 +124,42 @@ class MonitorDisplay:
         sklearn.exceptions.NotFittedError
             If a monitor has not seen any row.
         """
-        histories = {name: monitor.history_ for name, monitor in self.monitors.items()}
-        n_panels = len(histories)
-        frame = pair_frame(ax) if n_panels == 1 else frame_of_panels(ax, n_panels)
+        from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+        histories = [monitor.history_ for monitor in self.monitors.values()]
+        is_single = len(histories) == 1
+        frame = pair_frame(ax) if is_single else frame_of_panels(ax, len(histories))
         self.lines_, self.threshold_lines_, self.alarms_, self.change_lines_ = [], [], [], []
-        for panel, (name, history) in zip(frame.axes, histories.items(), strict=True):
-            monitor = self.monitors[name]
+        longest = 0.6 * frame.size / 72 * len(str(max(history.n_rows[-1] for history in histories)))
+        for panel, monitor, history in zip(frame.axes, self.monitors.values(), histories, strict=True):
             self._draw_evidence(panel, monitor, history, line_kw, threshold_kw)
-            self._draw_alarm(panel, monitor, alarm_kw, change_kw)
-        self._name_axes(frame, histories)
-        keys = {}
-        explained = legend and (frame.is_own or n_panels == 1)  # inside one of several panels there is no room
-        for artist in [*self.threshold_lines_[:1], *self.alarms_[:1], *self.change_lines_[:1]] if explained else ():
-            keys[artist.get_label()] = artist
-        caption = _captions(*next(iter(self.monitors.items()))) if n_panels == 1 else None
-        options = {"caption": caption, "with_curves": n_panels == 1, "legend_kw": legend_kw}
-        first = frame.axes[0]
-        self.legend_ = finish(frame, keys, first.get_xlabel(), first.get_ylabel(), **options)
-        self.figure_ = frame.figure
-        self.ax_ = frame.axes if n_panels > 1 else frame.axes[0]
-        return self
+            if monitor.alarm_:
+                color, at = colors(2)[1], ([monitor.alarm_row_], [monitor.threshold_])
+                style = {"color": color, "marker": "o", "markersize": 7, "linestyle": "none", "zorder": 4}
+                self.alarms_ += panel.plot(*at, **styled(alarm_kw, **style))
+                self.change_lines_.append(panel.axvline(monitor.change_row_, **reference_style(change_kw, color=color)))
+            panel.xaxis.set_major_locator(MaxNLocator(int(np.clip(frame.width / (2 * longest), 1, 4)), integer=True))
+            panel.yaxis.set_major_locator(LogLocator(numticks=5))
+            panel.yaxis.set_minor_locator(NullLocator())
+        named = {"alarm above this line": self.threshold_lines_, "alarm": self.alarms_}
+        named["likely start of the change"] = self.change_lines_
+        keys = {label: artists[0] for label, artists in named.items() if artists}
+        words = {"caption": _captions(*next(iter(self.monitors.items())))} if is_single else {}
+        words["titles"] = None if is_single else [matplotlib_text(str(name)) for name in self.monitors]
+        words["legend"] = legend and (frame.is_own or is_single)  # inside one of several panels there is no room
+        return finish(self, frame, keys, "Rows", "e-value", with_curves=is_single, legend_kw=legend_kw, **words)
 
     def _draw_evidence(self, ax, monitor, history, line_kw, threshold_kw):
         first = 1.0 if monitor.average_run_length is None else history.e_value[0]
         rows, evidence = np.append(0, history.n_rows), np.append(first, history.e_value)
-        style = {"color": colors(1)[0], "linewidth": 1.6, "gid": CURVE, "label": "e-value"}
-        self.lines_ += ax.plot(rows, np.maximum(evidence, 1e-12), **styled(line_kw, **style))
-        style = reference_style(threshold_kw, linestyle=(0, (4, 2)), label="alarm above this line")
+        (style,) = curve_styles(1)
+        self.lines_ += ax.plot(rows, np.maximum(evidence, 1e-12), **styled(line_kw, **style, label="e-value"))
+        style = reference_style(threshold_kw, linestyle=(0, (4, 2)))
         self.threshold_lines_.append(ax.axhline(monitor.threshold_, **style))
         ax.set_yscale("log")
         # The threshold is always seen; evidence far beyond it, or far below 1, leaves the axes.
         top = max(3 * min(evidence.max(), 1e4 * monitor.threshold_), 3 * monitor.threshold_)
         ax.set_ylim(min(max(evidence.min(), 1e-3), 1.0) / 2, top)
-
-    def _draw_alarm(self, ax, monitor, alarm_kw, change_kw):
-        if not monitor.alarm_:
-            return
-        color = colors(2)[1]
-        style = {"color": color, "marker": "o", "markersize": 7, "linestyle": "none", "zorder": 4, "label": "alarm"}
-        self.alarms_ += ax.plot([monitor.alarm_row_], [monitor.threshold_], **styled(alarm_kw, **style))
-        style = reference_style(change_kw, color=color, label="likely start of the change")
-        self.change_lines_.append(ax.axvline(monitor.change_row_, **style))
-
-    def _name_axes(self, frame, histories):
-        from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
-
-        last_row = (len(histories) - 1) // frame.n_columns
-        longest = 0.6 * frame.size / 72 * len(str(max(history.n_rows[-1] for history in histories.values())))
-        most_ticks = max(1, min(4, int(frame.width / (2 * longest))))
-        for i, (panel, name) in enumerate(zip(frame.axes, histories, strict=True)):
-            panel.xaxis.set_major_locator(MaxNLocator(most_ticks, integer=True))
-            panel.yaxis.set_major_locator(LogLocator(numticks=5))
-            panel.yaxis.set_minor_locator(NullLocator())
-            panel.set_xlabel("Rows" if i // frame.n_columns == last_row else "", size=frame.size)
-            panel.set_ylabel("e-value" if i % frame.n_columns == 0 else "", size=frame.size)
-            if len(histories) > 1:
-                panel.set_title(matplotlib_text(str(name)), fontsize=0.9 * frame.size, loc="left")
 
 
 def _evidence(monitor):

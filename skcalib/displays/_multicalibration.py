@@ -5,7 +5,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib.displays._frames import finish, pair_frame
-from skcalib.displays._style import bar_key, colors, error_bars, plural, point_style, reference_style, styled
+from skcalib.displays._style import colors, curve_styles, error_bars, reference_style, styled
+from skcalib.displays._words import plural
 from skcalib.recalibrators import MulticalibratedRecalibrator
 
 
@@ -120,23 +121,20 @@ class MulticalibrationDisplay:
         from matplotlib.ticker import MaxNLocator
 
         frame = pair_frame(ax)
-        self.ax_, self.figure_ = frame.axes[0], frame.figure
+        (axes,) = frame.axes
         rounds, gains, errors = np.arange(len(self.gains) + 1), np.append(0, self.gains), np.append(0, self.gain_errors)
         color, chosen_color = colors(2)
-        zero = self.ax_.axhline(0, **reference_style())
+        zero = axes.axhline(0, **reference_style())
         limits = rounds[1:], gains[1:], *((gains + side * errors)[1:] for side in (-2, 2))
-        self.intervals_ = error_bars(self.ax_, *limits, color, interval_kw)
-        style = point_style(color, label="gain on held-out rows")
-        (self.line_,) = self.ax_.plot(rounds, gains, **styled(line_kw, **style))
+        self.intervals_ = error_bars(axes, *limits, color, interval_kw)
+        (style,) = curve_styles(1, marked=True)
+        (self.line_,) = axes.plot(rounds, gains, **styled(line_kw, **style, label="gain on held-out rows"))
         style = {"color": chosen_color, "marker": "D", "markersize": 7, "linestyle": "none", "zorder": 4}
-        chosen = [self.n_rounds], [gains[self.n_rounds]]
-        (self.chosen_,) = self.ax_.plot(*chosen, **styled(chosen_kw, **style, label="rounds used"))
-        self.ax_.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        keys = {"global map": zero, "2 standard errors": bar_key(color), "rounds used": self.chosen_}
-        options = {"caption": self._captions(gains), "legend_kw": legend_kw}
+        (self.chosen_,) = axes.plot([self.n_rounds], [gains[self.n_rounds]], **styled(chosen_kw, **style))
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        keys = {"global map": zero, "2 standard errors": self.intervals_, "rounds used": self.chosen_}
         labels = "Rounds after the global map", "Held-out gain (nats per row)"
-        self.legend_ = finish(frame, keys if legend else {}, *labels, **options)
-        return self
+        return finish(self, frame, keys, *labels, legend=legend, caption=self._captions(gains), legend_kw=legend_kw)
 
     def _captions(self, gains):
         tried = f"{len(self.gains)} {plural('round', len(self.gains))} tried"

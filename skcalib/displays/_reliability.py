@@ -2,40 +2,20 @@
 
 import numpy as np
 
+import skcalib.displays._reliability_panel as panel
 from skcalib._input.scalars import check_option
-from skcalib.displays._frames import (
-    add_numbers,
-    add_words,
-    drop_long_labels,
-    fitting,
-    frame_of_panels,
-    has_room,
-    size_text,
-)
+from skcalib.displays._frames import add_numbers, finish, frame_of_panels, has_room
 from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._reliability_curves import CurveOptions, diagram_numbers, readable_limits, statistics_numbers
-from skcalib.displays._reliability_panel import (
-    HISTOGRAM_HEIGHT,
-    draw_consistency,
-    draw_curve,
-    draw_histogram,
-    draw_intervals,
-    draw_reference,
-    guard_points,
-    histogram_scale_of,
-    key_handles,
-    n_curves,
-    scale_histogram,
-)
-from skcalib.displays._reliability_words import axis_labels, captions, line_label, note, numbers_texts, panel_titles
-from skcalib.displays._style import canonical_keywords, colors, mark
+from skcalib.displays._reliability_curves import CurveMaker, readable_limits
+from skcalib.displays._style import CURVE, curve_styles
 
 _CLASS_NAMES = {
-    "binary": ("no event", "event"),
-    "top_label": ("wrong", "right"),
-    "marginal": ("other class", "this class"),
+    "binary": ("event", "no event"),
+    "top_label": ("right", "wrong"),
+    "marginal": ("this class", "other class"),
 }
 _MOST_STRIPS = 4  # histograms below an overlay of several models; more models have none
+_STRIP = 0.25  # height of the histogram of all models of a panel, in units of the height of the diagram
 _HEIGHT_OF_STRIPS = 3.0  # inches that a picture with several histograms needs
 
 
@@ -212,20 +192,10 @@ class ReliabilityDisplay(FromEstimator):
                 f"from_predictions needs y_true and y_proba, found one {type(y_true).__name__}. BinStatistics, or a "
                 "dict of them, are drawn by ReliabilityDisplay.from_statistics."
             )
-        numbers = diagram_numbers(
-            y_true,
-            named_models(y_proba, name),
-            options=CurveOptions.checked(
-                binning, interval, confidence_level, n_resamples, metric, random_state, curve, statistics
-            ),
-            multiclass=multiclass,
-            groups=groups,
-            order=order,
-            max_panels=max_panels,
-            sample_weight=sample_weight,
-            pos_label=pos_label,
-            labels=labels,
-        )
+        maker = CurveMaker(binning, interval, confidence_level, n_resamples, metric, random_state, curve, statistics)
+        panels = {"multiclass": multiclass, "groups": groups, "order": order, "max_panels": max_panels}
+        given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+        numbers = maker.from_predictions(y_true, named_models(y_proba, name), **panels, **given)
         return cls(**numbers).plot(ax, **plot_options)
 
     @classmethod
@@ -278,8 +248,8 @@ class ReliabilityDisplay(FromEstimator):
         ValueError
             If the statistics hold no row.
         """
-        options = CurveOptions.checked(None, interval, confidence_level, n_resamples, metric, random_state)
-        return cls(**statistics_numbers(named_models(statistics, name), options=options)).plot(ax, **plot_options)
+        maker = CurveMaker(None, interval, confidence_level, n_resamples, metric, random_state)
+        return cls(**maker.from_statistics(named_models(statistics, name))).plot(ax, **plot_options)
 
     def plot(
         self,
@@ -335,46 +305,60 @@ class ReliabilityDisplay(FromEstimator):
         ValueError
             If an option is not one of those named.
         """
+        check_option(layout, "layout", ("overlay", "columns"))
         check_option(histogram_scale, "histogram_scale", ("auto", "linear", "log"))
-        if histogram_scale == "auto":
-            histogram_scale = histogram_scale_of(curve.histogram for curve in self.curves)
-        panel_of, panels = self._panels(layout)
-        models = list(dict.fromkeys(curve.model for curve in self.curves))
-        per_panel = 1 if layout == "columns" else len(models)
-        has_histogram = histogram and (per_panel == 1 or has_room(ax, _HEIGHT_OF_STRIPS))
-        frame = frame_of_panels(ax, len(panels), _strips(has_histogram, per_panel, len(panels)))
-        earlier = n_curves(frame.axes[0])
-        alone = earlier + per_panel == 1
-        styles = _styles(models, earlier)
+        scale = panel.histogram_scale_of(self.curves) if histogram_scale == "auto" else histogram_scale
+        places = [curve.model if layout == "columns" else curve.panel for curve in self.curves]
+        panels, models = list(dict.fromkeys(places)), list(dict.fromkeys(curve.model for curve in self.curves))
+        if layout == "columns" and any(curve.panel is not None for curve in self.curves):
+            raise ValueError('layout="columns" is for several models without groups or classes in panels.')
+        n_shared = 1 if layout == "columns" else len(models)
+        strips = (_STRIP,) if histogram and n_shared == 1 else ()
+        if histogram and panels == [None] and 1 < n_shared <= _MOST_STRIPS and has_room(ax, _HEIGHT_OF_STRIPS):
+            strips = (0.12,) * n_shared
+        frame = frame_of_panels(ax, len(panels), strips)
+        n_earlier = sum(line.get_gid() == CURVE for line in frame.axes[0].lines)
+        alone = n_earlier + n_shared == 1
+        styles = dict(zip(models, curve_styles(n_earlier + len(models), marked=True)[n_earlier:], strict=True))
         limits = self._limits(limits)
-        self.reference_lines_ = [draw_reference(one, limits, canonical_keywords(reference_kw)) for one in frame.axes]
+        self.reference_lines_ = [panel.draw_reference(one, limits, reference_kw) for one in frame.axes]
         self.lines_, self.intervals_, self.consistency_bands_, self.histograms_ = [], [], [], []
-        for curve in self.curves:
-            place, (color, look) = frame.axes[panels.index(panel_of(curve))], styles[curve.model]
+        for curve, place in zip(self.curves, places, strict=True):
+            i, style = panels.index(place), {**styles[curve.model], "label": panel.line_label(curve)}
             if alone if consistency_band is None else consistency_band:
-                keywords = canonical_keywords(consistency_kw)
-                self.consistency_bands_.append(draw_consistency(place, curve, None if alone else color, keywords))
-            self.intervals_ += draw_intervals(place, curve, color, alone, interval_kw)
-            keywords = canonical_keywords(line_kw)
-            self.lines_.append(draw_curve(place, curve, color, look, keywords, line_label(curve)))
-        for curve in self.curves if frame.below else ():
-            strips = frame.strips[panels.index(panel_of(curve))]
-            strip = strips[models.index(curve.model) % len(strips)]
-            filled = alone or len(strips) > 1
-            drawn = {"split": split_histogram, "filled": filled, "stairs_kw": canonical_keywords(histogram_kw)}
-            self.histograms_ += draw_histogram(strip, curve, *styles[curve.model], **drawn)
-        self._finish(frame, panels, alone, histogram_scale, split_histogram, legend, canonical_keywords(legend_kw))
+                color = None if alone else style["color"]
+                self.consistency_bands_.append(panel.draw_consistency(frame.axes[i], curve, color, consistency_kw))
+            self.intervals_ += panel.draw_intervals(frame.axes[i], curve, style["color"], alone, interval_kw)
+            self.lines_.append(panel.draw_curve(frame.axes[i], curve, style, line_kw))
+            if frame.strips[i]:
+                strip = frame.strips[i][models.index(curve.model) % len(frame.strips[i])]
+                look = {"split": split_histogram, "filled": alone or len(strips) > 1, "stairs_kw": histogram_kw}
+                self.histograms_ += panel.draw_histogram(strip, curve, style, **look)
+        for i, upper in enumerate(frame.axes):
+            at_left = i % frame.n_columns == 0
+            upper.tick_params(labelleft=at_left)
+            for strip in frame.strips[i]:
+                panel.name_histogram(strip, scale, frame, is_one=len(strips) == 1, is_named=at_left)
+                strip.tick_params(labelbottom=strip is frame.lowest[i])
+        shown = {"legend": legend, "is_split": split_histogram, "legend_kw": legend_kw}
+        self._finish(frame, panels, with_curves=len(panels) == 1 or (not alone and layout == "overlay"), **shown)
         return self
 
-    def _panels(self, layout):
-        """Return the panel of a curve as a function, and all panels."""
-        check_option(layout, "layout", ("overlay", "columns"))
-        panels = list(dict.fromkeys(curve.panel for curve in self.curves))
-        if layout == "overlay":
-            return (lambda curve: curve.panel), panels
-        if panels != [None]:
-            raise ValueError('layout="columns" is for several models without groups or classes in panels.')
-        return (lambda curve: curve.model), [curve.model for curve in self.curves]
+    def _finish(self, frame, panels, *, with_curves, legend, is_split, legend_kw):
+        """Write what stands around the panels, and numbers in their corners."""
+        is_single = len(self.curves) == 1 and panels == [None]
+        words = {"caption": panel.caption(self.curves[0], self.error_name) if is_single else None}
+        words["titles"] = None if panels == [None] else panel.panel_titles(self, frame, panels)
+        # The titles of panels name the models that stand side by side; panels in given axes speak for themselves.
+        words |= {"with_curves": with_curves, "legend": legend and (panels == [None] or frame.is_own)}
+        words |= {"note": panel.note(self, panels), "legend_kw": legend_kw}
+        finish(self, frame, self._keys(is_split), *panel.axis_labels(self, frame), **words)
+        self.ax_ = self.ax_ if panels == [None] else frame.axes
+        for place, curve in zip(frame.axes, self.curves, strict=False):
+            if curve.numbers and len(panels) == len(self.curves):
+                add_numbers(place, panel.numbers_texts(curve), frame)
+        below = np.array(frame.below, dtype=object)
+        self.histogram_ax_ = None if not len(below) else below[0] if panels == [None] and len(below) == 1 else below
 
     def _limits(self, limits):
         if isinstance(limits, str) and limits == "auto":
@@ -384,82 +368,10 @@ class ReliabilityDisplay(FromEstimator):
             raise ValueError(f'limits must be "auto" or two increasing probabilities, found {limits!r}.')
         return limits
 
-    def _finish(self, frame, panels, alone, scale, split, legend, legend_kw):
-        """Name the axes and panels, and write title and legend."""
-        size_text(frame)
-        for strip in frame.below:
-            scale_histogram(strip, scale, size=frame.size)
-        self._name_axes(frame, panels, scale)
-        is_single = panels == [None] and len(self.curves) == 1
-        keys = {}
-        if legend:
-            consistency = None
-            if self.consistency_bands_:
-                consistency = "outline" if any(curve.band is not None for curve in self.curves) else "fill"
-            keys = key_handles(
-                f"{100 * self.confidence_level:g} %",
-                bars=any(curve.bars is not None for curve in self.curves),
-                band=any(curve.band is not None for curve in self.curves),
-                consistency=consistency,
-                overlay=not alone,
-                split=_CLASS_NAMES[self.kind][::-1] if split and frame.below else None,
-            )
-        if not (is_single or frame.is_own or panels == [None]):  # panels in given axes speak for themselves
-            keys = {}
-        words = {
-            "caption": captions(self.curves[0], self.error_name) if is_single else None,
-            "note": note(self, panels),
-        }
-        if len(panels) > 1 and len({curve.model for curve in self.curves}) < 2 and not keys and not words["note"]:
-            self.legend_ = None
-        else:
-            hides_models = len(panels) > 1 and (alone or panels == [curve.model for curve in self.curves])
-            self.legend_ = add_words(frame, keys, legend_kw=legend_kw, with_curves=not hides_models, **words)
-        drop_long_labels(frame)
-        for place, curve in zip(frame.axes, self.curves, strict=False):
-            if curve.numbers and len(panels) == len(self.curves):
-                add_numbers(place, numbers_texts(curve), frame, [guard_points(curve)])
-        self.figure_ = frame.figure
-        below = np.array(frame.below, dtype=object)
-        self.ax_, self.histogram_ax_ = frame.axes, below if frame.below else None
-        if panels == [None]:
-            self.ax_ = frame.axes[0]
-            if len(below) == 1:
-                self.histogram_ax_ = below[0]
-
-    def _name_axes(self, frame, panels, scale):
-        """Name the axes, in a grid only those at its border, and the panels where there are several."""
-        x_label, y_label = axis_labels(self, frame)
-        titles = panel_titles(self, frame, panels)
-        last_row = (len(panels) - 1) // frame.n_columns
-        for i, (upper, panel) in enumerate(zip(frame.axes, panels, strict=True)):
-            lowest = frame.strips[i][-1] if frame.strips[i] else upper
-            if panel is not None:
-                upper.set_title(titles[i], fontsize=0.9 * frame.size, loc="left", pad=0.35 * frame.size)
-            at_left, at_bottom = i % frame.n_columns == 0, i // frame.n_columns == last_row
-            upper.set_ylabel(y_label if at_left else "", size=frame.size)
-            upper.tick_params(labelleft=at_left)
-            for strip in frame.strips[i]:
-                if len(frame.strips[i]) > 1:
-                    strip.set_yticks([])
-                    strip.minorticks_off()
-                    strip.tick_params(labelbottom=strip is lowest)
-                named = at_left and (len(frame.strips[i]) > 1 or len(strip.get_yticks()) > 0)
-                names = ["Rows (log)", "Rows\n(log)", "log"] if scale == "log" else ["Rows"]
-                height = strip.get_window_extent().height / frame.figure.figure.dpi
-                strip.set_ylabel(fitting(names, frame, width=height) if named else "", size=frame.size)
-            lowest.set_xlabel(x_label if at_bottom else "", size=frame.size)
-
-
-def _strips(histogram, n_models, n_panels):
-    """Return the heights of the histograms below a panel."""
-    if not histogram or n_models > _MOST_STRIPS or (n_models > 1 and n_panels > 1):
-        return ()
-    return (HISTOGRAM_HEIGHT,) if n_models == 1 else (0.12,) * n_models
-
-
-def _styles(models, earlier):
-    """Return colour and mark by model, after those of `earlier` curves."""
-    palette = colors(earlier + len(models))[earlier:]
-    marks = [mark(earlier + rank) for rank in range(len(models))]
-    return dict(zip(models, zip(palette, marks, strict=True), strict=True))
+    def _keys(self, is_split):
+        """Return what the legend explains once for all curves."""
+        level = f"{100 * self.confidence_level:g} %"
+        named = {"perfect calibration": self.reference_lines_, f"{level} consistency band": self.consistency_bands_}
+        named[f"{level} interval"] = self.intervals_
+        keys = {label: artists[0] for label, artists in named.items() if artists}
+        return keys | (dict(zip(_CLASS_NAMES[self.kind], self.histograms_, strict=False)) if is_split else {})

@@ -1,11 +1,13 @@
 """The numbers of a reliability diagram: bins, interval, consistency band, histogram and error of each curve."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import bdtrik, ndtri
+from scipy.special import ndtri
+from scipy.stats import binom
 from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
@@ -17,11 +19,13 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import drop_zero_weight
 from skcalib._intervals import binomial_interval
 from skcalib.binning import BaseBinning, EqualMass, MinimumMass, PoolAdjacentViolators, assign_bins, check_binning
-from skcalib.displays._reliability_words import NUMBERS
 from skcalib.evaluation import calibration_summary
 from skcalib.metrics import calibration_error, calibration_error_interval
 
-_HISTOGRAM_BINS = 40
+# What pictures call the numbers of a `calibration_summary`.
+NUMBERS = {"observed_expected": "O/E", "intercept": "intercept", "slope": "slope", "ici": "ICI", "e50": "E50"}
+NUMBERS |= {"e90": "E90", "emax": "Emax", "brier_score": "Brier", "scaled_brier_score": "scaled Brier", "auc": "AUC"}
+_N_BINS, _HISTOGRAM_BINS = 15, 40
 _COMPRESSED_BINS = 500  # rows are pooled to this many scores before a refitted binning is resampled
 _BINOMIAL_INTERVALS = ("clopper_pearson", "wilson", "hoeffding")
 
@@ -32,14 +36,11 @@ class _SpreadBins(BaseBinning):
     Points spread over the axis, as for a network that is nearly always sure, and over the rows, as for a rare event.
     """
 
-    def __init__(self, n_bins=15):
-        self.n_bins = n_bins
-
     def _edges(self, scores, y, sample_weight):
-        edges = np.linspace(0, 1, self.n_bins + 1)
+        edges = np.linspace(0, 1, _N_BINS + 1)
         bins = assign_bins(scores, edges)
-        mass = np.bincount(bins, weights=sample_weight, minlength=self.n_bins)
-        n_parts = np.round(self.n_bins * mass / mass.sum()).astype(int)
+        mass = np.bincount(bins, weights=sample_weight, minlength=_N_BINS)
+        n_parts = np.round(_N_BINS * mass / mass.sum()).astype(int)
         parts = [edges]
         for full in np.flatnonzero(n_parts > 1):
             inside = bins == full
@@ -72,8 +73,6 @@ class ReliabilityCurve:
         Name of the class or group, where each has a panel of its own.
     statistics : BinStatistics
         The bins.
-    is_step : bool
-        Whether the bins are the blocks of an isotonic fit, which is a step function.
     bars : tuple of ndarray of shape (n_bins,) or None
         Low and high limits of each bin's event frequency.
     band : Band or None
@@ -84,6 +83,8 @@ class ReliabilityCurve:
         Equal-width bins of the scores.
     error : IntervalEstimate or None
         Calibration error with its interval; None where the rows are too few for it.
+    is_step : bool
+        Whether the bins are the blocks of an isotonic fit, which is a step function.
     smooth : ndarray of shape (n_scores,) or None
         A smooth curve at the scores of `band`, which are its limits.
     has_bins : bool
@@ -95,12 +96,12 @@ class ReliabilityCurve:
     model: str | None
     panel: str | None
     statistics: BinStatistics
-    is_step: bool
     bars: tuple[np.ndarray, np.ndarray] | None
     band: Band | None
     consistency: Band
     histogram: BinStatistics
     error: tuple[float, float, float] | None
+    is_step: bool = False
     smooth: np.ndarray | None = None
     has_bins: bool = True
     numbers: dict = field(default_factory=dict)
@@ -115,161 +116,194 @@ class ReliabilityCurve:
         return float(drawn.min()), float(drawn.max())
 
 
-class CurveOptions(NamedTuple):
-    """How the curves of one picture are made; see `ReliabilityDisplay.from_predictions`."""
+@dataclass
+class CurveMaker:
+    """How the curves of one picture are made; for the parameters see `ReliabilityDisplay.from_predictions`."""
 
-    strategy: BaseBinning
-    interval: str | None
-    confidence_level: float
-    n_resamples: int
-    metric: object
-    error_binning: BaseBinning
-    seed: int
+    binning: BaseBinning | int | None = None
+    interval: str | None = "auto"
+    confidence_level: float = 0.9
+    n_resamples: int = 1000
+    metric: object = "auto"
+    random_state: object = None
     curve: str = "bins"
-    statistics: tuple = ()
+    statistics: str | tuple = ()
 
-    @classmethod
-    def checked(cls, binning, interval, confidence_level, n_resamples, metric, random_state, curve="bins", names=()):
-        """Return valid options, defaults resolved."""
-        check_option(curve, "curve", ("bins", "smooth", "both"))
-        for name in (names := (names,) if isinstance(names, str) else tuple(names)):
+    def __post_init__(self):
+        """Check the options and resolve the defaults."""
+        check_option(self.curve, "curve", ("bins", "smooth", "both"))
+        self.statistics = (self.statistics,) if isinstance(self.statistics, str) else tuple(self.statistics)
+        for name in self.statistics:
             check_option(name, "statistics", tuple(NUMBERS))
-        strategy = check_binning(binning, DEFAULT_BINNING)
-        if interval == "auto":
-            interval = "bootstrap" if strategy.needs_labels else "clopper_pearson"
-        check_option(interval, "interval", ("auto", "bootstrap", *_BINOMIAL_INTERVALS, None))
-        if interval in _BINOMIAL_INTERVALS and strategy.needs_labels:
+        self.strategy = check_binning(self.binning, DEFAULT_BINNING)
+        refits = self.strategy.needs_labels
+        if self.interval == "auto":
+            self.interval = "bootstrap" if refits else "clopper_pearson"
+        check_option(self.interval, "interval", ("auto", "bootstrap", *_BINOMIAL_INTERVALS, None))
+        if self.interval in _BINOMIAL_INTERVALS and refits:
             raise ValueError(
-                f'interval="{interval}" is not valid for bins that the labels made ({type(strategy).__name__}): '
-                'use interval="bootstrap".'
+                f'interval="{self.interval}" is not valid for bins that the labels made '
+                f'({type(self.strategy).__name__}): use interval="bootstrap".'
             )
-        if not (metric is None or metric == "auto" or callable(metric)):
-            raise ValueError(f'metric must be "auto", a function or None, found {metric!r}.')
-        check_int(n_resamples, "n_resamples")
+        if not (self.metric is None or self.metric == "auto" or callable(self.metric)):
+            raise ValueError(f'metric must be "auto", a function or None, found {self.metric!r}.')
+        check_int(self.n_resamples, "n_resamples")
+        self.confidence_level = check_confidence_level(self.confidence_level)
         # An error in bins that were made from the same labels would be biased. Without given bins the library's default
         # error is used.
-        error_binning = EqualMass(15) if binning is None or strategy.needs_labels else strategy
+        self.error_binning = EqualMass(15) if self.binning is None or refits else self.strategy
         # One seed for all curves: a panel's limits do not depend on which other panels there are.
-        seed = random_state
-        if not isinstance(seed, Integral):
-            seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
-        level = check_confidence_level(confidence_level)
-        return cls(strategy, interval, level, n_resamples, metric, error_binning, seed, curve, names)
+        self.seed = self.random_state
+        if not isinstance(self.seed, Integral):
+            self.seed = int(check_random_state(self.seed).randint(np.iinfo(np.int32).max))
+
+    def from_predictions(
+        self, y_true, models, *, multiclass="auto", groups=None, order="sorted", max_panels=12, **given
+    ):
+        """Return what `ReliabilityDisplay` is made of: its arguments.
+
+        `models` holds probabilities by name and `given` is what `check_scored_labels` takes besides; for the other
+        arguments see `ReliabilityDisplay.from_predictions`.
+        """
+        if groups is not None and multiclass == "marginal":
+            raise ValueError('groups and multiclass="marginal" exclude each other: both ask for a panel each.')
+        if not max_panels >= 1:
+            raise ValueError(f"max_panels must be at least 1, found {max_panels!r}.")
+        check_option(order, "order", ("sorted", "given", "error"))
+        tasks, kind, event = _tasks(y_true, models, multiclass, groups, order, given)
+        panels = list(tasks)
+        if order == "error" or len(tasks) > max_panels:
+            largest = {panel: max(map(self._rank, parts.values())) for panel, parts in tasks.items()}
+            worst = sorted(panels, key=largest.get, reverse=True)[:max_panels]
+            panels = worst if order == "error" else [panel for panel in panels if panel in worst]
+        shown = [(panel, model, task) for panel in panels for model, task in tasks[panel].items()]
+        limits = readable_limits(*_ends(np.concatenate([_ends(task.scores) for *_, task in shown])))
+        edges = np.linspace(*limits, _HISTOGRAM_BINS + 1)
+        curves = [self._of_task(model, panel, task, edges) for panel, model, task in shown]
+        return self._arguments(curves, kind=kind, n_panels_left_out=len(tasks) - len(panels), event=event)
+
+    def from_statistics(self, models):
+        """Return what `ReliabilityDisplay` is made of, from the `BinStatistics` of each model by name."""
+        for one in models.values():
+            if not isinstance(one, BinStatistics):
+                raise TypeError(f"The first argument must be BinStatistics or a dict of them by name, found {one!r}.")
+            if not one.weight.any():
+                raise ValueError("statistics hold no row: there is nothing to draw.")
+        curves = [
+            ReliabilityCurve(model, None, one, histogram=one, error=self._error(one), **self._intervals(one))
+            for model, one in models.items()
+        ]
+        return self._arguments(curves)
+
+    def _arguments(self, curves, **others):
+        metric = calibration_error if self.metric in (None, "auto") else getattr(self.metric, "func", self.metric)
+        name = getattr(metric, "__name__", "error").replace("_", " ")  # `func` is that of a functools.partial
+        return {"curves": curves, "confidence_level": self.confidence_level, "error_name": name, **others}
+
+    def _of_task(self, model, panel, task, histogram_edges):
+        """Return the `ReliabilityCurve` of one binary problem."""
+        task = BinaryTask(*drop_zero_weight(task.sample_weight, task.scores, task.labels))
+        rows = {"weight_type": task.weight_type, **_row_arguments(task)}
+        statistics = task.statistics(self.strategy)
+        drawn, has_bins, numbers = self._intervals(statistics, task), self.curve != "smooth", {}
+        if self.curve != "bins":
+            drawn["smooth"], drawn["band"], even = _smooth_curve(task, self.confidence_level)
+            if not has_bins:
+                drawn |= {"bars": None, "consistency": even}
+        if self.statistics:
+            options = {"confidence_level": self.confidence_level, "random_state": self.seed}
+            summary = calibration_summary(task.labels, task.scores, **options, **rows)
+            numbers = {name: getattr(summary, name) for name in self.statistics}
+        return ReliabilityCurve(
+            model,
+            panel,
+            statistics,
+            histogram=bin_statistics(task.scores, task.labels, histogram_edges, task.sample_weight),
+            error=self._error(task.labels, task.scores, binning=self.error_binning, **rows),
+            is_step=isinstance(self.strategy, PoolAdjacentViolators),
+            has_bins=has_bins,
+            numbers=numbers,
+            **drawn,
+        )
+
+    def _error(self, *data, **arguments):
+        """Return the error with its interval, or None where it is refused because its bins hold too few rows."""
+        if self.metric is None:
+            return None
+        arguments |= {"confidence_level": self.confidence_level, "n_resamples": self.n_resamples}
+        if self.metric != "auto":
+            arguments.pop("binning", None)
+            return calibration_error_interval(*data, metric=self.metric, random_state=self.seed, **arguments)
+        try:
+            return calibration_error_interval(*data, random_state=self.seed, **arguments)
+        except ValueError:  # the input is valid
+            return None
+
+    def _rank(self, task):
+        """Return the error by which panels are ranked; minus infinity where the rows are too few for one."""
+        metric = self.metric
+        if metric in (None, "auto"):
+            metric = partial(calibration_error, squared=True, binning=self.error_binning)
+        try:
+            return metric(task.labels, task.scores, **_row_arguments(task))
+        except ValueError:
+            return -np.inf
+
+    def _intervals(self, statistics, task=None):
+        """Return the bars of bins, their bootstrap band, and the band of calibrated models.
+
+        Bins that the labels made are made anew on each resample of rows, which are pooled to some hundred scores.
+        Others are resampled as they are, and a calibrated model's frequencies in them are binomial: exactly for equal
+        scores in a bin, else the limits are a little wide (Hoeffding 1956).
+        """
+        refits = task is not None and self.strategy.needs_labels
+        cells = task.statistics(EqualMass(_COMPRESSED_BINS)) if refits else statistics
+        seen = cells.weight > 0
+        scores, weight, events = cells.mean_score[seen], cells.weight[seen], cells.weighted_label[seen]
+        low, high = _ends(scores if task is None else task.scores)
+        if high - low <= 0.02:  # a band between them could not be seen
+            low, high = max(low - 0.01, 0.0), min(high + 0.01, 1.0)
+        drawn = np.unique(np.concatenate((scores, (low, high))))
+        quantiles = (1 - self.confidence_level) / 2, (1 + self.confidence_level) / 2
+
+        def band(counts):
+            """Return percentiles of the frequencies of counts (n_resamples, 2, n_cells) of both labels."""
+            if refits:
+                frequency = _refitted(scores, counts, self.strategy)
+            else:
+                total, observed = counts.sum(axis=1), np.broadcast_to(events / weight, counts[:, 1].shape)
+                frequency = np.divide(counts[:, 1], total, out=observed.copy(), where=total > 0)
+            return Band(drawn, *(np.interp(drawn, scores, one) for one in np.quantile(frequency, quantiles, axis=0)))
+
+        bars = bootstrap = None
+        if self.interval in _BINOMIAL_INTERVALS:
+            bars = statistics.interval(self.confidence_level, interval=self.interval)
+        elif self.interval == "bootstrap":
+            shares = np.concatenate((weight - events, events)) / weight.sum()
+            n_rows, rng = max(1, round(float(weight.sum()))), np.random.default_rng(self.seed)
+            counts = rng.multinomial(n_rows, shares, size=self.n_resamples)
+            bootstrap = band(counts.reshape(-1, 2, len(scores)).astype(np.float64))
+        trials = np.maximum(1, np.round(weight)).astype(np.int64)
+        if refits:
+            events = np.random.default_rng(self.seed).binomial(trials, scores, size=(self.n_resamples, len(scores)))
+            consistency = band(np.stack((trials - events, events), axis=1).astype(np.float64))
+        else:
+            limits = (binom.ppf(one, trials, scores) / trials - scores for one in quantiles)
+            # Between the mean scores the distance from the diagonal is interpolated; beyond them it stays the same.
+            limits = (np.clip(drawn + np.interp(drawn, scores, one), 0, 1) for one in limits)
+            consistency = Band(drawn, *limits)
+        return {"bars": bars, "band": bootstrap, "consistency": consistency}
 
 
-def diagram_numbers(y_true, models, *, options, multiclass="auto", groups=None, order="sorted", max_panels=12, **given):
-    """Return what `ReliabilityDisplay` is made of: its arguments.
-
-    `models` holds probabilities by name and `given` is what `check_scored_labels` takes besides; for the other
-    arguments see `ReliabilityDisplay.from_predictions`.
-    """
-    if groups is not None and multiclass == "marginal":
-        raise ValueError('groups and multiclass="marginal" exclude each other: both ask for a panel each.')
-    if not max_panels >= 1:
-        raise ValueError(f"max_panels must be at least 1, found {max_panels!r}.")
-    check_option(order, "order", ("sorted", "given", "error"))
-    tasks, kind, event = _tasks(y_true, models, multiclass, groups, order, given)
-    worst = _worst_first(tasks, options)[:max_panels] if order == "error" or len(tasks) > max_panels else list(tasks)
-    panels = worst if order == "error" else [panel for panel in tasks if panel in set(worst)]
-    shown = [(panel, model, task) for panel in panels for model, task in tasks[panel].items()]
-    lowest, highest = min(task.scores.min() for *_, task in shown), max(task.scores.max() for *_, task in shown)
-    limits = readable_limits(float(lowest), float(highest))
-    return {
-        "curves": [_reliability_curve(task, options, limits, model, panel) for panel, model, task in shown],
-        "confidence_level": options.confidence_level,
-        "kind": kind,
-        "error_name": _error_name(options.metric),
-        "n_panels_left_out": len(tasks) - len(panels),
-        "event": event if kind == "binary" else None,
-    }
-
-
-def statistics_numbers(models, *, options):
-    """Return what `ReliabilityDisplay` is made of, from the `BinStatistics` of each model by name."""
-    curves = []
-    for model, statistics in models.items():
-        if not isinstance(statistics, BinStatistics):
-            raise TypeError(
-                f"The first argument must be BinStatistics or a dict of them by name, found {statistics!r}."
-            )
-        seen = statistics.weight > 0
-        if not seen.any():
-            raise ValueError("statistics hold no row: there is nothing to draw.")
-        mean = statistics.mean_score[seen]
-        score_range = _score_range(mean)
-        bars = band = None
-        if options.interval in _BINOMIAL_INTERVALS:
-            bars = statistics.interval(options.confidence_level, interval=options.interval)
-        elif options.interval == "bootstrap":
-            band = _bootstrap_band(statistics, score_range, options)
-        consistency = _consistency_band(statistics, score_range, options.confidence_level)
-        error = None
-        if options.metric is not None:
-            metric = {} if options.metric == "auto" else {"metric": options.metric}
-            error = calibration_error_interval(statistics, **metric, **_resampling(options))
-        curves.append(ReliabilityCurve(model, None, statistics, False, bars, band, consistency, statistics, error))
-    return {
-        "curves": curves,
-        "confidence_level": options.confidence_level,
-        "kind": "binary",
-        "error_name": _error_name(options.metric),
-    }
-
-
-def _resampling(options):
-    return {
-        "confidence_level": options.confidence_level,
-        "n_resamples": options.n_resamples,
-        "random_state": options.seed,
-    }
-
-
-def readable_limits(low, high):
-    """Return limits of axes for probabilities: 0 and 1 unless half of that would be empty (a rare event)."""
-    if high <= 0.5:
-        return 0.0, _next_round(high)
-    return (1 - _next_round(1 - low), 1.0) if low >= 0.5 else (0.0, 1.0)
-
-
-def _reliability_curve(task, options, histogram_limits, model, panel=None):
-    """Return the `ReliabilityCurve` of one binary problem."""
-    task = BinaryTask(*drop_zero_weight(task.sample_weight, task.scores, task.labels))
-    statistics = task.statistics(options.strategy)
-    bars = band = None
-    score_range = _score_range(task.scores)
-    if options.interval in _BINOMIAL_INTERVALS:
-        bars = statistics.interval(options.confidence_level, interval=options.interval)
-    if options.strategy.needs_labels:
-        band, consistency = _refitted_bands(task, score_range, options)
-    else:
-        consistency = _consistency_band(statistics, score_range, options.confidence_level)
-        if options.interval == "bootstrap":
-            band = _bootstrap_band(statistics, score_range, options)
-    smooth, numbers, has_bins = None, {}, options.curve != "smooth"
-    if options.curve != "bins":
-        smooth, band, even = _smooth_curve(task, options.confidence_level)
-        bars, consistency = (bars, consistency) if has_bins else (None, even)
-    if options.statistics:
-        drawn = {"confidence_level": options.confidence_level, "random_state": options.seed}
-        arguments = {"weight_type": task.weight_type, **drawn, **_row_arguments(task)}
-        summary = calibration_summary(task.labels, task.scores, **arguments)
-        numbers = {name: getattr(summary, name) for name in options.statistics}
-    return ReliabilityCurve(
-        smooth=smooth,
-        has_bins=has_bins,
-        numbers=numbers,
-        model=model,
-        panel=panel,
-        statistics=statistics,
-        is_step=isinstance(options.strategy, PoolAdjacentViolators),
-        bars=bars,
-        band=band,
-        consistency=consistency,
-        histogram=bin_statistics(
-            task.scores, task.labels, np.linspace(*histogram_limits, _HISTOGRAM_BINS + 1), task.sample_weight
-        ),
-        error=_error_interval(task, options),
-    )
+def _refitted(scores, counts, strategy):
+    """Return the event frequency at each score in the bins that `strategy` makes of each resample."""
+    labels, both = np.repeat([False, True], len(scores)), np.tile(scores, 2)
+    frequency = np.empty((len(counts), len(scores)))
+    for row, weight in zip(frequency, counts.reshape(len(counts), -1), strict=True):
+        drawn = weight > 0
+        resampled = BinaryTask(both[drawn], labels[drawn], weight[drawn]).statistics(strategy)
+        row[:] = resampled.event_frequency[assign_bins(scores, resampled.edges)]
+    return frequency
 
 
 def _smooth_curve(task, confidence_level):
@@ -290,6 +324,17 @@ def _smooth_curve(task, confidence_level):
     return curve, band, Band(scores, np.maximum(scores - width, 0), np.minimum(scores + width, 1))
 
 
+def _ends(values):
+    return float(np.min(values)), float(np.max(values))
+
+
+def readable_limits(low, high):
+    """Return limits of axes for probabilities: 0 and 1 unless half of that would be empty (a rare event)."""
+    if high <= 0.5:
+        return 0.0, _next_round(high)
+    return (1 - _next_round(1 - low), 1.0) if low >= 0.5 else (0.0, 1.0)
+
+
 def _next_round(value):
     """Return the smallest round number that is not below a value, at most 1."""
     value = min(max(value, 1e-6), 1.0) * (1 - 1e-9)
@@ -297,171 +342,32 @@ def _next_round(value):
     return float(power * next(step for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= value))
 
 
-def _score_range(scores):
-    """Return the lowest and the highest score, apart by so much that a band between them can be seen."""
-    low, high = float(scores.min()), float(scores.max())
-    return (low, high) if high - low > 0.02 else (max(low - 0.01, 0.0), min(high + 0.01, 1.0))
-
-
-def _curve_error(task, options):
-    """Return the error by which panels are ranked; minus infinity where the rows are too few for one."""
-    try:
-        if options.metric in (None, "auto"):
-            return calibration_error(task.labels, task.scores, squared=True, **_error_arguments(task, options))
-        return options.metric(task.labels, task.scores, **_row_arguments(task))
-    except ValueError:
-        return -np.inf
-
-
 def _row_arguments(task):
     arguments = {"labels": [False, True]}
     return arguments if task.sample_weight is None else {**arguments, "sample_weight": task.sample_weight}
 
 
-def _error_arguments(task, options):
-    return {**_row_arguments(task), "binning": options.error_binning}
-
-
-def _error_interval(task, options):
-    if options.metric is None:
-        return None
-    resampling = {**_resampling(options), "weight_type": task.weight_type}
-    if options.metric != "auto":
-        return calibration_error_interval(
-            task.labels, task.scores, metric=options.metric, **resampling, **_row_arguments(task)
-        )
-    try:
-        return calibration_error_interval(task.labels, task.scores, **resampling, **_error_arguments(task, options))
-    except ValueError:  # the input is valid: the error is refused because its bins hold too few rows
-        return None
-
-
-def _consistency_band(statistics, score_range, confidence_level):
-    """Return binomial limits of calibrated bins: exact for equal scores in a bin, else a little wide (Hoeffding 1956).
-
-    Between the mean scores the distance from the diagonal is interpolated; beyond them it stays the same.
-    """
-    seen = statistics.weight > 0
-    mean, weight = statistics.mean_score[seen], statistics.weight[seen]
-    low, high = _binomial_limits(weight, mean, confidence_level)
-    scores = np.unique(np.concatenate((mean, score_range)))
-    return Band(
-        scores,
-        np.clip(scores + np.interp(scores, mean, low - mean), 0, 1),
-        np.clip(scores + np.interp(scores, mean, high - mean), 0, 1),
-    )
-
-
-def _binomial_limits(weight, probability, confidence_level):
-    """Return the quantiles of the frequency of an event in `weight` trials."""
-    tail = (1 - confidence_level) / 2
-    inside = (probability > 0) & (probability < 1)
-    safe = np.where(inside, probability, 0.5)
-    limits = [np.clip(np.ceil(bdtrik(q, weight, safe)), 0, weight) / weight for q in (tail, 1 - tail)]
-    return [np.where(inside, limit, probability) for limit in limits]
-
-
-def _bootstrap_band(statistics, score_range, options):
-    """Return percentile limits of the event frequencies, the (bin, label) cells resampled."""
-    seen = statistics.weight > 0
-    cells = np.stack((statistics.weight - statistics.weighted_label, statistics.weighted_label))[:, seen]
-    counts = _resampled_cells(cells, options)
-    total = counts.sum(axis=1)
-    frequency = np.divide(
-        counts[:, 1], total, out=np.broadcast_to(statistics.event_frequency[seen], total.shape).copy(), where=total > 0
-    )
-    low, high = _percentiles(frequency, options.confidence_level)
-    mean = statistics.mean_score[seen]
-    scores = np.unique(np.concatenate((mean, score_range)))
-    return Band(scores, np.interp(scores, mean, low), np.interp(scores, mean, high))
-
-
-def _refitted_bands(task, score_range, options):
-    """Return the bootstrap band, if wanted, and the consistency band of bins that are made anew on each resample."""
-    pooled = task.statistics(EqualMass(_COMPRESSED_BINS))
-    seen = pooled.weight > 0
-    scores, weight, positives = pooled.mean_score[seen], pooled.weight[seen], pooled.weighted_label[seen]
-
-    def band(counts):
-        low, high = _percentiles(_refit(scores, counts, options.strategy), options.confidence_level)
-        reached = np.unique(np.concatenate((scores, score_range)))
-        return Band(reached, np.interp(reached, scores, low), np.interp(reached, scores, high))
-
-    trials = np.maximum(1, np.round(weight)).astype(np.int64)
-    events = np.random.default_rng(options.seed).binomial(trials, scores, size=(options.n_resamples, len(scores)))
-    consistency = band(np.stack((trials - events, events), axis=1).astype(np.float64))
-    if options.interval != "bootstrap":
-        return None, consistency
-    return band(_resampled_cells(np.stack((weight - positives, positives)), options)), consistency
-
-
-def _resampled_cells(cells, options):
-    """Return counts (n_resamples, 2, n_cells) of as many rows as the cells (2, n_cells) weigh."""
-    rng = np.random.default_rng(options.seed)
-    n_rows = max(1, round(float(cells.sum())))
-    counts = rng.multinomial(n_rows, (cells / cells.sum()).ravel(), size=options.n_resamples)
-    return counts.reshape(-1, *cells.shape).astype(np.float64)
-
-
-def _refit(scores, counts, strategy):
-    """Return the event frequency at each score in the bins that `strategy` makes of each resample."""
-    labels = np.repeat([False, True], len(scores))
-    both = np.tile(scores, 2)
-    frequency = np.empty((len(counts), len(scores)))
-    for row, resample in zip(frequency, counts, strict=True):
-        weight = resample.ravel()
-        drawn = weight > 0
-        resampled = BinaryTask(both[drawn], labels[drawn], weight[drawn]).statistics(strategy)
-        row[:] = resampled.event_frequency[assign_bins(scores, resampled.edges)]
-    return frequency
-
-
-def _percentiles(values, confidence_level):
-    tail = (1 - confidence_level) / 2
-    return np.quantile(values, (tail, 1 - tail), axis=0)
-
-
-def _tasks(y_true, models, multiclass, groups, order, arguments):
-    """Return the binary problems, by panel and model, and what kind of event they are about."""
+def _tasks(y_true, models, multiclass, groups, order, given):
+    """Return the binary problems, by panel and model, what kind of event they are about, and its name if it has one."""
     tasks = {}
     for model, y_proba in models.items():
-        data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **arguments)
-        kind = resolve_multiclass(multiclass, data)
-        if kind == "marginal":
-            names = [str(label) for label in data.classes.tolist()]
-            parts = zip(names, binary_tasks(data, multiclass), strict=True)
-        elif groups is not None:
-            parts = _by_group(next(binary_tasks(data, multiclass)), groups, order)
-        else:
-            parts = [(None, next(binary_tasks(data, multiclass)))]
+        data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **given)
+        kind, problems = resolve_multiclass(multiclass, data), binary_tasks(data, multiclass)
+        parts = zip(map(str, data.classes.tolist()) if kind == "marginal" else [None], problems, strict=True)
+        if groups is not None:
+            parts = _by_group(next(problems), groups, order)
         for panel, task in parts:
             tasks.setdefault(panel, {})[model] = task
     label = data.classes[-1]
-    unnamed = label is None or isinstance(label, bool | np.bool_)
-    return tasks, kind, None if unnamed else label if isinstance(label, str) else f"class {label}"
+    if kind != "binary" or label is None or isinstance(label, bool | np.bool_):
+        return tasks, kind, None
+    return tasks, kind, label if isinstance(label, str) else f"class {label}"
 
 
 def _by_group(task, groups, order):
     names, codes = check_groups(groups, len(task.scores))
     present, first = np.unique(codes, return_index=True)
     for code in present[np.argsort(first)] if order == "given" else present:
-        name = names[code]
-        rows_of_group = codes == code
-        weight = None if task.sample_weight is None else task.sample_weight[rows_of_group]
-        if weight is None or weight.any():
-            yield str(name), BinaryTask(task.scores[rows_of_group], task.labels[rows_of_group], weight)
-
-
-def _worst_first(tasks, options):
-    """Return the panels, the largest error of any model first."""
-    if len(tasks) == 1:
-        return list(tasks)
-    largest = {panel: max(_curve_error(task, options) for task in parts.values()) for panel, parts in tasks.items()}
-    return sorted(largest, key=largest.get, reverse=True)
-
-
-def _error_name(metric):
-    if metric in (None, "auto"):
-        return "calibration error"
-    metric = getattr(metric, "func", metric)  # of a functools.partial
-    return getattr(metric, "__name__", "error").replace("_", " ")
+        part = BinaryTask(*(None if one is None else one[codes == code] for one in task))
+        if part.sample_weight is None or part.sample_weight.any():
+            yield str(names[code]), part

@@ -10,16 +10,8 @@ from skcalib.decisions._certified_threshold import scores_and_errors
 from skcalib.decisions._thresholds import AcceptedSets
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import (
-    curve_styles,
-    draw_curve,
-    mark,
-    model_and_size,
-    model_label,
-    percent,
-    reference_style,
-    styled,
-)
+from skcalib.displays._style import curve_styles, draw_curve, mark, reference_style, styled
+from skcalib.displays._words import captions, model_label, percent
 
 _FEWEST_ANSWERED = 10  # rows: a curve begins there
 
@@ -172,38 +164,31 @@ class RiskCoverageDisplay(FromEstimator):
             Itself, with the artists as attributes.
         """
         frame = pair_frame(ax)
-        self.ax_, self.figure_ = frame.axes[0], frame.figure
+        (axes,) = frame.axes
         self.lines_, self.bands_, self.points_, self.target_line_ = [], [], [], None
         highest = 0.0 if self.target is None else self.target
         styles = curve_styles(len(self.curves))
         for rank, (name, curve) in enumerate(self.curves.items()):
+            answered = None if self.target is None else _answered(curve)
             shown = curve.answered >= min(_FEWEST_ANSWERED / self.n_rows, 1)
-            values = [one[shown] for one in curve[:4]]
-            label = model_label(name) + ("" if self.target is None else f": {_answered(curve)}")
-            line, band = draw_curve(self.ax_, *values, styles[rank], label, line_kw, band_kw)
-            self.lines_.append(line)
-            self.bands_.append(band)
+            share, *values = (one[shown] for one in curve[:4])
+            style = {**styles[rank], "label": model_label(name, answered)}
+            draw_curve(self, axes, share, values, style, line_kw, band_kw)
             highest = max(highest, curve.error[shown].max())
             if self.target is not None and curve.certified.found:
-                style = {"color": styles[rank]["color"], "marker": mark(rank)[1], "markersize": 7, "zorder": 4}
+                style = {"color": style["color"], "marker": mark(rank)[1], "markersize": 7, "zorder": 4}
                 at = curve.certified.accepted, curve.certified.n_wrong / curve.certified.n_accepted
-                self.points_ += self.ax_.plot(*at, **styled(point_kw, **style, linestyle="none"))
+                self.points_ += axes.plot(*at, **styled(point_kw, **style, linestyle="none"))
+        keys = {f"{100 * self.confidence_level:.10g} % interval": self.bands_[0]}
         if self.target is not None:
-            self.target_line_ = self.ax_.axhline(self.target, **reference_style(target_kw))
-        self.ax_.set(xlim=(0, 1), ylim=(0, min(1.25 * highest or 0.1, 1)))
-        keys = {}
-        if legend:
-            keys = {f"{100 * self.confidence_level:.10g} % interval": self.bands_[0]}
-            if self.target is not None:
-                keys |= {f"target {self.target:g}": self.target_line_}
-            if self.points_:
-                keys |= {"certified": self.points_[0]}
-        options = {"legend_kw": legend_kw}
-        if len(self.curves) == 1:
-            lines = [model_and_size(*self.curves, self.n_rows)[0], self.target and _answered(*self.curves.values())]
-            options["caption"] = ["\n".join(filter(None, lines))]
-        self.legend_ = finish(frame, keys, "Share of rows answered", "Errors among answers", **options)
-        return self
+            self.target_line_ = axes.axhline(self.target, **reference_style(target_kw))
+            keys[f"target {self.target:g}"] = self.target_line_
+        if self.points_:
+            keys["certified"] = self.points_[0]
+        axes.set(xlim=(0, 1), ylim=(0, min(1.25 * highest or 0.1, 1)))
+        caption = captions(name, self.n_rows, answered) if len(self.curves) == 1 else None
+        words = {"legend": legend, "caption": caption, "legend_kw": legend_kw}
+        return finish(self, frame, keys, "Share of rows answered", "Errors among answers", **words)
 
 
 def _answered(curve):

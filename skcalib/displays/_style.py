@@ -1,6 +1,8 @@
-"""How every picture looks: colours and marks that survive print and colour-vision deficiency, axes, legends."""
+"""How every picture looks: colours and marks that survive print and colour-vision deficiency, lines and bands."""
 
 import numpy as np
+
+from skcalib.displays._words import format_count
 
 # Okabe and Ito (2008), without yellow, which vanishes on white, in an order whose greys differ, too.
 _OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -74,68 +76,38 @@ def reference_style(given=None, **ours):
     return styled(given, **{**dotted, **ours})
 
 
-def curve_styles(n_curves):
-    """Return the keywords of the lines of this number of curves, which colour and line style tell apart."""
-    return [
-        {"color": color, "linestyle": mark(rank)[0], "linewidth": 1.6, "gid": CURVE, "zorder": 3}
-        for rank, color in enumerate(colors(n_curves))
-    ]
-
-
-def probability_axes(ax, limits):
-    """Give both axes the same range of probabilities, with room for what lies on the border, and short ticks."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    low, high = limits
-    margin = 0.02 * (high - low)
-    ax.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin))
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10]))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 12):g}"))
+def curve_styles(n_curves, *, marked=False):
+    """Return the keywords of the lines of this number of curves, which colour, line style and marks tell apart."""
+    styles = []
+    for rank, color in enumerate(colors(n_curves)):
+        dashes, marker = mark(rank)
+        styles.append({"color": color, "linestyle": dashes, "linewidth": 1.6, "gid": CURVE, "zorder": 3})
+        if marked:
+            styles[-1] |= {"marker": marker, "markersize": 4.5, "markeredgewidth": 0}
+    return styles
 
 
 def count_axis(ax):
     """Give axes over counts a logarithmic scale with numbers as people write them."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+    from matplotlib.ticker import LogLocator, NullLocator
 
     ax.set_xscale("log")
     ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda number, _: format_count(number)))
+    ax.xaxis.set_major_formatter(lambda number, _: format_count(number))
 
 
-def matplotlib_text(name):
-    """Return a user's name as matplotlib shows it unchanged: no formula between dollars, no hidden label."""
-    name = name.replace("$", r"\$")
-    return f" {name}" if name.startswith("_") else name
-
-
-def model_label(name):
-    """Return the name of a model in a legend."""
-    return "model" if name is None else matplotlib_text(name)
-
-
-def model_and_size(name, n_rows):
-    """Return what names a single model, in words for more and for less room: its name, if it has one, and its rows."""
-    size = f"n = {format_count(n_rows)}"
-    return (size, size) if name is None else (f"{matplotlib_text(name)}, {size}", matplotlib_text(name))
-
-
-def draw_curve(ax, x, value, low, high, style, label, line_kw, band_kw):
-    """Draw a curve and its band; return both artists."""
-    (line,) = ax.plot(x, value, **styled(line_kw, **style, label=label))
-    return line, draw_band(ax, x, low, high, style["color"], band_kw)
+def draw_curve(display, ax, x, values, style, line_kw, band_kw=None):
+    """Draw a curve, and the band between its limits where `values` has both; add them to `lines_` and `bands_`."""
+    value, *limits = values
+    display.lines_ += ax.plot(x, value, **styled(line_kw, **style))
+    if limits:
+        display.bands_.append(draw_band(ax, x, *limits, style["color"], band_kw))
 
 
 def draw_band(ax, x, low, high, color, band_kw):
     """Draw what lies between two limits, lightly and below the curves; return the artist."""
     return ax.fill_between(x, low, high, **styled(band_kw, facecolor=color, alpha=0.18, linewidth=0, zorder=2))
-
-
-def point_style(color, **others):
-    """Return the keywords of a curve through points that are marked."""
-    points = {"marker": "o", "markersize": 4.5, "linewidth": 1.6, "gid": CURVE, "zorder": 3}
-    return {"color": color, **points, **others}
 
 
 def error_bars(ax, x, value, low, high, color, errorbar_kw):
@@ -144,32 +116,3 @@ def error_bars(ax, x, value, low, high, color, errorbar_kw):
     lengths = np.maximum(0, np.stack((value - low, high - value)))
     style = {"fmt": "none", "ecolor": color, "elinewidth": 1, "capsize": 2, "zorder": 2}
     return ax.errorbar(x, value, yerr=lengths, **styled(errorbar_kw, **style))
-
-
-def bar_key(color):
-    """Return what stands for intervals in a legend."""
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], color=color, marker="|", markersize=8, linestyle="none")
-
-
-def format_count(number):
-    """Return a number of rows as people write it."""
-    return f"{number:,.0f}" if float(number).is_integer() or number >= 100 else f"{number:,.4g}"
-
-
-def plural(noun, number):
-    """Return the noun's form after a number."""
-    return noun if number == 1 else noun + "s"
-
-
-def short_count(number):
-    """Return a number of rows as briefly as can be without rounding: 1.6k."""
-    return f"{number / 1000:,.10g}k" if number >= 1000 else f"{number:g}"
-
-
-def percent(value):
-    """Return a share as a percentage: two significant digits or tenths."""
-    value = 100 * value
-    digits = 1 if abs(value) >= 0.95 or value == 0 else 2
-    return f"{value:.{digits}f}"

@@ -7,13 +7,13 @@ import numpy as np
 from skcalib._input.scalars import check_number, check_option
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import curve_styles, draw_band, format_count, matplotlib_text, reference_style, styled
-from skcalib.guarantees import conditional_epsilon, marginal_epsilon
+from skcalib.displays._style import curve_styles, draw_curve, reference_style
+from skcalib.displays._words import format_count, matplotlib_text
+from skcalib.guarantees._uniform_mass import uniform_mass_epsilon
 from skcalib.metrics import mean_validity_curve, validity_curve
 
 _KINDS = ("marginal", "conditional")
 _TITLES = {"marginal": "Share of the rows within ε", "conditional": "All bins within ε"}
-_TOLERANCE = "Tolerance ε (probability)"
 _LEVELS = np.linspace(0, 1, 402)[1:-1]  # confidence levels at which the guarantee is drawn
 
 
@@ -203,7 +203,9 @@ class ValidityDisplay(FromEstimator):
         ]
         guarantees, label = {}, "guarantee"
         if n_samples is not None:
-            guarantees = {part: _guarantee(part, n_samples, n_bins) for part in kinds}
+            for part in kinds:
+                promised = [uniform_mass_epsilon(n_samples, n_bins, level, part, False) for level in _LEVELS]
+                guarantees[part] = np.array(promised), _LEVELS
             label = f"guarantee, {format_count(n_samples)} rows in {n_bins} bins"
         return cls(curves, guarantees=guarantees, guarantee_label=label).plot(ax, **plot_options)
 
@@ -250,49 +252,50 @@ class ValidityDisplay(FromEstimator):
             check_number(epsilon, "epsilon", at_least=0, at_most=1)
         kinds = list(dict.fromkeys(curve.kind for curve in self.curves))
         models = list(dict.fromkeys(curve.model for curve in self.curves))
-        frame = pair_frame(ax, len(kinds))
-        place, styles = dict(zip(kinds, frame.axes, strict=True)), curve_styles(len(models))
+        frame, styles = pair_frame(ax, len(kinds)), curve_styles(len(models))
         self.lines_, self.bands_, self.guarantee_lines_, self.epsilon_lines_ = [], [], [], []
         right = self._max_epsilon(epsilon) if max_epsilon is None else max_epsilon
         for curve in self.curves:
-            self._draw(place[curve.kind], curve, styles[models.index(curve.model)], right, epsilon, line_kw, band_kw)
-        for kind, points in self.guarantees.items():
-            style = reference_style(guarantee_kw, linewidth=1.5, label=self.guarantee_label)
-            self.guarantee_lines_ += place[kind].plot(*points, **style)
-        for axes in frame.axes if epsilon is not None else ():
-            self.epsilon_lines_.append(axes.axvline(epsilon, **reference_style(epsilon_kw, linestyle=(0, (4, 2)))))
-        for kind, axes in place.items():
-            axes.set(xlim=(0, right), ylim=(-0.02, 1.02), xlabel=_TOLERANCE)
-            if len(kinds) > 1:
-                axes.set_title(_TITLES[kind], fontsize="medium")
-        keys = {line.get_label(): line for line in self.guarantee_lines_}
-        keys |= {f"tolerance {epsilon:g}": line for line in self.epsilon_lines_[:1]}
-        share = "Validity" if len(kinds) > 1 else _TITLES[kinds[0]]
-        self.legend_ = finish(frame, keys, _TOLERANCE, share, legend=legend, legend_kw=legend_kw)
-        self.figure_ = frame.axes[0].figure
-        self.ax_ = frame.axes if len(kinds) > 1 else frame.axes[0]
-        return self
+            style = {**styles[models.index(curve.model)], "label": _label(curve, epsilon)}
+            self._draw(frame.axes[kinds.index(curve.kind)], curve, style, right, line_kw, band_kw)
+        for kind, axes in zip(kinds, frame.axes, strict=True):
+            axes.set(xlim=(0, right), ylim=(-0.02, 1.02))
+            if kind in self.guarantees:
+                style = reference_style(guarantee_kw, linewidth=1.5, label=self.guarantee_label)
+                self.guarantee_lines_ += axes.plot(*self.guarantees[kind], **style)
+            if epsilon is not None:
+                style = reference_style(epsilon_kw, linestyle=(0, (4, 2)), label=f"tolerance {epsilon:g}")
+                self.epsilon_lines_.append(axes.axvline(epsilon, **style))
+        keys = {line.get_label(): line for line in (*self.guarantee_lines_, *self.epsilon_lines_)}
+        titles = [_TITLES[kind] for kind in kinds]
+        share, titles = ("Validity", titles) if len(kinds) > 1 else (titles[0], None)
+        words = {"titles": titles, "with_curves": legend, "legend": legend, "legend_kw": legend_kw}
+        return finish(self, frame, keys, "Tolerance ε (probability)", share, **words)
 
-    def _draw(self, ax, curve, style, right, epsilon, line_kw, band_kw):
-        size = f"n = {format_count(curve.n_rows)}"
+    def _draw(self, ax, curve, style, right, line_kw, band_kw):
+        epsilons, values = curve.epsilons, [curve.validity]
         if curve.n_repeats > 1:
-            size += f", {curve.n_repeats} repeats"
-            limits = (np.clip(curve.validity + side * curve.standard_error, 0, 1) for side in (-1, 1))
-            self.bands_.append(draw_band(ax, curve.epsilons, *limits, style["color"], band_kw))
-        if epsilon is not None:
-            at = np.searchsorted(curve.epsilons, epsilon, side="right") - 1
-            size += f": {100 * (curve.validity[at] if at >= 0 else 0):.0f} % within {epsilon:g}"
-        style = {**style, "label": size if curve.model is None else f"{matplotlib_text(curve.model)}, {size}"}
-        epsilons, validity = curve.epsilons, curve.validity
-        if curve.n_repeats == 1:
+            values += [np.clip(curve.validity + side * curve.standard_error, 0, 1) for side in (-1, 1)]
+        else:
             style["drawstyle"] = "steps-post"
-            epsilons, validity = np.append(epsilons, max(1.0, right)), np.append(validity, validity[-1])
-        self.lines_ += ax.plot(epsilons, validity, **styled(line_kw, **style))
+            epsilons, values = np.append(epsilons, max(1.0, right)), [np.append(curve.validity, curve.validity[-1])]
+        draw_curve(self, ax, epsilons, values, style, line_kw, band_kw)
 
     def _max_epsilon(self, epsilon):
         """Return a tolerance a little beyond that at which all curves have come to their end."""
         ends = [curve.epsilons[np.argmax(curve.validity >= curve.validity[-1])] for curve in self.curves]
         return min(1.0, 1.15 * max(*ends, 0.02, epsilon or 0))
+
+
+def _label(curve, epsilon):
+    """Return the entry of a curve in the legend."""
+    words = f"n = {format_count(curve.n_rows)}"
+    if curve.n_repeats > 1:
+        words += f", {curve.n_repeats} repeats"
+    if epsilon is not None:
+        at = np.searchsorted(curve.epsilons, epsilon, side="right") - 1
+        words += f": {100 * (curve.validity[at] if at >= 0 else 0):.0f} % within {epsilon:g}"
+    return words if curve.model is None else f"{matplotlib_text(curve.model)}, {words}"
 
 
 def _curve(model, repeats, kind, epsilons, options):
@@ -308,9 +311,3 @@ def _curve(model, repeats, kind, epsilons, options):
     epsilons = np.linspace(0, 0.2, 201) if epsilons is None else epsilons
     n_rows = float(np.mean([len(y_true) for y_true, _ in repeats]))
     return ValidityCurve(model, kind, *mean_validity_curve(repeats, epsilons=epsilons, **given), n_rows, len(repeats))
-
-
-def _guarantee(kind, n_samples, n_bins):
-    """Return the tolerances that are promised at rising confidence levels, and these."""
-    promised = conditional_epsilon if kind == "conditional" else marginal_epsilon
-    return np.array([promised(n_samples, n_bins, confidence_level=level) for level in _LEVELS]), _LEVELS

@@ -1,44 +1,63 @@
 """A fitted recalibrator, or one for each segment, as one more column of a table."""
 
+from functools import partial
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from skcalib._defaults import check_fitted
 from skcalib.engines._columns import check_value, free_name
-from skcalib.engines._expressions import ColumnWriter
-from skcalib.engines._native import beside, narwhals
+from skcalib.engines._native import beside, nw, with_sql
+from skcalib.engines._pieces import as_pieces, is_joined, joined
+from skcalib.export._sql import SqlWriter, guarded, valid_score
+from skcalib.export._sql_text import DIALECTS
 from skcalib.recalibrators import GroupwiseRecalibrator
-from skcalib.recalibrators._map_forms import calibration_map, map_of
-from skcalib.recalibrators._maps import Choice, GroupOf, Rows, Scores
+from skcalib.recalibrators._map_forms import map_of
+from skcalib.recalibrators._maps import Choice, GroupOf, OneColumn, Place, Rows, Scores
+
+_ROW = Scores(2)  # what maps are written for: the score of a row, and the number of its case
+_SCORE, _CASE = OneColumn(_ROW, 0), OneColumn(_ROW, 1)
 
 
 def with_forecasts(columns, recalibrator, output, default=None):
-    """Return the native table with the column `output`: NULL where the score is missing or out of range."""
-    frame = columns.frame
-    if not isinstance(output, str) or output in columns.names:
-        raise ValueError(f"output must be the name of a new column, found {output!r}.")
-    _check_case(output, columns)
+    """Return the native table with the column `output`: NULL where the score is missing or out of range.
+
+    Databases and Spark are given SQL; Polars and Dask call `predict_proba` for parts of the table, as NumPy has them.
+    """
+    frame, names = columns.frame, columns.names
+    engine = frame.implementation
+    is_database = engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()
+    _check_output(output, names, is_database)
     maps = _segment_maps(columns, recalibrator, default)
-    if not isinstance(frame, narwhals().DataFrame):
-        return _written(columns, maps or calibration_map(recalibrator, n_columns=1).output, output).to_native()
-    if maps is None:
-        return _predicted(columns, output, lambda score, _: _forecast(recalibrator, score)).to_native()
-    case = _cases_in_memory(columns, maps)
+    predict = partial(_forecast, recalibrator) if maps is None else _choice(maps.cases)
+    score, number = (f"{free_name(frame.collect_schema().names())}_{what}" for what in ("score", "case"))
+    if isinstance(frame, nw.DataFrame):
+        scores = frame.select(columns.score.alias(score))[score].to_numpy()
+        numbers = np.zeros(len(scores)) if maps is None else _cases_in_memory(columns, maps)
+        series = nw.new_series(output, _forecasts(scores, numbers, predict), nw.Float64, backend=engine)
+        frame = frame.select(names).with_columns(series)
+        return frame.with_columns(_without_nan(output)).to_native()
+    frame = frame.with_columns(columns.score.alias(score), nw.lit(0).alias(number))
+    if maps is not None:
+        keys = columns.keys(f"{score}_")
+        frame = _with_case(columns, frame.with_columns(**keys), keys, maps, number)
+        known, case = nw.col(number) >= 0, nw.col(number)
+        of_known = nw.when(known).then(nw.col(score)), nw.when(known).then(case).otherwise(nw.lit(0))
+        frame = frame.with_columns(of_known[0].alias(score), of_known[1].alias(number))
+    if is_database:
+        cases = (map_of(recalibrator, _SCORE),) if maps is None else maps.cases
+        return _written(frame, cases, score, number, output).select(*names, output).to_native()
+    by_part = _by_batch if engine.is_polars() else _by_partition
+    frame = nw.from_native(by_part(frame.to_native(), score, number, output, predict))
+    return frame.select(*names, _without_nan(output)).to_native()
 
-    def forecast(score, valid):
-        rows, out = np.flatnonzero(case[valid] >= 0), np.full(len(score), np.nan)
-        out[rows] = Rows(score[rows, None], case[valid][rows])(maps.choice)[:, 0]
-        return out
 
-    return _predicted(columns, output, forecast).to_native()
-
-
-def _check_case(output, columns):
-    """Refuse a name that a database takes for the one of another column."""
-    engine = columns.frame.implementation
-    same = next((name for name in columns.names if name.lower() == output.lower()), None)
-    if same is not None and (engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()):
+def _check_output(output, names, is_database):
+    if not isinstance(output, str) or output in names:
+        raise ValueError(f"output must be the name of a new column, found {output!r}.")
+    same = next((name for name in names if name.lower() == output.lower()), None)
+    if is_database and same is not None:
         raise ValueError(
             f"output must be the name of a new column, found {output!r}: the engine does not tell it from {same!r}."
         )
@@ -47,7 +66,7 @@ def _check_case(output, columns):
 class _SegmentMaps(NamedTuple):
     """Maps of segments: the case of each key (a tuple), and that of keys that are not there, -1 for none."""
 
-    choice: Choice
+    cases: tuple
     numbers: dict
     otherwise: int
 
@@ -59,14 +78,14 @@ def _segment_maps(columns, recalibrator, default):
     _check(recalibrator)
     if default is not None:
         raise ValueError("default is for a dict of recalibrators: any other one has a map for every row.")
-    calibration = calibration_map(recalibrator, n_columns=1) if type(recalibrator) is GroupwiseRecalibrator else None
-    if calibration is None or calibration.group_key is None:
+    key = getattr(map_of(recalibrator, _SCORE), "key", None) if type(recalibrator) is GroupwiseRecalibrator else None
+    if not isinstance(key, GroupOf):
         return None
     if len(columns.by) != 1:
         raise ValueError("GroupwiseRecalibrator takes the groups of rows from one column: name it with by=.")
-    choice, key = calibration.output, calibration.group_key
-    _check_keys(columns, [(group,) for group in key.cases], "a group of the recalibrator")
-    return _numbered_maps(choice.cases, {(group,): number for group, number in key.cases.items()}, key.otherwise)
+    numbers = {(group,): number for group, number in key.cases.items()}
+    _check_keys(columns, numbers, "a group of the recalibrator")
+    return _SegmentMaps(map_of(recalibrator, _SCORE).cases, numbers, key.otherwise)
 
 
 def _maps_of_dict(columns, recalibrators, default):
@@ -78,20 +97,14 @@ def _maps_of_dict(columns, recalibrators, default):
             else "a dict of recalibrators is for a table with segments: name their columns with by=."
         )
     _check_keys(columns, recalibrators, "a key of the dict")
-    scores, cases = Scores(1), []
+    cases = []
     for own in [*recalibrators.values(), *([] if default is None else [default])]:
         _check(own)
-        check_is_fitted(own)
-        cases.append(map_of(own, scores))
+        cases.append(map_of(own, _SCORE))
         if isinstance(getattr(cases[-1], "key", None), GroupOf):
             raise ValueError("a dict of recalibrators holds a GroupwiseRecalibrator, which has groups of its own.")
     numbers = {key: number for number, key in enumerate(recalibrators)}
-    return _numbered_maps(cases, numbers, -1 if default is None else len(recalibrators))
-
-
-def _numbered_maps(cases, numbers, otherwise):
-    key = GroupOf(None, {number: number for number in range(len(cases))}, 0)
-    return _SegmentMaps(Choice(key, tuple(cases)), numbers, otherwise)
+    return _SegmentMaps(tuple(cases), numbers, -1 if default is None else len(recalibrators))
 
 
 def _check_keys(columns, keys, what):
@@ -104,31 +117,10 @@ def _check_keys(columns, keys, what):
             check_value(what, value, name, schema[name])
 
 
-def _with_case(columns, frame, keys, maps, prefix):
-    """Return a lazy frame that has the columns of `keys` with the case of each row as the column `prefix`."""
-    nw, segment, number = narwhals(), f"{prefix}_segment", f"{prefix}_case"
-    segments = columns.segments(keys)
-    frame = segments.attached(frame, segment)
-    found = segments.numbers(maps.numbers)
-    case = nw.lit(maps.otherwise)
-    if found:
-        table = {segment: list(found.values()), number: [maps.numbers[key] for key in found]}
-        frame = frame.join(beside(frame, table), on=segment, how="left")
-        case = nw.col(number).fill_null(maps.otherwise)
-    return frame.with_columns(case.cast(nw.Int32).alias(prefix))
-
-
-def _cases_in_memory(columns, maps):
-    """Return the case of each row of an eager frame."""
-    keys = columns.keys("")
-    frame = columns.frame.select(**keys).with_row_index("row").lazy()  # Arrow joins no lists beside
-    cases = _with_case(columns, frame, keys, maps, "case").select("row", "case").collect()
-    return cases.sort("row")["case"].to_numpy().astype(np.int64)
-
-
 def _check(recalibrator):
     if not hasattr(recalibrator, "predict_proba") or isinstance(recalibrator, type):
         raise TypeError(f"recalibrator must be a fitted recalibrator, found {type(recalibrator).__name__}.")
+    check_fitted(recalibrator)
     name = type(recalibrator).__name__
     if len(getattr(recalibrator, "classes_", (0, 1))) != 2:
         raise ValueError(f"apply is for two classes, but {name} was fitted to {len(recalibrator.classes_)}.")
@@ -138,37 +130,91 @@ def _check(recalibrator):
         )
 
 
-def _forecast(recalibrator, score):
+def _with_case(columns, frame, keys, maps, name):
+    """Return a lazy frame that has the columns of `keys` with the case of each row as a column."""
+    segment, number = f"{name}_segment", f"{name}_number"
+    segments = columns.segments(keys)
+    frame = segments.attached(frame, segment)
+    found = segments.numbers(maps.numbers)
+    of_row = nw.lit(maps.otherwise)
+    if found:
+        table = {segment: list(found.values()), number: [maps.numbers[key] for key in found]}
+        frame = frame.join(beside(frame, table), on=segment, how="left")
+        of_row = nw.col(number).fill_null(maps.otherwise)
+    return frame.with_columns(of_row.cast(nw.Int32).alias(name))
+
+
+def _cases_in_memory(columns, maps):
+    """Return the case of each row of an eager frame."""
+    keys = columns.keys("")
+    frame = columns.frame.select(**keys).with_row_index("row").lazy()  # Arrow joins no lists beside
+    cases = _with_case(columns, frame, keys, maps, "case").select("row", "case").collect()
+    return cases.sort("row")["case"].to_numpy()
+
+
+# In NumPy.
+
+
+def _choice(cases):
+    """Return the map of rows whose cases are numbers from 0 on."""
+    return Choice(Place(_CASE, np.arange(len(cases) - 1) + 0.5), cases)
+
+
+def _forecast(recalibrator, rows):
     """Return what `predict_proba` gives for valid scores."""
-    width = recalibrator.n_features_in_ if hasattr(recalibrator, "n_features_in_") else 1
-    return recalibrator.predict_proba(np.column_stack((1 - score, score)) if width == 2 else score)[:, 1]
+    score, width = rows.inputs[0][:, 0], getattr(recalibrator, "n_features_in_", 1)
+    return recalibrator.predict_proba(np.column_stack((1 - score, score)) if width == 2 else score)[:, [1]]
 
 
-def _predicted(columns, output, forecast):
-    """Return an eager frame with what a function of the valid scores, and of the mask of such rows, gives."""
-    nw, frame = narwhals(), columns.frame
-    score = frame.select(columns.score.alias("score"))["score"].to_numpy().astype(np.float64)
-    valid = (score >= 0) & (score <= 1)
-    forecasts = np.full(len(score), np.nan)
+def _forecasts(scores, numbers, predict):
+    """Return what a function of `Rows` gives where the score is valid and the case is no negative number, else NaN."""
+    scores = scores.astype(np.float64)
+    valid = (scores >= 0) & (scores <= 1) & (numbers >= 0)
+    forecasts = np.full(len(scores), np.nan)
     if valid.any():
-        forecasts[valid] = forecast(score[valid], valid)
-    series = nw.new_series(output, forecasts, nw.Float64, backend=frame.implementation)
-    frame = frame.select(columns.names)
-    return frame.with_columns(series).with_columns(nw.when(~nw.col(output).is_nan()).then(nw.col(output)).alias(output))
+        forecasts[valid] = predict(Rows(np.column_stack((scores, numbers))[valid]))[:, 0]
+    return forecasts
 
 
-def _written(columns, maps, output):
-    """Return a lazy frame with the forecasts as expressions."""
-    nw, frame = narwhals(), columns.frame.lazy()
-    is_known, case, node = nw.lit(1) == 1, None, maps
-    if isinstance(maps, _SegmentMaps):
-        name = free_name(frame.collect_schema().names())
-        keys = columns.keys(f"{name}_")
-        frame, node = _with_case(columns, frame.with_columns(**keys), keys, maps, name), maps.choice
-        is_known = nw.col(name) >= 0
-        case = nw.when(is_known).then(nw.col(name)).otherwise(nw.lit(0))
-    writer = ColumnWriter(frame, columns.score, case)
-    forecast = writer.column(node)
-    # The guard is outside: the greatest of NULL and a bound is the bound in some engines.
-    guarded = nw.when(writer.is_valid() & is_known).then(forecast)
-    return writer.frame.select(*columns.names, guarded.alias(output))
+def _by_batch(frame, score, number, output, predict):
+    polars = import_module("polars")
+
+    def forecasts(rows):
+        both = rows.struct
+        return polars.Series(_forecasts(both.field(score).to_numpy(), both.field(number).to_numpy(), predict))
+
+    rows = polars.struct(score, number)
+    return frame.with_columns(rows.map_batches(forecasts, polars.Float64, is_elementwise=True).alias(output))
+
+
+def _by_partition(frame, score, number, output, predict):
+    def with_forecasts(part):
+        scores = part[score].to_numpy(np.float64, na_value=np.nan)
+        return part.assign(**{output: _forecasts(scores, part[number].to_numpy(), predict)})
+
+    return frame.map_partitions(with_forecasts, meta=frame._meta.assign(**{output: 0.0}))
+
+
+def _without_nan(name):
+    return nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name)
+
+
+# In SQL.
+
+
+def _written(frame, cases, score, number, output):
+    """Return a lazy frame of a database or of Spark with the forecasts as the column `output`."""
+    dialect = DIALECTS["spark" if frame.implementation.is_spark_like() else "duckdb"]
+    x, of_row = (dialect.as_double(dialect.identifier(name)) for name in (score, number))
+    pieces = [as_pieces(own) for own in cases]
+    if all(own is not None and own.of is _SCORE for own in pieces) and is_joined(*pieces):
+        inside = (nw.col(score) >= 0) & (nw.col(score) <= 1)
+        name = f"{score}_inside"  # a join loses NULL
+        frame = frame.with_columns(nw.when(inside).then(nw.col(score)).otherwise(nw.lit(0.0)).alias(name))
+        frame, names = joined(frame, name, pieces, number if len(pieces) > 1 else None)
+        origin, *coefficients, text = map(dialect.identifier, names)
+        for coefficient in reversed(coefficients):
+            text = f"({text})*({x}-{origin})+{coefficient}"
+    else:
+        [text] = SqlWriter([x, of_row], dialect).write(_choice(cases))
+    return with_sql(frame, guarded(" AND ".join(valid_score(x, "probability")), f"({text})", dialect), output, dialect)

@@ -5,7 +5,6 @@ import numpy as np
 from skcalib.engines._histogram import ScoreHistogram
 from skcalib.engines._weighted import mean_rows
 
-_FEW_ROWS = 2**19  # of cells that may hold an extreme: to fetch them takes about as long as to split them
 _SLACK = 1e-12  # of the total weight: sums that decide what need not be looked at are rounded
 
 
@@ -17,7 +16,7 @@ def exact_cumulative_error(columns, metric, *, two_sided):
     left whole.
     """
     histogram = ScoreHistogram(columns, ("weighted_score", "weighted_score_label"))
-    histogram.refine(lambda cells: _may_hold_extreme(cells, two_sided), _FEW_ROWS)
+    histogram.refine(lambda cells: _may_hold_extreme(cells, two_sided))
     return {key: _error(cells, metric) for key, cells in histogram.by_segment().items()}
 
 

@@ -24,8 +24,6 @@ from skcalib.recalibrators import (
 )
 from skcalib.recalibrators._transformer import check_recalibrator, class_parameters
 
-_FEW_ROWS = 2**19  # of cells that may hold a jump: to fetch them takes about as long as to split them
-
 
 def fitted(columns, recalibrator):
     """Return fitted clones by segment (a dict; its keys are tuples)."""
@@ -102,7 +100,7 @@ def _parts(columns, recalibrator):
 def _isotonic(columns, recalibrator):
     """Fit exactly: a block of cells in which the map cannot jump gives its ends, or with `centered` its mean."""
     histogram = ScoreHistogram(columns, ("weighted_score",) if recalibrator.centered else ())
-    histogram.refine(_may_hold_jump, _FEW_ROWS, _may_jump)
+    histogram.refine(_may_hold_jump, pool=True)
     cells = histogram.by_segment().items()
     rows = {key: rows_of_cells(*_blocks(part, recalibrator.centered)) for key, part in cells}
     return _parts_of(columns, recalibrator, rows)
@@ -139,13 +137,6 @@ def _may_hold_jump(cells):
     vertices = _minorant(weight, events)
     corner = weight[:-1] + cells.weight - cells.weighted_label
     return events[:-1] <= np.interp(corner, weight[vertices], events[vertices]) + 1e-12 * weight[-1]
-
-
-def _may_jump(cells):
-    """Return the cells at whose beginning the minorant may have a vertex: the diagram is not above it."""
-    weight, events = _diagram(cells)
-    vertices = _minorant(weight, events)
-    return events[:-1] <= np.interp(weight[:-1], weight[vertices], events[vertices]) + 1e-12 * weight[-1]
 
 
 def _minorant(weight, events):

@@ -4,13 +4,12 @@ from math import comb
 
 import numpy as np
 
-from skcalib.engines._cells import fine_cell, fine_cell_bounds
+from skcalib.engines._cells import coarse_cell, coarse_place
 from skcalib.engines._native import beside, narwhals
 from skcalib.recalibrators._maps import Mixture, Pieces
 
 _MOST_CASES = 64  # pieces of one CASE; more are joined
-_LEAST_BITS, _MOST_BITS = 8, 16
-_MOST_CELLS = 2**18  # of all groups
+_LEAST_CELLS, _MOST_CELLS, _MOST_OF_ALL = 2**8, 2**16, 2**18  # of a map, and of the maps of all groups
 
 
 def is_joined(*maps):
@@ -58,32 +57,32 @@ def joined(frame, name, maps, group=None):
     """
     nw = narwhals()
     n_pieces = max(len(node.origins) for node in maps)
-    bits = np.ceil(np.log2(min(4 * n_pieces, max(n_pieces, _MOST_CELLS / len(maps)))))
-    bits = int(np.clip(bits, _LEAST_BITS, _MOST_BITS))
+    n_cells = min(4 * n_pieces, max(n_pieces, _MOST_OF_ALL // len(maps)))
+    n_cells = int(np.clip(n_cells, _LEAST_CELLS, _MOST_CELLS))
     n_coefficients = max(node.coefficients.shape[1] for node in maps)
     columns = [f"{name}_origin", *(f"{name}_{power}" for power in range(n_coefficients))]
     names = [f"{name}_cell", f"{name}_low", f"{name}_high", *columns]
-    parts = [_by_cell(node, bits, n_coefficients) for node in maps]
+    parts = [_by_cell(node, n_cells, n_coefficients) for node in maps]
     table = dict(zip(names, map(np.concatenate, zip(*parts, strict=True)), strict=True))
     keys = [f"{name}_cell"]
     if group is not None:
         table[group] = np.repeat(np.arange(len(maps)), [len(part[0]) for part in parts])
         keys.append(group)
-    frame = frame.with_columns(fine_cell(bits, name).alias(f"{name}_cell"))
+    frame = frame.with_columns(coarse_cell(n_cells, name).alias(f"{name}_cell"))
     frame = frame.join(beside(frame, table), on=keys, how="inner")
     return frame.filter((nw.col(name) > nw.col(f"{name}_low")) & (nw.col(name) <= nw.col(f"{name}_high"))), columns
 
 
-def _by_cell(node, bits, n_coefficients):
+def _by_cell(node, n_cells, n_coefficients):
     """Return columns of the pieces of each cell: its number, the piece's ends, its origin and its coefficients.
 
-    Of the few pieces that share a cell the ends choose.
+    Of the few pieces that share a cell the ends choose. A piece has the cells from that of its least score on.
     """
-    number, low, high = fine_cell_bounds(bits)
     lower, upper = np.append(-1.0, node.cuts), np.append(node.cuts, 2.0)
-    first, last = np.searchsorted(upper, low, side="left"), np.searchsorted(lower, high, side="left")
-    n_pieces = last - first
-    piece = np.repeat(first - np.cumsum(n_pieces) + n_pieces, n_pieces) + np.arange(n_pieces.sum())
+    first, last = (np.floor(coarse_place(np.clip(ends, 0, 1), n_cells)) for ends in (lower, upper))
+    n_own = (last - first + 1).astype(np.int64)
+    piece = np.repeat(np.arange(len(n_own)), n_own)
+    number = (first - np.cumsum(n_own) + n_own)[piece] + np.arange(len(piece))
     coefficients = np.zeros((len(piece), n_coefficients))
     coefficients[:, : node.coefficients.shape[1]] = node.coefficients[piece]
-    return np.repeat(number, n_pieces), lower[piece], upper[piece], node.origins[piece], *coefficients.T.copy()
+    return number.astype(np.int64), lower[piece], upper[piece], node.origins[piece], *coefficients.T.copy()

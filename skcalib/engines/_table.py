@@ -2,8 +2,7 @@
 
 from skcalib._input.scalars import check_int
 from skcalib.engines._apply import with_forecasts
-from skcalib.engines._classes import marginal_columns, top_label_columns
-from skcalib.engines._columns import PredictionColumns
+from skcalib.engines._columns import binary_columns, marginal_columns, top_label_columns
 from skcalib.engines._cumulative import exact_cumulative_error
 from skcalib.engines._fit import fitted, fitted_groupwise
 from skcalib.engines._native import clear_errors
@@ -67,7 +66,7 @@ class PredictionTable:
 
     def __init__(self, data, *, label, score, weight=None, by=None, pos_label=None, on_invalid="raise"):
         self._by_is_one, self._names = isinstance(by, str), {"label": label, "score": score, "weight": weight, "by": by}
-        self._columns = PredictionColumns.from_names(
+        self._columns = binary_columns(
             data, label=label, score=score, weight=weight, by=by, pos_label=pos_label, on_invalid=on_invalid
         )
 
@@ -287,9 +286,9 @@ class PredictionTable:
     def apply(self, recalibrator, *, output, default=None):
         """Return the table with the forecasts of a recalibrator as one more column.
 
-        Lazy tables stay lazy: the forecast is an expression of the engine, equal to `predict_proba` within 1e-12. For
-        maps by segment the engine is asked at once for the distinct values of `by`. In-memory tables go through
-        `predict_proba`.
+        Lazy tables stay lazy. Databases and Spark get the forecast as SQL, equal to `predict_proba` within 1e-12;
+        Polars and Dask call `predict_proba` for each part, as tables in memory do. For maps by segment the engine is
+        asked at once for the distinct values of `by`.
 
         Parameters
         ----------
@@ -309,8 +308,8 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For a recalibrator that has no form as an expression, for other classes than two, for an `output` that is a
-            column already, and for segments that are not values of their column.
+            For a recalibrator that has no form in SQL where it is needed, for other classes than two, for an `output`
+            that is a column already, and for segments that are not values of their column.
 
         Examples
         --------

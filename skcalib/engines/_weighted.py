@@ -10,7 +10,6 @@ from skcalib.engines._histogram import MOMENTS, ScoreHistogram
 
 # Cells of a fit: at most 2^-8 wide relative to the score, 2^-6 by segment; share of the weight that one may hold.
 _BITS, _BITS_OF_SEGMENT, _LARGEST_SHARE = 16, 14, 2.0**-8
-_FEW_ROWS = 2**19  # of heavy cells: to fetch them takes about as long as to split them
 
 
 class WeightedScores(NamedTuple):
@@ -33,7 +32,7 @@ def label_pairs(columns, is_apart=None):
         return heavy if is_apart is None else heavy | is_apart(cells)
 
     histogram = ScoreHistogram(columns, MOMENTS, fine_cell(_BITS_OF_SEGMENT if columns.by else _BITS))
-    histogram.refine(is_needed, _FEW_ROWS)
+    histogram.refine(is_needed)
     return {key: _pairs(cells) for key, cells in histogram.by_segment().items()}
 
 

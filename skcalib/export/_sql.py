@@ -84,8 +84,8 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     >>> scores = rng.random(400)
     >>> histogram = HistogramBinning(EqualWidth(2)).fit(scores, rng.random(400) < scores**2)
     >>> sql = to_sql(histogram, score="churn_score", dialect="duckdb")
-    >>> sql[sql.index("THEN") : sql.index(" /*")]
-    'THEN (CASE WHEN CAST("churn_score" AS DOUBLE)<=0.5e0 THEN 0.07650273224043716e0 ELSE 0.6082949308755761e0 END) END'
+    >>> sql[sql.index("END+") + 4 : sql.index(" /*")]  # before it: NULL for what is no score
+    '(CASE WHEN CAST("churn_score" AS DOUBLE)<=0.5e0 THEN 0.07650273224043716e0 ELSE 0.6082949308755761e0 END)'
     """
     dialect = dialect_named(dialect)
     columns, (recalibrator, decision) = check_score_names(score), split_decision(recalibrator)
@@ -136,13 +136,18 @@ def guarded_texts(as_map, columns, dialect, ids=None):
     """Return the expressions of a map, each of which is NULL where the row is not valid."""
     given = [dialect.as_double(dialect.identifier(name)) for name in columns]
     ids = None if ids is None else dialect.identifier(ids)
-    texts = _Writer(given, dialect, ids).write(as_map.output)
+    texts = SqlWriter(given, dialect, ids).write(as_map.output)
     if len(as_map.classes) == 2 and len(columns) == 2:
         texts = [f"(1e0-{texts[0]})", texts[0]]
     guard = " AND ".join([*_valid(as_map, given, dialect), *([] if ids is None else [f"{ids} IS NOT NULL"])])
-    if dialect.shares_terms and len(texts) > 1:  # no score makes a term fail, so none needs to stand inside the CASE
-        return [f"{case([(guard, '0e0')])}+{text}" for text in texts]
-    return [case([(guard, text)]) for text in texts]
+    return [guarded(guard, text, dialect) for text in texts]
+
+
+def guarded(guard, text, dialect):
+    """Return an expression that is NULL where a condition is not met."""
+    if dialect.shares_terms:  # no score makes a term fail, so none needs to stand inside the CASE
+        return f"{case([(guard, '0e0')])}+{text}"
+    return case([(guard, text)])
 
 
 def _n_columns(recalibrator, columns, score):
@@ -178,7 +183,7 @@ def _group_column(key, dialect):
     return dialect.identifier(key.column)
 
 
-class _Writer(NodeWriter):
+class SqlWriter(NodeWriter):
     """Writes nodes: a text for each value of one.
 
     Texts can stand on either side of ``*`` and ``/``: sums are in parentheses.
@@ -186,7 +191,7 @@ class _Writer(NodeWriter):
 
     format = "SQL"
 
-    def __init__(self, given, dialect, ids):
+    def __init__(self, given, dialect, ids=None):
         super().__init__()
         self.given, self.dialect, self.ids = given, dialect, ids
 
@@ -287,10 +292,8 @@ class _Writer(NodeWriter):
         return [f"({case([(f'{total}>0e0', f'{text}/({total})')], uniform)})" for text in texts]
 
     def _write_RowKey(self, node):
-        if self.dialect.hex_number is None:
-            raise nodes.no_row_keys("ANSI SQL has no function for")
-        if self.ids is None:
-            raise ValueError("UniformMassBinning(randomize=True) takes a number from each row's id: name it with ids=.")
+        if self.dialect.hex_number is None or self.ids is None:
+            raise nodes.no_row_keys("needs the column of ids, and ANSI SQL has no function for")
         return [f"({self.dialect.row_key(node.salt, self.ids, HEX_DIGITS)}/{number(16.0**HEX_DIGITS)})"]
 
     def _write_RowMax(self, node):

@@ -2,6 +2,7 @@
 
 from array import array
 from dataclasses import dataclass
+from itertools import product
 from math import exp, log
 
 import numpy as np
@@ -13,8 +14,13 @@ from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_label_vector, encode_labels, zero_one
 from skcalib._input.scalars import check_confidence_level, check_number, invalid
 from skcalib._input.scores import check_scores
-from skcalib.monitoring._bets import N_BETS, log_likelihood_ratios
+from skcalib._rows.links import clip_probability
 
+_SHIFTS = (0.0, 0.13, -0.13, 0.4, -0.4, 1.2, -1.2)
+_SLOPES = (1.0, 0.6, 1.5)
+# A bet predicts the event with probability expit(slope z + shift), z the log-odds of the score.
+_BETS = np.array([bet for bet in product(_SLOPES, _SHIFTS) if bet != (1.0, 0.0)]).T
+_N_BETS = _BETS.shape[1]
 _BLOCK_ROWS = 2048
 _KEPT_BACK = 0.5  # with restarts, of the stake at first
 _FIRST_ROWS = 10.0  # with restarts, rows after which the release slows down
@@ -187,12 +193,11 @@ class CalibrationMonitor(BaseEstimator):
         if isinstance(scores, BinStatistics):
             self._see_statistics(scores, y)
             return self
-        checked = _plain_batch(scores, y) if self.classes is None else None
-        scores, events = self._checked_batch(scores, y) if checked is None else checked
+        plain = _plain_batch(scores, y) if self.classes is None else None
+        scores, events = self._checked_batch(scores, y) if plain is None else plain
         for start in range(0, len(scores), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
-            ratios = log_likelihood_ratios(scores[rows], events[rows])
-            self._advance(ratios, None)
+            self._advance(log_likelihood_ratios(scores[rows], events[rows]), None)
         self._record(len(scores), scores.sum(), np.count_nonzero(events))
         return self
 
@@ -214,15 +219,14 @@ class CalibrationMonitor(BaseEstimator):
             self.threshold_ = 1 / (1 - self.confidence_level)
         else:
             self.threshold_ = check_number(self.average_run_length, "average_run_length", above=1)
-        self._log_wealth = np.zeros(N_BETS)  # of each bet, all rows
+        self._log_wealth = np.zeros(_N_BETS)  # of each bet, all rows
         # Of each bet, summed over the rows at which it starts.
-        self._log_detector = np.full(N_BETS, log(1 - _KEPT_BACK) if self.restarts else -np.inf)
-        self._lowest = np.zeros(N_BETS)  # log wealth, and the first row after it
-        self._lowest_end = np.zeros(N_BETS, dtype=np.int64)
+        self._log_detector = np.full(_N_BETS, log(1 - _KEPT_BACK) if self.restarts else -np.inf)
+        self._lowest = np.zeros(_N_BETS)  # log wealth, and the first row after it
+        self._lowest_end = np.zeros(_N_BETS, dtype=np.int64)
         self._batches = tuple(array(kind) for kind in "qqdqdb")
-        self.n_rows_, self.e_value_, self.alarm_, self.alarm_row_, self.change_row_ = 0, 1.0, False, None, None
-        if self.average_run_length is not None:
-            self.e_value_ = 0.0
+        self.n_rows_, self.alarm_, self.alarm_row_, self.change_row_ = 0, False, None, None
+        self.e_value_ = 1.0 if self.average_run_length is None else 0.0
 
     def _see_statistics(self, statistics, y):
         if y is not None:
@@ -234,9 +238,8 @@ class CalibrationMonitor(BaseEstimator):
             return
         filled = statistics.count > 0
         scores, events = np.clip(statistics.mean_score[filled], 0, 1), statistics.weighted_label[filled]
-        n = len(scores)
-        both = log_likelihood_ratios(np.tile(scores, 2), np.repeat([True, False], n))
-        ratio = events @ both[:n] + (statistics.count[filled] - events) @ both[n:]
+        of_events, of_others = (log_likelihood_ratios(scores, np.full(len(scores), event)) for event in (True, False))
+        ratio = events @ of_events + (statistics.count[filled] - events) @ of_others
         self._advance(ratio[None], n_rows)
         self._record(n_rows, statistics.weighted_score.sum(), round(events.sum()))
 
@@ -258,7 +261,7 @@ class CalibrationMonitor(BaseEstimator):
 
     def _detector(self, sums, log_stakes, log_kept_back):
         """Return the logarithm of R <- (R + stake) LR after each step, and of what is not at stake yet."""
-        before = np.vstack((np.zeros(N_BETS), sums[:-1]))
+        before = np.vstack((np.zeros(_N_BETS), sums[:-1]))
         starts = log_stakes - before  # what starts at a step, less the sums before
         starts[0] = np.logaddexp(starts[0], self._log_detector)
         evidence = sums + np.logaddexp.accumulate(starts, axis=0)
@@ -278,11 +281,8 @@ class CalibrationMonitor(BaseEstimator):
 
     def _remember_lowest(self, wealth, n_each):
         """Keep for each bet the last row at which its cumulative sum is lowest: there the sum from 0 leaves 0."""
-        if len(wealth) == 1:
-            lowest, last = wealth[0], 0
-        else:
-            last = len(wealth) - 1 - np.argmin(wealth[::-1], axis=0)
-            lowest = wealth[last, np.arange(N_BETS)]
+        last = len(wealth) - 1 - np.argmin(wealth[::-1], axis=0)
+        lowest = wealth[last, np.arange(_N_BETS)]
         lower = lowest <= self._lowest
         self._lowest = np.minimum(lowest, self._lowest)
         self._lowest_end = np.where(lower, self.n_rows_ + (last + 1) * n_each, self._lowest_end)
@@ -296,19 +296,42 @@ class CalibrationMonitor(BaseEstimator):
         """Return scores of the event and whether it happened, or raise."""
         scores = check_scores(scores, name="scores")
         y = check_label_vector(y, len(scores), name="y", scores_name="scores")
-        if self.classes is None:
-            if scores.shape[1] > 2:
-                raise ValueError(f"scores has {scores.shape[1]} columns: name their labels with classes=.")
-            events = zero_one(y)
-            if events is None:
-                raise ValueError("y must hold 0 and 1 or booleans: name other labels with classes=.")
-        else:
+        if self.classes is not None:
             _, codes = encode_labels(y, scores.shape[1], self.classes, name="y", classes_name="classes")
             if scores.shape[1] > 2:
-                predicted = scores.argmax(axis=1)
-                return scores.max(axis=1).astype(np.float64), codes == predicted
+                return scores.max(axis=1).astype(np.float64), codes == scores.argmax(axis=1)
             events = codes == 1
+        elif scores.shape[1] > 2:
+            raise ValueError(f"scores has {scores.shape[1]} columns: name their labels with classes=.")
+        elif (events := zero_one(y)) is None:
+            raise ValueError("y must hold 0 and 1 or booleans: name other labels with classes=.")
         return scores[:, -1].astype(np.float64), events
+
+
+def log_likelihood_ratios(scores, events):
+    """Return the log likelihood ratio of each bet against the score, in each row.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores in [0, 1].
+    events : ndarray of bool, shape (n,)
+        Whether the event happened.
+
+    Returns
+    -------
+    ratios : ndarray of shape (n, `N_BETS`)
+        Their exponentials have the expectation 1 where the scores are calibrated.
+    """
+    clipped = clip_probability(scores)
+    sign = 1.0 - 2.0 * events
+    against = sign * (np.log(clipped) - np.log1p(-clipped))  # minus the log-odds of what happened
+    # log(q / p) = log(1 + exp(against)) - log(1 + exp(against of the bet))
+    of_bets = against[:, None] * _BETS[0]
+    of_bets += sign[:, None] * _BETS[1]
+    np.exp(of_bets, out=of_bets)
+    np.log1p(of_bets, out=of_bets)
+    return np.subtract(np.log1p(np.exp(against))[:, None], of_bets, out=of_bets)
 
 
 def _released(n_rows, n_steps, n_each):

@@ -1,0 +1,43 @@
+"""How pictures write names and numbers."""
+
+
+def format_count(number):
+    """Return a number of rows as people write it."""
+    return f"{number:,.0f}" if float(number).is_integer() or number >= 100 else f"{number:,.4g}"
+
+
+def plural(noun, number):
+    """Return the noun's form after a number."""
+    return noun if number == 1 else noun + "s"
+
+
+def percent(value):
+    """Return a share as a percentage: two significant digits or tenths."""
+    value = 100 * value
+    digits = 1 if abs(value) >= 0.95 or value == 0 else 2
+    return f"{value:.{digits}f}"
+
+
+def matplotlib_text(name):
+    """Return a user's name as matplotlib shows it unchanged: no formula between dollars, no hidden label."""
+    name = name.replace("$", r"\$")
+    return f" {name}" if name.startswith("_") else name
+
+
+def model_label(name, finding=None):
+    """Return the entry of a model in a legend: its name, and a finding if there is one."""
+    name = "model" if name is None else matplotlib_text(name)
+    return f"{name}: {finding}" if finding else name
+
+
+def captions(name, n_rows, *findings):
+    """Return what is written about a single model: its name, if it has one, its rows, and a finding below.
+
+    The findings are the longest first. The last one stands below the name alone, if there is more than one.
+    """
+    long = short = f"n = {format_count(n_rows)}"
+    if name is not None:
+        short = matplotlib_text(name)
+        long = f"{short}, {long}"
+    names = [long] * max(1, len(findings) - 1) + [short]
+    return ["\n".join(filter(None, pair)) for pair in zip(names, findings, strict=False)]
