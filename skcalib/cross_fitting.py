@@ -334,7 +334,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         X = indexable(X)[0]
         columns = select_columns(X, column_positions(X, keys, name="passthrough"))
         if hasattr(columns, "columns"):
-            return _joined_frame(scores, columns, self.get_feature_names_out())
+            return _before_columns(scores, columns, self.get_feature_names_out().tolist())
         if columns.dtype.kind not in "biuf":
             scores, columns = scores.astype(object), columns.astype(object)
         return np.hstack([scores, columns])
@@ -482,13 +482,13 @@ def _known_classes(estimator, y):
     return classes
 
 
-def _joined_frame(scores, columns, names):
+def _before_columns(scores, columns, names):
     """Return a DataFrame of the kind of `columns` that holds the scores before them."""
     if len(set(names)) < len(names):
-        raise ValueError(f"passthrough gives columns of the same name: {names.tolist()}. Rename a column of X.")
-    score_names = names[: scores.shape[1]].tolist()
+        raise ValueError(f"passthrough gives columns of the same name: {names}. Rename a column of X.")
+    n_scores = scores.shape[1]
     if hasattr(columns, "hstack"):
-        return type(columns)(scores, schema=score_names, orient="row").hstack(columns)
-    joined = type(columns)(scores, index=columns.index, columns=score_names)
-    joined[names[scores.shape[1] :].tolist()] = columns
+        return type(columns)(scores, schema=names[:n_scores], orient="row").hstack(columns)
+    joined = type(columns)(scores, index=columns.index, columns=names[:n_scores])
+    joined[names[n_scores:]] = columns
     return joined
