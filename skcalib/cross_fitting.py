@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets
+from skcalib._input.scalars import check_option
 from skcalib._input.scores import check_sample_weight, refuse_repeated_names
 from skcalib._input.sklearn_private import check_feature_names_in, check_method_params, num_samples, safe_split
 from skcalib._progress import Progress
@@ -302,7 +303,9 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     def _fit(self, X, y, caller, params):
         """Fit on all rows; return the out-of-fold scores if `caller` is "fit_transform"."""
         keys = self._passthrough_keys()
-        methods = {"auto": ("predict_proba", "decision_function")}.get(self.response_method, (self.response_method,))
+        methods = ("predict_proba", "decision_function")
+        if check_option(self.response_method, "response_method", ("auto", *methods)) != "auto":
+            methods = (self.response_method,)
         fits = self._fits(X, y, methods, params, caller)
         validate_data(self, fits.X, skip_check_array=True)
         column_positions(fits.X, keys, name="passthrough")
@@ -450,9 +453,6 @@ def classifier_scores(model, X, classes, response_method):
 
 def _response_method(estimator, methods):
     """Return the first of `methods` that the classifier has."""
-    allowed = ("predict_proba", "decision_function")
-    if not set(methods) <= set(allowed):
-        raise ValueError(f"response_method must be 'auto', {' or '.join(map(repr, allowed))}, found {methods[0]!r}.")
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise TypeError(f"estimator must be a classifier, found {estimator!r}.")
     for method in methods:

@@ -1,6 +1,5 @@
 """Thresholds that are fixed before any data, and the search along them from strict to lenient."""
 
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -89,7 +88,7 @@ def certified(promised, sets, trials, pvalue, starts, limit):
     best = most_lenient(pvalue, sets.n_rows, starts)
     if best is None:
         needed = rows_needed(promised["n_samples"], trials, sets.n_wrong, limit, min(level for _, level in starts))
-        return CertifiedThreshold(**promised, threshold=inf, n_accepted=0, n_wrong=0, pvalue=1.0, n_needed=needed)
+        return CertifiedThreshold(**promised, threshold=np.inf, n_accepted=0, n_wrong=0, pvalue=1.0, n_needed=needed)
     seen = {"threshold": sets.threshold, "n_accepted": sets.n_rows, "n_wrong": sets.n_wrong, "pvalue": pvalue}
     return CertifiedThreshold(**promised, **{name: values[best].item() for name, values in seen.items()})
 

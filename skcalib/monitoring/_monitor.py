@@ -273,19 +273,15 @@ class CalibrationMonitor(BaseEstimator):
         if evidence.max() >= threshold:  # the mean of the bets is at most their maximum, which is cheap
             near = np.flatnonzero(evidence.max(axis=1) >= threshold)
             alarm = next((step for step in near if _log_mean(evidence[step]) >= threshold), None)
-        self._remember_lowest(wealth if alarm is None else wealth[: alarm + 1], n_each)
-        if alarm is not None:
-            self.alarm_, self.alarm_row_ = True, int(self.n_rows_ + (alarm + 1) * n_each - 1)
-            best = np.argmax(wealth[alarm] - self._lowest)
-            self.change_row_ = int(self._lowest_end[best])
-
-    def _remember_lowest(self, wealth, n_each):
-        """Keep for each bet the last row at which its cumulative sum is lowest: there the sum from 0 leaves 0."""
+        wealth = wealth if alarm is None else wealth[: alarm + 1]
+        # The sum of a bet from 0 on leaves 0 where its cumulative sum is lowest, at the last of such rows.
         last = len(wealth) - 1 - np.argmin(wealth[::-1], axis=0)
         lowest = wealth[last, np.arange(_N_BETS)]
-        lower = lowest <= self._lowest
+        self._lowest_end = np.where(lowest <= self._lowest, self.n_rows_ + (last + 1) * n_each, self._lowest_end)
         self._lowest = np.minimum(lowest, self._lowest)
-        self._lowest_end = np.where(lower, self.n_rows_ + (last + 1) * n_each, self._lowest_end)
+        if alarm is not None:
+            self.alarm_, self.alarm_row_ = True, int(self.n_rows_ + (alarm + 1) * n_each - 1)
+            self.change_row_ = int(self._lowest_end[np.argmax(wealth[-1] - self._lowest)])
 
     def _record(self, n, score, events):
         values = self.n_rows_, n, float(score), int(events), self.e_value_, self.alarm_
