@@ -319,15 +319,13 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         return scores
 
     def _passthrough_keys(self):
-        if self.passthrough is False:
-            return []
-        keys = [self.passthrough] if isinstance(self.passthrough, str | Integral) else self.passthrough
-        if isinstance(keys, list | tuple | np.ndarray) and not any(isinstance(key, bool | np.bool_) for key in keys):
-            if all(isinstance(key, str | Integral) for key in keys):
-                return list(keys)
-        raise ValueError(
-            f"passthrough must be False or the names or integer positions of columns of X, found {self.passthrough!r}."
-        )
+        keys = [] if self.passthrough is False else np.array(self.passthrough, dtype=object, ndmin=1).tolist()
+        if any(isinstance(key, bool) or not isinstance(key, str | Integral) for key in keys):
+            raise ValueError(
+                "passthrough must be False or the names or integer positions of columns of X, found "
+                f"{self.passthrough!r}."
+            )
+        return keys
 
     def _joined(self, scores, X):
         """Return the scores with the passed columns of `X` after them."""

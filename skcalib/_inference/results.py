@@ -48,7 +48,8 @@ class ResultTable:
         return f"{self._headline()}\n{text_table(self.columns())}"
 
     def _repr_html_(self):
-        return html_table(self.columns(), caption=self._headline())
+        said = f"<p>{escape(str(self))}</p>" * (type(self).__str__ is not object.__str__)
+        return html_table(self.columns(), caption=self._headline()) + said
 
     def _headline(self):
         return f"{type(self).__name__} ({len(self)} rows)"

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -113,9 +112,6 @@ class ModelComparison(ResultTable):
             )
             said.append(f"{model} {seen} {self.reference} ({numbers}).")
         return " ".join(said)
-
-    def _repr_html_(self):
-        return super()._repr_html_() + f"<p>{escape(str(self))}</p>"
 
 
 def compare(
