@@ -24,9 +24,8 @@ class BinnedPower(Power):
 
     is_binned = True
 
-    def __init__(self, cells, *, norm=2, method="auto", task=None, is_value=False):
+    def __init__(self, cells, *, norm, method, task, is_value):
         super().__init__(cells, norm=norm)
-        method = resolved_method(method, norm)
         self.method, self.task, self.is_value = method, task, is_value
         if method in ("debiased", "unbiased"):
             usable = cells.weight >= 2
