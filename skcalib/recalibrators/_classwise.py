@@ -16,7 +16,7 @@ from skcalib.recalibrators._maps import Choice, Scaled
 _TOLERANCE = 1e-11  # relative change of an inverse temperature
 
 
-class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
+class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator, positional=("max_deviation", "bounds")):
     """Class-wise temperature scaling (CTS): ``softmax(inverse_temperature[predicted class] * logits)``.
 
     For models that are too confident for some classes and too modest for others, because the classes differ in label

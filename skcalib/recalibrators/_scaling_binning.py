@@ -1,6 +1,5 @@
 """Scaling-binning: a smooth calibration map with its output binned."""
 
-from dataclasses import KW_ONLY
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +12,8 @@ from skcalib._input.scalars import check_number
 from skcalib._input.sklearn_private import RANDOM_STATE, HasMethods
 from skcalib.binning import UniqueScores
 from skcalib.recalibrators._attributes import BINS, fitted
-from skcalib.recalibrators._binned import BINNING, BinnedRecalibrator
 from skcalib.recalibrators._certified import forbid_certificates
+from skcalib.recalibrators._histogram import BINNING, BinnedRecalibrator
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._transformer import check_recalibrator
@@ -43,7 +42,7 @@ class Verification(NamedTuple):
     _repr_html_ = record_html
 
 
-class ScalingBinning(BinnedRecalibrator):
+class ScalingBinning(BinnedRecalibrator, positional=("recalibrator", "binning")):
     """Scaling-binning: fit a smooth map, bin its output, predict the mean output of each bin.
 
     It needs hardly more rows than the smooth map. Because it is binned, its error can be measured: see
@@ -116,7 +115,6 @@ class ScalingBinning(BinnedRecalibrator):
 
     recalibrator: [HasMethods(["fit", "predict_proba"]), None] = None
     binning: BINNING = None
-    _: KW_ONLY
     sample_split: [tuple, list, None] = None
     random_state: [RANDOM_STATE] = None
 

@@ -1,6 +1,5 @@
 """Spline calibration: a smooth curve in the log-odds, as flexible as the rows pay for."""
 
-from dataclasses import KW_ONLY
 from functools import cached_property
 from numbers import Integral
 from operator import itemgetter
@@ -34,7 +33,7 @@ _SMALLEST_WIDTH = 1.0
 _SMALLEST_GAP = 1e-6  # in units of their range, or of the smallest width
 
 
-class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
+class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator, positional=("n_knots",)):
     """Spline calibration: the sigmoid of a natural cubic spline in the temperature-scaled log-odds.
 
     The map is more flexible with more calibration rows: the weight of a penalty on the curvature is the one with the
@@ -118,7 +117,6 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     """
 
     n_knots: [Interval(Integral, 2, None, closed="left")] = 8
-    _: KW_ONLY
     roughness_penalty: [RIDGE, None] = None
     monotone: [BOOLEAN] = False
 

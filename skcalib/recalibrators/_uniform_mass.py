@@ -1,6 +1,5 @@
 """Uniform-mass binning without sample splitting, the recalibrator with a distribution-free certificate."""
 
-from dataclasses import KW_ONLY
 from numbers import Integral, Real
 
 import numpy as np
@@ -33,7 +32,7 @@ from skcalib.recalibrators._maps import Choice, Place, RowKey, Rows, Scores
 _DEFAULT_N_BINS = 10
 
 
-class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
+class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator, positional=("n_bins",)):
     """Uniform-mass double-dipping (UMD): histogram binning with a guaranteed largest error.
 
     The bins are cut at order statistics of the scores, the rows at the cuts are left out, and each bin predicts the
@@ -128,7 +127,6 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     """
 
     n_bins: [Interval(Integral, 1, None, closed="left"), None] = None
-    _: KW_ONLY
     epsilon: [Interval(Real, 0, 1, closed="neither"), None] = None
     confidence_level: [Interval(Real, 0, 1, closed="neither")] = 0.9
     randomize: [BOOLEAN] = False

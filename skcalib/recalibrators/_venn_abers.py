@@ -1,6 +1,5 @@
 """Inductive Venn-Abers prediction: two isotonic fits for each score, and the probability between them."""
 
-from dataclasses import KW_ONLY
 from numbers import Integral
 
 import numpy as np
@@ -103,7 +102,6 @@ class VennAbers(BinaryRecalibrator):
     [[0.0, 0.0, 0.0], [0.5, 0.5, 1.0]]
     """
 
-    _: KW_ONLY
     max_n_knots: [Interval(Integral, 1, None, closed="left"), None] = None
 
     _part_attributes = {"score_knots_": knots, "lower_probability_": shares, "upper_probability_": shares}
