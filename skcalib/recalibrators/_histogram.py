@@ -12,7 +12,6 @@ from skcalib._cells.statistics import bin_statistics
 from skcalib._defaults import ParameterHints
 from skcalib._input.sklearn_private import RANDOM_STATE, HasMethods, Interval
 from skcalib._input.warn import warn
-from skcalib._rows.blocks import row_blocks
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, check_binning
 from skcalib.binning._base import BinLookup
 from skcalib.recalibrators._attributes import BINS, amounts, check_bins, flag
@@ -44,10 +43,7 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         return check_binning(self.binning, self._default_objects["binning"]())
 
     def _predict_binary(self, scores):
-        lookup, probability = BinLookup(self.bin_edges_, scores), np.empty(len(scores))
-        for rows in row_blocks(len(scores)):
-            probability[rows] = self.bin_values_[lookup(scores[rows])]
-        return probability
+        return self.bin_values_[BinLookup(self.bin_edges_, scores)(scores)]
 
     def _split(self, fractions, n_parts, *rows):
         """Return (scores, labels, weights) of the rows of each step of a fit: the same for all without fractions."""
@@ -217,11 +213,12 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator, positional=("binning"
         self._set_bins(statistics, weighted=sample_weight is not None, on_log_odds=on_log_odds)
 
     def _set_bins(self, statistics, *, weighted, on_log_odds=False):
-        self.bin_edges_ = edges = statistics.edges
-        self.bin_values_ = self._bin_values(statistics, expit(edges) if on_log_odds else edges)
+        self.bin_edges_, self.n_bins_, self._weighted_ = statistics.edges, statistics.n_bins, weighted
         self.bin_counts_, self.bin_positives_ = statistics.count, statistics.weighted_label
-        self.n_bins_ = statistics.n_bins
-        self._weighted_ = weighted
+        edges = expit(statistics.edges) if on_log_odds else statistics.edges
+        base_rate = statistics.weighted_label.sum() / statistics.weight.sum()
+        weight, events = statistics.weight + self.smoothing, statistics.weighted_label + self.smoothing * base_rate
+        self.bin_values_ = np.divide(events, weight, out=(edges[:-1] + edges[1:]) / 2, where=weight > 0)
 
     def _issue_certificate(self, problems, **promise):
         strategy = self._strategy()
@@ -243,10 +240,3 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator, positional=("binning"
                 "UniformMassBinning."
             )
         return certify_independent_bins(problems, "fixed", **promise)
-
-    def _bin_values(self, statistics, unit_edges):
-        base_rate = statistics.weighted_label.sum() / statistics.weight.sum()
-        midpoint = (unit_edges[:-1] + unit_edges[1:]) / 2
-        weight = statistics.weight + self.smoothing
-        events = statistics.weighted_label + self.smoothing * base_rate
-        return np.divide(events, weight, out=midpoint, where=weight > 0)

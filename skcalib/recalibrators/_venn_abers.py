@@ -8,7 +8,6 @@ from scipy.optimize import isotonic_regression
 from skcalib._cells.reductions import top_label
 from skcalib._defaults import check_fitted
 from skcalib._input.sklearn_private import Interval
-from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import DistinctScores
 from skcalib.binning import EqualMass, assign_bins
 from skcalib.recalibrators._attributes import check_lengths, knots, shares
@@ -171,12 +170,6 @@ class VennAbers(BinaryRecalibrator):
             raise ValueError("score_knots_ must end with infinity where max_n_knots is given, and only there")
 
     def _interval(self, scores):
-        lower, upper = np.empty(len(scores)), np.empty(len(scores))
-        for rows in row_blocks(len(scores)):
-            lower[rows], upper[rows] = self._bounds(scores[rows])
-        return lower, upper
-
-    def _bounds(self, scores):
         first = np.searchsorted(self.score_knots_, scores, side="left")
         # From a knot on; a group of scores is tied with its knot, the group's upper edge.
         reached = self.max_n_knots is not None or np.append(self.score_knots_, np.inf)[first] == scores
