@@ -17,8 +17,8 @@ from skcalib._input.scalars import check_int, check_option, hint_at_keywords
 from skcalib._input.scores import check_scores
 from skcalib._progress import Progress
 from skcalib.binning import EqualMass, check_binning
+from skcalib.metrics._errors import sweep_calibration_error
 from skcalib.metrics._interval import checked_input, unwrapped_metric
-from skcalib.metrics._sweep import sweep_calibration_error
 from skcalib.metrics._table import METRICS, metric_of
 
 
