@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import counted_rows, one_task
 from skcalib._errors.bin_free import range_of
-from skcalib._inference.dependent_draws import cluster_correlation
+from skcalib._inference.count_draws import cluster_correlation
 from skcalib._inference.results import ResultTable
 from skcalib._inference.segment_columns import split_column
 from skcalib._input.columns import table_columns

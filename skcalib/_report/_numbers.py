@@ -8,7 +8,7 @@ import numpy as np
 
 from skcalib._cells.reductions import binary_tasks
 from skcalib._inference.adjustment import holm
-from skcalib._inference.dependent_draws import FEW_EVENTS
+from skcalib._inference.count_draws import FEW_EVENTS
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._report._advice import advised
 from skcalib._report._advice_code import advice_code

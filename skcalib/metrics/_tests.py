@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import BinnedTask, binary_tasks, resolve_multiclass
 from skcalib._inference.closed_form import hosmer_lemeshow, kolmogorov_smirnov, kuiper, spiegelhalter
-from skcalib._inference.dependent_draws import cluster_labels
+from skcalib._inference.count_draws import cluster_labels
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import resampling_pvalue
 from skcalib._inference.results import record_html, record_text
