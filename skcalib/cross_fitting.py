@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets
+from skcalib._input.scalars import check_option
 from skcalib._input.scores import check_sample_weight, refuse_repeated_names
 from skcalib._input.sklearn_private import check_feature_names_in, check_method_params, num_samples, safe_split
 from skcalib._progress import Progress
@@ -54,10 +55,26 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         """Return the unfitted classifier."""
         return self.estimator
 
-    def _fits(self, X, y, response_method, params, caller="fit"):
-        """Return the fits of the classifier to checked rows, with the metadata given to the method `caller`."""
+    def _fits(self, X, y, methods, params, caller="fit"):
+        """Return the fits of the classifier to rows that are checked, with the metadata given to the method `caller`.
+
+        Scores will come from the first of `methods` that the classifier has.
+        """
         estimator = self._classifier()
-        classes, routed = check_known_classes(estimator, y), route_metadata(self, caller, params)
+        response_method = _response_method(estimator, methods)
+        refuse_repeated_names(X)
+        (X,) = indexable(X)
+        if num_samples(X) == 0:
+            raise ValueError("X has no rows: a classifier needs rows of at least two classes.")
+        y = check_targets(y, num_samples(X))
+        check_classification_targets(y)
+        classes = _known_classes(estimator, y)
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, caller, **params)
+        else:
+            params = {name: value for name, value in params.items() if value is not None}
+            split_params = {"groups": params.pop("groups")} if "groups" in params else {}
+            routed = Bunch(estimator=Bunch(fit=params), splitter=Bunch(split=split_params))
         return ClassifierFits(estimator, X, y, classes, response_method, routed)
 
     def _run(self, tasks):
@@ -286,14 +303,14 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     def _fit(self, X, y, caller, params):
         """Fit on all rows; return the out-of-fold scores if `caller` is "fit_transform"."""
         keys = self._passthrough_keys()
-        methods = {"auto": ("predict_proba", "decision_function")}.get(self.response_method, (self.response_method,))
-        response_method = check_response_method(self.estimator, methods)
-        X, y = check_rows(X, y)
-        fits = self._fits(X, y, response_method, params, caller)
-        validate_data(self, X, skip_check_array=True)
-        column_positions(X, keys, name="passthrough")
+        methods = ("predict_proba", "decision_function")
+        if check_option(self.response_method, "response_method", ("auto", *methods)) != "auto":
+            methods = (self.response_method,)
+        fits = self._fits(X, y, methods, params, caller)
+        validate_data(self, fits.X, skip_check_array=True)
+        column_positions(fits.X, keys, name="passthrough")
         if "sample_weight" in fits.routed.estimator.fit:
-            check_sample_weight(fits.routed.estimator.fit["sample_weight"], len(y))
+            check_sample_weight(fits.routed.estimator.fit["sample_weight"], len(fits.y))
         if caller == "fit":
             scores, self.estimator_ = None, fits.on_all_rows()
         else:
@@ -302,15 +319,13 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         return scores
 
     def _passthrough_keys(self):
-        if self.passthrough is False:
-            return []
-        keys = [self.passthrough] if isinstance(self.passthrough, str | Integral) else self.passthrough
-        if isinstance(keys, list | tuple | np.ndarray) and not any(isinstance(key, bool | np.bool_) for key in keys):
-            if all(isinstance(key, str | Integral) for key in keys):
-                return list(keys)
-        raise ValueError(
-            f"passthrough must be False or the names or integer positions of columns of X, found {self.passthrough!r}."
-        )
+        keys = [] if self.passthrough is False else np.array(self.passthrough, dtype=object, ndmin=1).tolist()
+        if any(isinstance(key, bool) or not isinstance(key, str | Integral) for key in keys):
+            raise ValueError(
+                "passthrough must be False or the names or integer positions of columns of X, found "
+                f"{self.passthrough!r}."
+            )
+        return keys
 
     def _joined(self, scores, X):
         """Return the scores with the passed columns of `X` after them."""
@@ -320,7 +335,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         X = indexable(X)[0]
         columns = select_columns(X, column_positions(X, keys, name="passthrough"))
         if hasattr(columns, "columns"):
-            return _joined_frame(scores, columns, self.get_feature_names_out())
+            return _before_columns(scores, columns, self.get_feature_names_out().tolist())
         if columns.dtype.kind not in "biuf":
             scores, columns = scores.astype(object), columns.astype(object)
         return np.hstack([scores, columns])
@@ -347,9 +362,40 @@ class ClassifierFits(NamedTuple):
         fit_params = check_method_params(self.X, self.routed.estimator.fit, train)
         return clone(self.estimator).fit(X_train, y_train, **fit_params), X_test
 
-    def splits(self, cv, *, partition):
-        """Return the checked splits of `cv`; see `check_splits`."""
-        return check_splits(cv, self.X, self.y, self.routed.splitter.split, partition=partition)
+    def splits(self, cv, *, partition=False):
+        """Return the splits as index arrays, and whether they test each row once, as a partition must.
+
+        No fold may test what it trains on.
+        """
+        if isinstance(cv, str):
+            raise ValueError(
+                f"cv must be a number of folds or a splitter, found {cv!r}. A model that is already fitted is wrapped: "
+                "FrozenEstimator(model), from sklearn.frozen, is used as it is."
+            )
+        splitter, n_samples = check_cv(cv, self.y, classifier=True), len(self.y)
+        name = f"cv ({type(splitter if cv is None or isinstance(cv, Integral) else cv).__name__})"
+        splits = splitter.split(self.X, self.y, **self.routed.splitter.split)
+        splits = [tuple(row_indices(rows, n_samples) for rows in split) for split in splits]
+        if not splits:
+            raise ValueError(
+                f"{name} gives no splits. A generator is used up after one fit: give a list or a splitter."
+            )
+        for fold, (train, test) in enumerate(splits):
+            if not (len(train) and len(test)):
+                raise ValueError(f"{name} trains fold {fold} on {len(train)} rows and tests it on {len(test)}.")
+            both = np.intersect1d(train, test)
+            if len(both):
+                raise ValueError(f"{name} trains fold {fold} on row {both[0]}, which that fold tests: keep them apart.")
+        times_tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=n_samples)
+        is_partition = bool((times_tested == 1).all())
+        if partition and not is_partition:
+            row = int(np.argmax(times_tested != 1))
+            raise ValueError(
+                f"{name} must put every row into exactly one test fold, but row {row} is in {times_tested[row]}. Use "
+                "a partition such as StratifiedKFold or GroupKFold; RecalibratedClassifierCV(ensemble=True) takes any "
+                "split."
+            )
+        return splits, is_partition
 
     def of_folds(self, splits, run):
         """Return the models of the folds, and the score of each row from the one that was not fitted on it."""
@@ -360,7 +406,7 @@ class ClassifierFits(NamedTuple):
         """Return out-of-fold scores of all rows and the model fitted on all of them; a frozen model is only asked."""
         if isinstance(self.estimator, FrozenEstimator):
             return classifier_scores(self.estimator, self.X, self.classes, self.response_method), self.estimator
-        splits = self.splits(cv, partition=True)
+        splits, _ = self.splits(cv, partition=True)
         tasks = [delayed(self.on_all_rows)(), *(delayed(self._fold_scores)(*split) for split in splits)]
         model, *scores = run(tasks)
         return _gathered(scores, splits), model
@@ -375,10 +421,7 @@ class ClassifierFits(NamedTuple):
 
 def _gathered(folds, splits):
     """Return all rows' scores, in their order, from those of each fold's test rows."""
-    scores = np.empty((sum(map(len, folds)), folds[0].shape[1]), dtype=np.result_type(*folds))
-    for (_, test), fold in zip(splits, folds, strict=True):
-        scores[test] = fold
-    return scores
+    return np.concatenate(folds)[np.argsort(np.concatenate([test for _, test in splits]))]
 
 
 def classifier_scores(model, X, classes, response_method):
@@ -392,23 +435,22 @@ def classifier_scores(model, X, classes, response_method):
         # As two logits whose softmax has the log-odds of the single column.
         half = scores.reshape(-1, 1) / 2
         scores = np.hstack([-half, half])
-    known = np.searchsorted(classes, labels)
     if scores.ndim != 2 or scores.shape[1] != len(labels) or (is_logit and len(labels) < 2):
         raise ValueError(
             f"{response_method} of {type(model).__name__} has shape {scores.shape}, and it was fitted on the classes "
             f"{labels.tolist()}: one column a class is needed"
             + (", and two classes at least in the training part of every fold." if is_logit else ".")
         )
+    known = np.searchsorted(classes, labels)
     if not np.array_equal(known, np.arange(len(classes))):
-        scores = _aligned(scores, known, len(classes), is_logit)
+        absent = scores.min(axis=1, keepdims=True) + log_odds(np.zeros(1)) if is_logit else np.zeros((len(scores), 1))
+        known_scores, scores = scores, np.repeat(absent.astype(scores.dtype), len(classes), axis=1)
+        scores[:, known] = known_scores
     return scores[:, 1:] - scores[:, :1] if is_logit and len(classes) == 2 else scores
 
 
-def check_response_method(estimator, methods):
+def _response_method(estimator, methods):
     """Return the first of `methods` that the classifier has."""
-    allowed = ("predict_proba", "decision_function")
-    if not set(methods) <= set(allowed):
-        raise ValueError(f"response_method must be 'auto', {' or '.join(map(repr, allowed))}, found {methods[0]!r}.")
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise TypeError(f"estimator must be a classifier, found {estimator!r}.")
     for method in methods:
@@ -419,18 +461,7 @@ def check_response_method(estimator, methods):
     )
 
 
-def check_rows(X, y):
-    """Return `X` as something whose rows can be selected and `y` as a vector of labels of the same length."""
-    refuse_repeated_names(X)
-    (X,) = indexable(X)
-    if num_samples(X) == 0:
-        raise ValueError("X has no rows: a classifier needs rows of at least two classes.")
-    y = check_targets(y, num_samples(X))
-    check_classification_targets(y)
-    return X, y
-
-
-def check_known_classes(estimator, y):
+def _known_classes(estimator, y):
     """Return the sorted classes: those of `y`, or those of a frozen classifier, which must know all of `y`."""
     if not isinstance(estimator, FrozenEstimator):
         classes = np.unique(y)
@@ -449,68 +480,13 @@ def check_known_classes(estimator, y):
     return classes
 
 
-def route_metadata(meta_estimator, method, params):
-    """Return metadata sorted into `estimator.fit` and `splitter.split`."""
-    if get_config()["enable_metadata_routing"]:
-        return process_routing(meta_estimator, method, **params)
-    params = {name: value for name, value in params.items() if value is not None}
-    split_params = {"groups": params.pop("groups")} if "groups" in params else {}
-    return Bunch(estimator=Bunch(fit=params), splitter=Bunch(split=split_params))
-
-
-def check_splits(cv, X, y, split_params, *, partition):
-    """Return the splits as index arrays; no fold may test what it trains on, and a partition tests each row once."""
-    if isinstance(cv, str):
-        raise ValueError(
-            f"cv must be a number of folds or a splitter, found {cv!r}. A model that is already fitted is wrapped: "
-            "FrozenEstimator(model), from sklearn.frozen, is used as it is."
-        )
-    splitter = check_cv(cv, y, classifier=True)
-    name = f"cv ({type(splitter if cv is None or isinstance(cv, Integral) else cv).__name__})"
-    splits = [tuple(row_indices(rows, len(y)) for rows in split) for split in splitter.split(X, y, **split_params)]
-    if not splits:
-        raise ValueError(f"{name} gives no splits. A generator is used up after one fit: give a list or a splitter.")
-    for fold, (train, test) in enumerate(splits):
-        if not (len(train) and len(test)):
-            raise ValueError(f"{name} trains fold {fold} on {len(train)} rows and tests it on {len(test)}.")
-        in_both = np.intersect1d(train, test)
-        if len(in_both):
-            raise ValueError(f"{name} trains fold {fold} on row {in_both[0]}, which that fold tests: keep them apart.")
-    times_tested = _times_tested(splits, len(y))
-    if partition and not (times_tested == 1).all():
-        row = int(np.argmax(times_tested != 1))
-        raise ValueError(
-            f"{name} must put every row into exactly one test fold, but row {row} is in {times_tested[row]}. Use a "
-            "partition such as StratifiedKFold or GroupKFold; RecalibratedClassifierCV(ensemble=True) takes any split."
-        )
-    return splits
-
-
-def is_partition(splits, n_samples):
-    """Return whether the splits test each row once."""
-    return bool((_times_tested(splits, n_samples) == 1).all())
-
-
-def _times_tested(splits, n_samples):
-    return np.bincount(np.concatenate([test for _, test in splits]), minlength=n_samples)
-
-
-def _aligned(scores, known, n_classes, is_logit):
-    aligned = np.zeros((len(scores), n_classes), dtype=scores.dtype)
-    if is_logit:
-        aligned += scores.min(axis=1, keepdims=True) + scores.dtype.type(log_odds(np.zeros(1))[0])
-    aligned[:, known] = scores
-    return aligned
-
-
-def _joined_frame(scores, columns, names):
+def _before_columns(scores, columns, names):
     """Return a DataFrame of the kind of `columns` that holds the scores before them."""
     if len(set(names)) < len(names):
-        raise ValueError(f"passthrough gives columns of the same name: {names.tolist()}. Rename a column of X.")
-    score_names = names[: scores.shape[1]].tolist()
+        raise ValueError(f"passthrough gives columns of the same name: {names}. Rename a column of X.")
+    n_scores = scores.shape[1]
     if hasattr(columns, "hstack"):
-        return type(columns)(scores, schema=score_names, orient="row").hstack(columns)
-    joined = type(columns)(scores, index=columns.index, columns=score_names)
-    for position, name in enumerate(names[scores.shape[1] :]):
-        joined[name] = columns.iloc[:, position].array
+        return type(columns)(scores, schema=names[:n_scores], orient="row").hstack(columns)
+    joined = type(columns)(scores, index=columns.index, columns=names[:n_scores])
+    joined[names[n_scores:]] = columns
     return joined

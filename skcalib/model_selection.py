@@ -111,13 +111,17 @@ class SharpestWithin:
     def __post_init__(self):
         """Make the scorers."""
         calibration = get_scorer("neg_" + _CALIBRATION, binning=self.binning)
-        self.scoring = {"objective": _scorer(self.objective), _CALIBRATION: calibration}
+        objective = self.objective
+        if not callable(objective):
+            objective = (get_scorer if objective in get_scorer_names() else get_sklearn_scorer)(objective)
+        self.scoring = {"objective": objective, _CALIBRATION: calibration}
 
     def __call__(self, cv_results):
         """Return the index of the chosen candidate, as `refit` of a search does."""
         if f"mean_test_{_CALIBRATION}" not in cv_results:
             raise ValueError("The search must compute the rule's scorers: pass scoring=rule.scoring.")
-        squares = -_fold_scores(cv_results, _CALIBRATION)
+        folds = (key for key in cv_results if key.startswith("split") and key.endswith(f"_test_{_CALIBRATION}"))
+        squares = -np.column_stack([cv_results[key] for key in folds])
         n_folds = squares.shape[1]
         standard_error = squares.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(len(squares))
         upper = squares.mean(axis=1) + self.n_standard_errors * standard_error
@@ -134,15 +138,3 @@ class SharpestWithin:
             f"{np.sqrt(max(upper[best], 0)):.4f} ({self.n_standard_errors} standard errors) and is taken."
         )
         return best
-
-
-def _scorer(objective):
-    if callable(objective):
-        return objective
-    return get_scorer(objective) if objective in get_scorer_names() else get_sklearn_scorer(objective)
-
-
-def _fold_scores(cv_results, name):
-    """Return the scores of a search by candidate and fold."""
-    folds = sorted(key for key in cv_results if key.startswith("split") and key.endswith(f"_test_{name}"))
-    return np.column_stack([cv_results[key] for key in folds])

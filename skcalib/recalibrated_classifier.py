@@ -15,14 +15,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from skcalib._defaults import ParameterHints
 from skcalib._input.scores import check_sample_weight
 from skcalib._input.warn import warn
-from skcalib.cross_fitting import (
-    ClassifierFits,
-    ClassifierWrapper,
-    check_response_method,
-    check_rows,
-    classifier_scores,
-    is_partition,
-)
+from skcalib.cross_fitting import ClassifierFits, ClassifierWrapper, classifier_scores
 from skcalib.recalibrators import CautiousRecalibrator
 from skcalib.recalibrators._certified import forbid_certificates_of_pairs
 from skcalib.recalibrators._stacked import Uncalibrated
@@ -197,20 +190,14 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             If `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` lacks a method.
         """
         estimator, methods = self._classifier(), ("decision_function", "predict_proba")
-        response_method = check_response_method(estimator, methods[:: -1 if self.recalibrator is None else 1])
-        ensemble = self._resolved_ensemble(estimator)
-        X, y = check_rows(X, y)
-        sample_weight = check_sample_weight(sample_weight, len(y))
-        recalibrator = self._resolved("recalibrator")
+        params = self._metadata(estimator, sample_weight, fit_params)
+        fits = self._fits(X, y, methods[:: -1 if self.recalibrator is None else 1], params)
+        sample_weight = check_sample_weight(sample_weight, len(fits.y))
+        ensemble, recalibrator = self._resolved_ensemble(estimator), self._resolved("recalibrator")
         _weight_params(recalibrator, sample_weight)
         _refuse_columns(check_recalibrator(recalibrator))
-        fits = self._fits(X, y, response_method, self._metadata(estimator, sample_weight, fit_params))
         self.classes_ = fits.classes
-        pair_fits = _PairFits(fits, recalibrator, sample_weight)
-        if ensemble is False:
-            pairs = pair_fits.cross_fitted(self.cv, self._run)
-        else:
-            pairs = pair_fits.of_folds(self.cv, self._run, shared=ensemble == "auto")
+        pairs = _PairFits(fits, recalibrator, sample_weight).pairs(self.cv, self._run, ensemble)
         self.calibrated_classifiers_ = pairs
         forbid_certificates_of_pairs(pairs, estimator)
         self._copy_attributes(("n_features_in_", "feature_names_in_"), pairs[0].estimator)
@@ -266,20 +253,17 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     def __sklearn_tags__(self):
         tags, of_estimator = super().__sklearn_tags__(), get_tags(self._classifier()).classifier_tags
-        if of_estimator is not None:
-            tags.classifier_tags.multi_class = of_estimator.multi_class
+        tags.classifier_tags.multi_class = of_estimator is None or of_estimator.multi_class
         return tags
 
     def _classifier(self):
         return self._resolved("estimator")
 
     def _resolved_ensemble(self, estimator):
-        if isinstance(self.ensemble, bool | np.bool_):
-            return bool(self.ensemble)
-        if self.ensemble != "auto":
+        if self.ensemble != "auto" and not isinstance(self.ensemble, bool | np.bool_):
             raise ValueError(f"ensemble must be True, False or 'auto', found {self.ensemble!r}.")
         whole = isinstance(self.estimator, FrozenEstimator) or get_tags(estimator).input_tags.pairwise
-        return False if whole else "auto"
+        return False if self.ensemble == "auto" and whole else self.ensemble
 
     def _metadata(self, estimator, sample_weight, fit_params):
         """Return the metadata of the classifier and the splitter: without routing with the weights if `fit` takes them.
@@ -303,33 +287,25 @@ class _PairFits(NamedTuple):
     recalibrator: object
     sample_weight: np.ndarray | None
 
-    def of_folds(self, cv, run, *, shared):
-        """Return one pair a fold: the classifier fitted on its training rows, and a recalibrator.
-
-        Which is shared by all folds, or fitted on the fold's test rows alone.
-        """
-        if get_tags(self.fits.estimator).input_tags.pairwise:
+    def pairs(self, cv, run, ensemble):
+        """Return the fitted pairs of classifier and recalibrator, for a resolved `ensemble`."""
+        fits = self.fits
+        if not ensemble:
+            scores, model = fits.cross_fitted(cv, run)
+            return [self._pair(model, self._recalibrator(scores))]
+        if get_tags(fits.estimator).input_tags.pairwise:
             raise ValueError("ensemble=True cannot predict from a precomputed kernel: use ensemble=False.")
-        splits = self.fits.splits(cv, partition=False)
-        if shared and is_partition(splits, len(self.fits.y)):
-            return self._shared(splits, run)
-        if any(len(test) < 2 for _, test in splits):
-            raise ValueError("cv tests a fold on one row alone, too little for a recalibrator: use ensemble=False.")
-        return run([delayed(self._of_fold)(fold, *split) for fold, split in enumerate(splits)])
-
-    def cross_fitted(self, cv, run):
-        """Return one pair: the recalibrator fitted on cross-fitted scores, the classifier on all rows."""
-        scores, model = self.fits.cross_fitted(cv, run)
-        return [self._pair(model, self._recalibrator(scores))]
-
-    def _shared(self, splits, run):
-        """Return the folds' classifiers with one recalibrator, or the bare classifier if that is what it chooses."""
-        models, scores = self.fits.of_folds(splits, run)
+        splits, is_partition = fits.splits(cv)
+        if ensemble != "auto" or not is_partition:
+            if any(len(test) < 2 for _, test in splits):
+                raise ValueError("cv tests a fold on one row alone, too little for a recalibrator: use ensemble=False.")
+            return run([delayed(self._of_fold)(fold, *split) for fold, split in enumerate(splits)])
+        models, scores = fits.of_folds(splits, run)
         for fold, model in enumerate(models):
             _known_classes(model, fold)
         recalibrator = self._recalibrator(scores)
         if isinstance(getattr(recalibrator, "chosen_", None), Uncalibrated):
-            models = [self.fits.on_all_rows()]
+            models = [fits.on_all_rows()]
         return [self._pair(model, recalibrator) for model in models]
 
     def _of_fold(self, fold, train, test):
@@ -373,9 +349,8 @@ class RecalibratedModel(NamedTuple):
 
     def _scores(self, X):
         # A recalibrator of all folds knows classes that a fold's classifier may not know.
-        return _rounded(
-            classifier_scores(self.estimator, X, np.unique(self.recalibrator.classes_), self.response_method)
-        )
+        classes = np.unique(self.recalibrator.classes_)
+        return _rounded(classifier_scores(self.estimator, X, classes, self.response_method))
 
 
 def _known_classes(model, fold):
@@ -400,27 +375,27 @@ def _describe_scores(recalibrator, description):
     The first step of a pipeline gets the classifier's scores, a later one what the step before makes of them.
     """
     if isinstance(recalibrator, Pipeline):
-        for position, step in enumerate(_steps(recalibrator).values()):
-            _describe_scores(step, description if position == 0 else {"classes": description["classes"]})
+        for step in _steps(recalibrator).values():
+            _describe_scores(step, description)
+            description = {"classes": description["classes"]}
         return
     names = recalibrator.get_params(deep=False)
     recalibrator.set_params(**{name: value for name, value in description.items() if name in names})
     inner = {name: value for name, value in description.items() if name not in names}
-    if not inner or "recalibrator" not in names:
-        return
-    if names["recalibrator"] is None:
-        # A default object is made when its first parameter is set.
-        recalibrator.set_params(**{f"recalibrator__{name}": value for name, value in inner.items()})
-    else:
-        _describe_scores(recalibrator.recalibrator, inner)
+    if inner and "recalibrator" in names:
+        if names["recalibrator"] is None:  # a default object is made when its first parameter is set
+            recalibrator.set_params(**{f"recalibrator__{name}": value for name, value in inner.items()})
+        else:
+            _describe_scores(recalibrator.recalibrator, inner)
 
 
 def _refuse_columns(recalibrator):
     """Raise where a recalibrator needs columns of X beside the scores, which it would not get."""
-    for step in _steps(recalibrator).values() if isinstance(recalibrator, Pipeline) else [recalibrator]:
+    for step in _steps(recalibrator).values():
         for name in ("features", "groups"):
             columns = getattr(step, name, None)
-            if columns is not None and not callable(columns) and not _is_predicted_class(columns):
+            is_known = callable(columns) or isinstance(columns, str) and columns == "predicted_class"
+            if columns is not None and not is_known:
                 kind = type(step).__name__
                 raise ValueError(
                     f"recalibrator is a {kind} with {name}={columns!r}, columns of X, but RecalibratedClassifierCV "
@@ -429,29 +404,25 @@ def _refuse_columns(recalibrator):
                 )
 
 
-def _is_predicted_class(columns):
-    return isinstance(columns, str) and columns == "predicted_class"
-
-
 def _weight_params(recalibrator, sample_weight):
     """Return the weights under the names that the recalibrator's `fit` takes them by."""
     if sample_weight is None:
         return {}
-    is_pipeline = isinstance(recalibrator, Pipeline)
-    steps = _steps(recalibrator) if is_pipeline else {"": recalibrator}
-    takers = {name: step for name, step in steps.items() if has_fit_parameter(step, "sample_weight")}
+    takers = {name: step for name, step in _steps(recalibrator).items() if has_fit_parameter(step, "sample_weight")}
     if not takers:
         raise ValueError(
             f"sample_weight was given, but fit of {recalibrator!r} does not take it: choose one that does."
         )
-    if not is_pipeline:
-        return {"sample_weight": sample_weight}
-    if get_config()["enable_metadata_routing"]:
+    if isinstance(recalibrator, Pipeline):
+        if not get_config()["enable_metadata_routing"]:
+            return {f"{name}__sample_weight": sample_weight for name in takers}
         for step in takers.values():
             step.set_fit_request(sample_weight=True)
-        return {"sample_weight": sample_weight}
-    return {f"{name}__sample_weight": sample_weight for name in takers}
+    return {"sample_weight": sample_weight}
 
 
-def _steps(pipeline):
-    return {name: step for name, step in pipeline.steps if step is not None and not isinstance(step, str)}
+def _steps(recalibrator):
+    """Return the steps of a pipeline by their names, or the recalibrator alone."""
+    if not isinstance(recalibrator, Pipeline):
+        return {"": recalibrator}
+    return {name: step for name, step in recalibrator.steps if step is not None and not isinstance(step, str)}

@@ -336,7 +336,7 @@ def test_wrong_arguments_are_named():
     data = native("pyarrow", p=[0.1, 0.2], y=[0, 1], text=["a", "b"])
     with pytest.raises(ValueError, match="score='q' is not a column of the table; its columns are p, y, text"):
         PredictionTable(data, label="y", score="q")
-    with pytest.raises(ValueError, match="score must be a column of numbers, but 'text' is String"):
+    with pytest.raises(ValueError, match="score must be numbers, but the column 'text' is String"):
         PredictionTable(data, label="y", score="text")
     with pytest.raises(ValueError, match="weight must be a column of numbers"):
         PredictionTable(data, label="y", score="p", weight="text")

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from skcalib.metrics import BinStatistics
 from skcalib.monitoring import CalibrationMonitor
-from skcalib.monitoring._bets import log_likelihood_ratios
+from skcalib.monitoring._monitor import log_likelihood_ratios
 
 BETS = [(a, b) for b in (0.6, 1, 1.5) for a in (0, 0.13, -0.13, 0.4, -0.4, 1.2, -1.2) if (a, b) != (0, 1)]
 

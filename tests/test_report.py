@@ -26,7 +26,7 @@ from skcalib._report._forecasts import ReportTable
 from skcalib._report._format import limits, percent
 from skcalib._report._numbers import report_numbers
 from skcalib._report._periods import named_periods
-from skcalib._report._reader import ReportError, read_columns
+from skcalib._report._reader import ReportError, opened
 from skcalib._report._sentences import comparison_sentence, pvalue_words, segment_sentence, summary_sentence
 from skcalib._report._statistics import MEAN_ABSOLUTE
 from skcalib._report._table import read_table
@@ -47,6 +47,11 @@ needs_matplotlib = pytest.mark.skipif(
 )
 for package in ("pandas", "pyarrow"):
     pytest.importorskip(package, reason="the report needs pandas and pyarrow (extra report)")
+
+
+def read_columns(path, names, words=()):
+    with opened(path) as (_, read):
+        return read(names, words)[0]
 
 
 def _write(path, columns):
@@ -127,7 +132,10 @@ def test_parquet(tmp_path):
 
 @pytest.mark.parametrize("name", ["data.parquet", "data.csv"])
 def test_files_without_a_reader(tmp_path, monkeypatch, name):
-    (tmp_path / name).write_bytes(b"PAR1" if name == "data.parquet" else b"y,p\n1,0.5\n")
+    import pandas
+
+    write = pandas.DataFrame.to_parquet if name == "data.parquet" else pandas.DataFrame.to_csv
+    write(pandas.DataFrame({"y": [1], "p": [0.5]}), tmp_path / name)
     for package in ("pandas", "pyarrow", "pyarrow.parquet"):
         monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ReportError, match=r"needs pandas and pyarrow to be read: pip install \"skcalib\[report\]\""):

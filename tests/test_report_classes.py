@@ -9,7 +9,7 @@ import pytest
 
 from skcalib import TemperatureScaling
 from skcalib.__main__ import main
-from skcalib._report import _command, _scanned
+from skcalib._report import _command, _reader
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._models import given_classes
 from skcalib._report._numbers import report_numbers
@@ -241,10 +241,10 @@ def test_a_large_table_of_classes_is_a_sample(tmp_path, monkeypatch):
     codes, scores = _data(2000)
     columns = {"y": np.array(NAMES)[codes], **{f"p_{name}": scores[:, k] for k, name in enumerate(NAMES)}}
     pq.write_table(pa.table(columns), tmp_path / "data.parquet")
-    monkeypatch.setattr(_scanned, "_MOST_ROWS", 500)
+    monkeypatch.setattr(_reader, "_MOST_ROWS", 500)
     tables = [read_table(tmp_path / "data.parquet", label="y", scores=["p_*"], seed=seed) for seed in (0, 0, 1)]
     assert 400 < tables[0].n_rows < 600
-    assert "random sample of them: about 500" in tables[0].notes[0]
+    assert f"a random sample of {tables[0].n_rows} of them" in tables[0].notes[0]
     first, same, other = (table.forecasts("p_*") for table in tables)
     np.testing.assert_array_equal(first[1], same[1])
     assert len(first[1]) != len(other[1]) or not np.array_equal(first[1], other[1])

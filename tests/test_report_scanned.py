@@ -66,9 +66,9 @@ def test_many_rows_are_a_random_sample_of_whole_rows(large, monkeypatch):
     options = {"label": "y", "scores": ["p", "q"], "segment": "country", "time": "day", "positive": "yes"}
     options |= {"weight": "w", "cluster": "day"}
     exact = read_table(large, **options)
-    monkeypatch.setattr("skcalib._report._scanned._MOST_ROWS", 600)
+    monkeypatch.setattr("skcalib._report._reader._MOST_ROWS", 600)
     table = read_table(large, **options)
-    assert "a random sample of them: about 600" in table.notes[0]
+    assert f"a random sample of {table.n_rows} of them" in table.notes[0]
     assert 500 < table.n_rows < 700
     assert (table.event, table.names, table.weight_type) == (exact.event, exact.names, "frequency")
     rows = list(
@@ -88,7 +88,7 @@ def test_a_large_csv_file_is_scanned(tmp_path, monkeypatch):
     lines = [f"{int(rng.random() < s)},{s},NA" for s in score]
     (tmp_path / "x.csv").write_text("\n".join(["y,p,s", *lines]), encoding="utf-8")
     exact = read_table(tmp_path / "x.csv", label="y", scores=["p"], segment="s")
-    monkeypatch.setattr("skcalib._report._scanned._LARGE_CSV", 100)
+    monkeypatch.setattr("skcalib._report._reader._LARGE_CSV", 100)
     scanned = read_table(tmp_path / "x.csv", label="y", scores=["p"], segment="s")
     np.testing.assert_array_equal(scanned.task("p").labels, exact.task("p").labels)
     np.testing.assert_array_equal(scanned.task("p").scores, exact.task("p").scores)
@@ -102,7 +102,7 @@ def test_dates_and_times_are_days(tmp_path, monkeypatch):
     pq.write_table(pa.table({"y": rng.integers(0, 2, n), "p": rng.random(n), "t": times}), tmp_path / "x.parquet")
     orders = []
     for most in (2_000_000, 100):
-        monkeypatch.setattr("skcalib._report._scanned._MOST_ROWS", most)
+        monkeypatch.setattr("skcalib._report._reader._MOST_ROWS", most)
         table = read_table(tmp_path / "x.parquet", label="y", scores=["p"], time="t")
         orders.append(table.period_order)
         assert set(table.periods) == set(table.period_order)
@@ -117,7 +117,7 @@ def test_what_cannot_be_read_is_one_line(log, capsys, monkeypatch):
     assert status == 2
     assert "no column 'city'" in error
     pq.write_table(pa.table({"p": [2.0] * 40, "y": [0, 1] * 20}), log / "bad.parquet")
-    monkeypatch.setattr("skcalib._report._scanned._MOST_ROWS", 20)
+    monkeypatch.setattr("skcalib._report._reader._MOST_ROWS", 20)
     status, error = report(capsys, log / "bad.parquet")
     assert (status, error.count("\n")) == (2, 1)
     assert "column 'p': scores" in error

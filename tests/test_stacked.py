@@ -134,15 +134,16 @@ def test_what_the_default_members_share_changes_none_of_them():
     np.testing.assert_allclose(stack.cv_log_loss_, -np.log(table).mean(axis=0), rtol=1e-7)
 
 
-def test_seconds_and_progress(capsys):
+def test_seconds_and_progress(capsys, monkeypatch):
+    monkeypatch.setattr("skcalib._progress._SECONDS", 0.0)
     scores, y = many(80)
     stack = StackedRecalibrator(verbose=True, cv=3).fit(scores, y)
     assert stack.seconds_.shape == stack.weights_.shape
     assert (stack.seconds_ > 0).all()
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 5 * 4
-    assert lines[0].startswith("[StackedRecalibrator] all rows: Uncalibrated(), ")
-    assert "[StackedRecalibrator] fold 3 of 3: DirichletCalibration(alpha=0.03), " in lines[-1]
+    assert lines[0].startswith("[StackedRecalibrator] all rows, member 1 of 5: Uncalibrated, ")
+    assert "[StackedRecalibrator] fold 3 of 3, member 5 of 5: DirichletCalibration, " in lines[-1]
     StackedRecalibrator().fit(scores, y)
     assert capsys.readouterr().err == ""
 
@@ -153,10 +154,12 @@ def test_a_verbose_fit_that_takes_long_is_not_silent(capsys, monkeypatch):
             time.sleep(0.05)
             super()._fit_scores(scores, codes, sample_weight)
 
+    monkeypatch.setattr("skcalib._progress._SECONDS", 0.0)
     monkeypatch.setattr(_member_fits, "_LONGEST_SILENCE", 0.01)
     stack = StackedRecalibrator([Slow()], verbose=True, cv=2).fit(*sample(60))
     lines = [line for line in capsys.readouterr().err.splitlines() if "Slow" in line]
-    assert "all rows: Slow() is still being fitted, 0.0 s" in lines[0]
+    assert "all rows, member 2 of 2: Slow, 0 s" in lines[0]
+    assert "all rows, member 2 of 2: Slow is still being fitted, 0 s" in lines[1]
     assert sum("still" not in line for line in lines) == 3
     assert stack.seconds_[1] >= 0.15
 

@@ -79,19 +79,19 @@ class CellSums:
             return np.zeros(len(self.weight))
         return np.maximum(self._mean(self.weighted_score_squared) - self.mean_score**2, 0)
 
-    @property
+    @cached_property
     def score_ratio(self):
         """Variance of the scores within each cell over s (1 - s): how much less than a binomial its events vary."""
         score, variance = self.mean_score, self.score_variance
         spread = score * (1 - score)
         return np.minimum(np.divide(variance, spread, out=np.zeros(len(score)), where=spread > 0), 1)
 
-    @property
+    @cached_property
     def deviation(self):
         """Event frequency minus mean score."""
         return self.event_frequency - self.mean_score
 
-    @property
+    @cached_property
     def variance(self):
         """Variance of the event frequency if the scores are calibrated."""
         score = self.mean_score

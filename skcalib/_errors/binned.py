@@ -29,8 +29,8 @@ class BinnedPower(Power):
         method = resolved_method(method, norm)
         self.method, self.task, self.is_value = method, task, is_value
         if method in ("debiased", "unbiased"):
-            self.usable = cells.weight >= 2
-            self.n_rows = np.where(self.usable, cells.weight, 2)
+            usable = cells.weight >= 2
+            self.n_rows, self.usable_share = np.where(usable, cells.weight, 2), np.where(usable, self.share, 0)
         self.is_sum_of_squares = norm == 2 and method in ("debiased", "unbiased")
         self.score_variance = cells.score_variance if method == "unbiased" else None
 
@@ -39,7 +39,7 @@ class BinnedPower(Power):
         """See `Power`; the bins are as many as the strategy makes."""
         method = resolved_method(method, norm)
         bins = task.statistics(binning, moments=1 if most is None and method != "unbiased" else 2)
-        if most is None and method in ("debiased", "unbiased"):
+        if method in ("debiased", "unbiased"):
             _refuse_thin_bins(bins)
         cells = bins if most is None and method != "label_binned" else Cells.of_bins(bins)
         cells = task.adjusted(cells) if most is not None or method == "unbiased" else cells
@@ -72,12 +72,12 @@ class BinnedPower(Power):
             terms = gap**2 - variance / (self.n_rows - 1)  # Kumar et al., Definition 5.2, misprint mended
         else:  # Kumar et al., Definition G.3
             terms = 2 * np.abs(gap) ** self.norm - absolute_moment(gap, variance / self.n_rows, self.norm)
-        return np.where(self.usable, terms, 0) @ self.share
+        return terms @ self.usable_share
 
     def _unbiased(self, frequency, residual_variance):
         """Return the squares less the sample variance of y - s over the rows of the bin."""
         noise = np.maximum(residual_variance, 0) / (self.n_rows - 1)
-        return np.where(self.usable, (frequency - self.scores) ** 2 - noise, 0) @ self.share
+        return ((frequency - self.scores) ** 2 - noise) @ self.usable_share
 
     def noiseless(self, frequency):
         """Return the plugin power of frequencies (m,) without noise, of a label-binned error its own."""

@@ -1,19 +1,20 @@
 """Exact inference on a bias: is the number of events of some rows what their scores predict."""
 
-from functools import cache, reduce
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import bdtr, bdtrc, betaincinv, expit, ndtr
+from scipy.special import bdtr, bdtrc, betaincinv, expit, ndtr, ndtri
 
 from skcalib._rows.links import log_odds
 
 _FEW_ROWS = 200  # below this total weight the distribution of the number of events is convolved exactly
 _MANY_ROWS = 4096  # above this, rows go into cells this wide in log-odds
 _CELLS_PER_UNIT = 32
-_FEW_PIECES = 8  # of rows, from which on their distributions are convolved one after the other
+_PIECES = 8  # of rows, whose distributions are made side by side and convolved
 _FEWEST_CLUSTERS = 2.5  # of equal size: fewer show nothing
+_ALMOST_ONE = 1 - 2.0**-53
 _NEAR = 1e-4  # below this |r| Lugannani and Rice's formula is replaced by its limit
 
 
@@ -58,12 +59,14 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
         confidence_level.
     """
     z, weight = _cells(np.asarray(scores, dtype=np.float64), weight)
-    if residual_variance is None:
-        return _shift_tests(z, weight, events, confidence_level, [1.0])[0]
-    q, total = expit(z), weight.sum(keepdims=True)
-    stretch = np.sqrt(max(residual_variance * total[0] / (weight @ (q * (1 - q))), 1.0))
-    test, longer = _shift_tests(z, weight, events, confidence_level, [1.0, stretch])
-    even = _even_test(float(weight @ q / total[0]), total[0], events, confidence_level)
+    total, stretch = weight.sum(), 1.0
+    if residual_variance is not None:
+        q = expit(z)
+        stretch = np.sqrt(max(residual_variance * total / (weight @ (q * (1 - q))), 1.0))
+    test, longer = _shift_tests(z, weight, events, confidence_level, stretch)
+    if stretch == 1:
+        return test
+    even = _even_test(float(weight @ q / total), total, events, confidence_level)
     return BiasTest(
         test.pvalue,
         min(test.low, max(longer.low, even.low)),
@@ -116,40 +119,38 @@ def _even_test(score, total, events, confidence_level):
     """Return the test of rows of one score: Clopper and Pearson's where the events are few and count rows."""
     counts_rows = float(total).is_integer() and float(events).is_integer()
     if not (total < _FEW_ROWS and counts_rows and 0 < events < total):
-        return _shift_tests(log_odds(np.array([score])), np.array([total]), events, confidence_level, [1.0])[0]
+        return _shift_tests(log_odds(np.array([score])), np.array([total]), events, confidence_level)[0]
     k, total, tail = round(events), round(total), (1 - confidence_level) / 2
     pvalue = min(1.0, 2 * min(bdtrc(k - 1, total, score), bdtr(k, total, score)))
     low, high = score - betaincinv(k + 1, total - k, 1 - tail), score - betaincinv(k, total - k + 1, tail)
     return BiasTest(float(pvalue), float(low), float(high), float(pvalue))
 
 
-def _shift_tests(z, weight, events, confidence_level, stretches):
-    """Return tests of a shift of the log-odds, both sides of whose intervals are `stretches` times as long."""
+def _shift_tests(z, weight, events, confidence_level, stretch=1.0):
+    """Return the test of a shift of the log-odds, and the same with an interval that is `stretch` times as long."""
     tail, total = (1 - confidence_level) / 2, weight.sum()
     if total - events == 1 < events or events >= total * (1 - 1e-12):  # all rows but one have an event, or all
-        mirrored = _shift_tests(-z, weight, round(total - events), confidence_level, stretches)
+        mirrored = _shift_tests(-z, weight, round(total - events), confidence_level, stretch)
         return [one._replace(low=-one.high, high=-one.low) for one in mirrored]
     if events <= total * 1e-12:
         pvalue, low, high = _no_event(z, weight, tail)
         # No spread of the labels is seen: the limits are those of rows that all have the mean score.
-        ends = [(low, high, pvalue) if stretch == 1 else (-1.0, 1.0, 1.0) for stretch in stretches]
-        return [BiasTest(pvalue, *one) for one in ends]
-    tails = _Tails.from_rows(z, weight, events)
+        return BiasTest(pvalue, low, high, pvalue), BiasTest(pvalue, -1.0, 1.0, 1.0)
+    tails = _Tails(z, weight, events)
     step = min(2 / np.sqrt(tails.variance), 4.0)
-    below = _root(lambda tau: tails.upper(tau) - tail, step)  # P(S >= k) = tail at the centre less this
-    above = _root(lambda tau: tails.lower(-tau) - tail, step)
+    below = _root(tails.upper, tail, step)  # P(S >= k) = tail at the centre less this
+    above = _root(lambda tau: tails.lower(-tau), tail, step)
     low, bias, high = (_bias(z, weight, tails.centre + tau) for tau in (above, 0, -below))
-    pvalue, tests = tails.two_sided(tails.centre), []
-    for stretch in stretches:
-        delta = 0.0
-        if stretch > 1 and bias != 0:  # 0 is in the longer interval exactly where a smaller bias is in the other one
-            inside = bias * (1 - 1 / stretch)
-            delta = brentq(
-                lambda delta, at=inside: _bias(z, weight, delta) - at, *sorted((0.0, tails.centre)), xtol=1e-13
-            )
-        ends = bias - stretch * (bias - low), bias + stretch * (high - bias)
-        tests.append(BiasTest(pvalue, *ends, tails.two_sided(tails.centre - delta)))
-    return tests
+    pvalue = tails.two_sided(tails.centre)
+    test = BiasTest(pvalue, low, high, pvalue)
+    if stretch == 1:
+        return test, test
+    delta = 0.0
+    if bias != 0:  # 0 is in the longer interval exactly where a smaller bias is in the other one
+        inside = bias * (1 - 1 / stretch)
+        delta = brentq(lambda delta: _bias(z, weight, delta) - inside, *sorted((0.0, tails.centre)), xtol=1e-13)
+    ends = bias - stretch * (bias - low), bias + stretch * (high - bias)
+    return test, BiasTest(pvalue, *ends, tails.two_sided(tails.centre - delta))
 
 
 def _cells(scores, weight):
@@ -165,43 +166,33 @@ def _cells(scores, weight):
     return log_odds(np.bincount(cell, weight * scores)[filled] / total[filled]), total[filled]
 
 
-class _Tails(NamedTuple):
+class _Tails:
     """Tails of the number of events S at the observed k, for probabilities tilted by delta = centre - tau.
 
-    `centre` is the tilt whose expectation of S is k, q the probabilities there. `log_pmf` is the distribution of S at
-    `centre` where it is convolved, else None: the tails are then those of Lugannani and Rice (1980). For k = 1 they are
-    written as products.
+    `centre` is the tilt whose expectation of S is k, q the probabilities there. Of few rows `log_pmf` is the convolved
+    distribution of S at `centre`; else the tails are those of Lugannani and Rice (1980), for k = 1 written as products.
     """
 
-    centre: float
-    variance: float
-    skewness: float
-    q: np.ndarray
-    weight: np.ndarray
-    events: float
-    log_pmf: np.ndarray | None
-    distance: np.ndarray
-    is_one: bool
-
-    @classmethod
-    def from_rows(cls, z, weight, events):
+    def __init__(self, z, weight, events):
         middle = np.log(events) - np.log(weight.sum() - events)
         around = middle - z.max() - 1e-9, middle - z.min() + 1e-9
-        centre = brentq(lambda delta: weight @ expit(z + delta) - events, *around, xtol=1e-13, rtol=1e-14)
-        q = expit(z + centre)
-        variance = weight @ (q * (1 - q))
-        skewness = weight @ (q * (1 - q) * (1 - 2 * q)) / (6 * variance)
+        self.centre = brentq(lambda delta: weight @ expit(z + delta) - events, *around, xtol=1e-13, rtol=1e-14)
+        q = expit(z + self.centre)
+        self.q, self.weight = q, weight
+        self.variance = weight @ (q * (1 - q))
+        self.skewness = weight @ (q * (1 - q) * (1 - 2 * q)) / (6 * self.variance)
         are_counts = not (weight % 1).any() and events % 1 == 0
-        exact = weight.sum() < _FEW_ROWS and are_counts
-        with np.errstate(divide="ignore"):
-            log_pmf = np.log(event_count_pmf(q, weight)) if exact else None
-        distance = np.arange(len(log_pmf) if exact else 0) - events
-        return cls(centre, variance, skewness, q, weight, events, log_pmf, distance, events == 1 and are_counts)
+        self.is_one, self.log_pmf = events == 1 and are_counts, None
+        if are_counts and weight.sum() < _FEW_ROWS:
+            mass, self.events = event_count_pmf(q, weight), round(events)
+            self.distance = np.arange(len(mass)) - self.events
+            with np.errstate(divide="ignore"):
+                self.log_pmf = np.log(mass)
 
     def upper(self, tau):
         """Return P(S >= k)."""
         if self.log_pmf is not None:
-            return self._exact(tau, slice(round(self.events), None))
+            return self._exact(tau, slice(self.events, None))
         if self.is_one:
             return -np.expm1(-self._log_all(tau))
         return _lugannani_rice(self._root(tau), -np.expm1(-tau), self.skewness, self.variance)
@@ -209,7 +200,7 @@ class _Tails(NamedTuple):
     def lower(self, tau):
         """Return P(S <= k)."""
         if self.log_pmf is not None:
-            return self._exact(tau, slice(round(self.events) + 1))
+            return self._exact(tau, slice(self.events + 1))
         if self.is_one:
             return np.exp(np.log1p(self.weight @ self._odds(tau)) - self._log_all(tau))
         return _lugannani_rice(-self._root(tau), -np.expm1(tau), -self.skewness, self.variance)
@@ -251,15 +242,14 @@ def event_count_pmf(scores, weight=None):
     """Return P(S = j), j from 0 on, of the number S of independent events; whole weights are repeated rows."""
     q = np.asarray(scores, dtype=np.float64)
     q = q if weight is None else np.repeat(q, weight.astype(np.int64))
-    mass = np.column_stack((1 - q, q))  # of one row each, then of twice as many, until the pieces are few and long
-    while len(mass) > _FEW_PIECES:
-        half, width = len(mass) // 2, mass.shape[1]
-        both = np.zeros((len(mass) - half, 2 * width - 1))
-        for k in range(width):
-            both[:half, k : k + width] += mass[:half, [k]] * mass[half : 2 * half]
-        both[half:, :width] = mass[2 * half :]
-        mass = both
-    return reduce(np.convolve, mass, np.ones(1))[: len(q) + 1]
+    pieces = np.pad(q, (0, -len(q) % _PIECES)).reshape(_PIECES, -1)  # rows of probability 0 change nothing
+    mass = np.zeros((_PIECES, pieces.shape[1] + 1))
+    mass[:, 0] = 1
+    for event in pieces.T[..., None]:  # one more row of each piece
+        more = mass[:, :-1] * event
+        mass *= 1 - event
+        mass[:, 1:] += more
+    return reduce(np.convolve, mass)[: len(q) + 1]
 
 
 def _no_event(z, weight, tail):
@@ -279,11 +269,15 @@ def _bias(z, weight, delta):
     return float(weight @ (expit(z) - expit(z + delta)) / weight.sum())
 
 
-def _root(function, step):
-    """Return the root of a falling function that is positive near 0 and negative far above."""
-    function, low, high = cache(function), 0.0, step
-    while function(high) > 0:
+def _root(tail, level, step):
+    """Return the tau at which a falling tail probability is `level`: its normal deviate is nearly linear in tau."""
+
+    def excess(tau):
+        return ndtri(min(max(tail(tau), 1e-300), _ALMOST_ONE)) - ndtri(level)
+
+    low, high = 0.0, step
+    while excess(high) > 0:
         low, high = high, 2 * high
-    while function(low) < 0:
+    while excess(low) < 0:
         low, high = low - step, low
-    return brentq(function, low, high, xtol=1e-10, rtol=1e-12)
+    return brentq(excess, low, high, xtol=1e-10, rtol=1e-12)

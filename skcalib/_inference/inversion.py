@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from skcalib._cells.cells import Cells
-from skcalib._inference.count_draws import BLOCK, drawn_together
+from skcalib._inference.count_draws import BLOCK, CountDraws
 from skcalib._progress import Progress
 
 _SMALLEST_STEP, _GROWTH = 1 / 8, 4  # of c, after 0 and from there
@@ -62,7 +62,8 @@ class Hypotheses:
             values.append(self.statistic(drawn))
             if sides:
                 distances.append(drawn @ towards - self.cells.mean_score @ towards)
-            self.progress(f"{sum(map(len, values))} draws at c = {c:.3g}")
+            if self.progress.verbose:
+                self.progress(f"{sum(map(len, values))} draws at c = {c:.3g}")
         return np.concatenate(values), np.concatenate(distances) if sides else None
 
     @cached_property
@@ -80,9 +81,14 @@ class Hypotheses:
         """Distance within which values are tied: labels with equal sums may differ in the last digit."""
         return 1e-12 * max(abs(self.observed), float(np.median(np.abs(self.null[0]))))
 
+    @cached_property
+    def reached(self):
+        """What draws for the upper limit do not exceed: their median keeps the interval of a small value non-empty."""
+        return max(self.observed, float(np.median(self.null[0]))) + self.slack
+
     def frequency(self, direction, c):
         """Return the event frequencies at c."""
-        return np.clip(self.cells.mean_score + c * direction, 0, 1)
+        return (self.cells.mean_score + c * direction).clip(0, 1)
 
     def last(self, direction):
         """Return the c from which on all frequencies are 0 or 1, or stay what they are."""
@@ -134,9 +140,19 @@ def _searched(many, tail):
             except StopIteration as end:
                 limits[k] = end.value
         laws = [(many[k].draw, many[k].frequency(direction, c), c) for k, (direction, c, _) in asked.items()]
-        blocks = drawn_together(laws)
+        blocks = _drawn_together(laws)
         answers = {k: many[k].drawn(drawn, *asked[k][1:]) for k, drawn in zip(asked, blocks, strict=True)}
     return limits
+
+
+def _drawn_together(asked):
+    """Return blocks of event frequencies for each (draws, frequency, c): in one pass where all are of one block."""
+    draws, frequencies, c = zip(*asked, strict=True) if asked else ((), (), ())
+    if len(asked) < 2 or not all(isinstance(one, CountDraws) and one.is_one_block for one in draws):
+        return [one(*law) for one, *law in asked]
+    sizes = [len(frequency) for frequency in frequencies]
+    (drawn,) = CountDraws.joined(draws)(np.concatenate(frequencies), np.repeat(c, sizes))
+    return [[part] for part in np.split(drawn, np.cumsum(sizes)[:-1], axis=1)]
 
 
 def _limits(hypotheses, tail):
@@ -188,13 +204,10 @@ class _Line:
         `beyond` is given on the other side of the scores: a limit c and the error of this side. Where the observed
         value is too small at that c as well, the other side's limit is lower and need not be found: half of the draws.
         """
-        # The median prevents an empty interval for a value that is small by chance.
-        null = self.hypotheses.null[0]
-        reached = max(self.hypotheses.observed, float(np.median(null))) + self.hypotheses.slack
 
         def excess(c):
             values, sides = yield from self._draws(c, beyond is not None)
-            share = _share(values <= reached)
+            share = _share(values <= self.hypotheses.reached)
             if beyond is not None:  # The draws must also lie on the side of the scores on which the labels lie.
                 share = min(share, _share(sides >= self.hypotheses.side * (1 - 1e-12)))
             return -self._excess(share)

@@ -1,17 +1,16 @@
 """Checks of a file's columns, whose errors name the column and the row."""
 
 import re
-from datetime import date
-from pathlib import Path
 
 import numpy as np
 
-from skcalib._report._models import is_same
+from skcalib._report._models import shown
 from skcalib._report._reader import ReportError
 
-_FEWEST_ROWS = 10
 _MOST_SEGMENTS = 500
 _FEW_CLUSTERS = 20
+_EXACT = 1e-9  # how far a row's sum may be off by the rounding of sums
+_ROUNDED = 0.01  # how far a row's sum may be off where the scores of a file were rounded
 _ID_WORDS = (
     "id|ids|uuid|guid|key|patient|subject|person|participant|user|customer|client|candidate|applicant|borrower|debtor|"
     "account|household|student|player|team|match|game|device|machine|site|hospital|centre|center|session|visit|"
@@ -21,15 +20,17 @@ _ID = re.compile(rf"(?i:(?:.*[\W_])?(?:{_ID_WORDS})(?:[\W_]*(?:id|no|nr|number|n
 COUNTING = "Rows are counted from 0, the header not included."
 
 
-def modified_on(path):
-    """Return the day on which a file was written last, as YYYY-MM-DD; None for many files and for a pipe."""
-    return date.fromtimestamp(Path(path).stat().st_mtime).isoformat() if Path(path).is_file() else None
+def distinct(column, name=None, what=""):
+    """Return the distinct values of a column, and the place of each row's among them: -1 where it is missing.
 
+    With the `name` of the column a row without a value is refused, which has no `what`.
+    """
+    import pandas as pd
 
-def refuse_few_rows(n_rows, source):
-    """Refuse fewer rows than a report takes."""
-    if n_rows < _FEWEST_ROWS:
-        raise ReportError(f"{source} has {n_rows} rows; a report takes at least {_FEWEST_ROWS}.")
+    places, values = pd.factorize(column)
+    if name is not None and (places < 0).any():
+        raise ReportError(f"column {name!r}: row {int(places.argmin())} has no {what}. {COUNTING}")
+    return values.tolist(), places
 
 
 def checked_column(column_name, check, *args, **kwargs):
@@ -37,49 +38,76 @@ def checked_column(column_name, check, *args, **kwargs):
     try:
         return check(*args, **kwargs)
     except (TypeError, ValueError) as error:
-        message = " ".join(str(error).split())
-        raise ReportError(f"column {column_name!r}: {message} {COUNTING}") from error
-
-
-def refuse_missing(column, name, what):
-    """Refuse a column in which a value is missing."""
-    missing = np.fromiter((value is None or value != value for value in column.tolist()), bool, len(column))
-    if missing.any():
-        raise ReportError(f"column {name!r}: row {int(missing.argmax())} has no {what}. {COUNTING}")
+        raise ReportError(f"column {column_name!r}: {error} {COUNTING}") from error
 
 
 def events(column, name, positive):
     """Return whether each row is the event, and what that is called."""
-    refuse_missing(column, name, "label")
-    present = sorted(set(column.tolist()), key=str)
-    shown = ", ".join(str(value) for value in present[:6]) + ", ..." * (len(present) > 6)
+    values, places = distinct(column, name, "label")
+    present = sorted(values, key=str)
     if positive is None:
-        numbers = {value: float(value) for value in present if isinstance(value, (bool, int, float))}
-        if len(numbers) < len(present) or not (
-            set(numbers.values()) <= {0.0, 1.0} or set(numbers.values()) == {-1.0, 1.0}
-        ):
+        numbers = {float(value) for value in present if isinstance(value, (bool, int, float))}
+        if len(numbers) < len(present) or not (numbers <= {0.0, 1.0} or numbers == {-1.0, 1.0}):
             several = " Or give one score column a class: --score 'p_*'." if len(present) > 2 else ""
-            raise ReportError(f"column {name!r} holds {shown}: say with --positive which label is the event.{several}")
+            raise ReportError(
+                f"column {name!r} holds {shown(present)}: say with --positive which label is the event.{several}"
+            )
         return column == 1, str(next((value for value in present if value == 1), 1))
-    matching = [value for value in present if is_same(value, positive)]
-    if not matching:
-        raise ReportError(f"column {name!r} has no label {positive!r}; it holds {shown}.")
-    return np.fromiter((value in matching for value in column.tolist()), bool, len(column)), positive
+    matching = np.array([is_same(value, positive) for value in values])
+    if not matching.any():
+        raise ReportError(f"column {name!r} has no label {positive!r}; it holds {shown(present)}.")
+    return matching[places], positive
+
+
+def class_codes(column, name, classes):
+    """Return the position of each row's label among the classes."""
+    values, places = distinct(column, name, "label")
+    codes = np.array([next((k for k, text in enumerate(classes) if is_same(value, text)), -1) for value in values])
+    if -1 in codes:
+        row = int(np.argmin(codes[places]))
+        raise ReportError(
+            f"column {name!r}: row {row} has the label {str(column[row])!r}, which is none of the classes "
+            f"{shown(classes)}. Name the classes with --classes, in the order of the score columns. {COUNTING}"
+        )
+    return codes[places]
+
+
+def rescaled(scores, columns):
+    """Return scores (n, K) whose rows sum to 1, and how far the worst row was off: rounded numbers are made up for."""
+    total = scores.sum(axis=1, dtype=np.float64)
+    off = np.abs(total - 1)
+    row = int(off.argmax())
+    if off[row] > _ROUNDED:
+        raise ReportError(
+            f"columns {shown(columns)}: row {row} sums to {total[row]:.6g}, but the probabilities of a row must sum "
+            f"to 1. {COUNTING}"
+        )
+    total[off <= _EXACT] = 1
+    return scores / total[:, None], float(off[row])
+
+
+def is_same(value, text):
+    """Return whether a label is what the user typed: ``1`` is 1.0 as well."""
+    if str(value) == text:
+        return True
+    if isinstance(value, bool):
+        return text.lower() in (("true", "1", "yes") if value else ("false", "0", "no"))
+    try:
+        return not isinstance(value, str) and float(value) == float(text)
+    except ValueError:
+        return False
 
 
 def segment_names(column, name):
     """Return the segment of each row as text."""
-    segments = np.array(["(missing)" if value is None or value != value else str(value) for value in column.tolist()])
-    refuse_many_segments(len(np.unique(segments)), name)
-    return segments
-
-
-def refuse_many_segments(n_segments, name):
-    """Refuse more segments than a report takes."""
+    values, places = distinct(column)
+    segments = np.array([*map(str, values), "(missing)"])[places]
+    n_segments = len(values) + bool((places < 0).any())
     if n_segments > _MOST_SEGMENTS:
         raise ReportError(
             f"column {name!r} has {n_segments} different values; a report takes at most {_MOST_SEGMENTS} segments."
         )
+    return segments
 
 
 def identifiers(header, used):
@@ -89,7 +117,7 @@ def identifiers(header, used):
 
 def repeats_note(column, name):
     """Return a sentence on a column that tells whose a row is where rows share its values; else None."""
-    n_rows, n_values = len(column), _n_values(column)
+    n_rows, n_values = len(column), len(distinct(column)[0])
     if not _FEW_CLUSTERS <= n_values <= 0.9 * n_rows:
         return None
     return (
@@ -100,24 +128,17 @@ def repeats_note(column, name):
 
 def cluster_column(column, name, notes):
     """Return the cluster of each row, text where it is no number; None, and a note, where no two rows share one."""
-    refuse_missing(column, name, "cluster")
-    if column.dtype.kind == "O":
-        column = np.array([str(value) for value in column.tolist()])
-    n_clusters = _n_values(column)
-    if n_clusters == 1:
+    values, places = distinct(column, name, "cluster")
+    if len(values) == 1:
         raise ReportError(
             f"column {name!r} has one value, {column[0]!s}: how clusters differ cannot be seen. Leave --cluster out."
         )
-    if n_clusters == len(column):
+    if len(values) == len(column):
         notes.append(f"Each row has its own value of {name}, so that all rows are independent.")
         return None
     notes.append(
-        f"Intervals and tests allow for rows of one {name} that depend on each other ({n_clusters:,} clusters)."
+        f"Intervals and tests allow for rows of one {name} that depend on each other ({len(values):,} clusters)."
     )
-    if n_clusters < _FEW_CLUSTERS:
+    if len(values) < _FEW_CLUSTERS:
         notes.append("So few clusters say little about how much they differ: the intervals are rough.")
-    return column
-
-
-def _n_values(column):
-    return len(set(column.tolist())) if column.dtype.kind == "O" else len(np.unique(column))
+    return column if column.dtype.kind != "O" else np.array([str(value) for value in values])[places]

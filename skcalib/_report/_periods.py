@@ -4,11 +4,10 @@ import re
 
 import numpy as np
 
-from skcalib._inference.adjustment import holm
+from skcalib._report._checks import distinct
 from skcalib._report._reader import ReportError
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE, REPORT_BINNING
-from skcalib.metrics import calibration_by_group
-from skcalib.monitoring import calibration_change
+from skcalib._report._statistics import LABELS, REPORT_BINNING, adjust, group_records, records
+from skcalib.monitoring import GroupMonitors, calibration_change
 
 _MOST_PERIODS = 36
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -41,20 +40,19 @@ def named_periods(column, name):
     """Return the period of each row and the periods in the order of time: the values, or months or years of dates."""
     if column.dtype.kind == "M":
         column = np.where(np.isnat(column), None, np.datetime_as_string(column, unit="D"))
-    values = np.array(["(missing)" if value is None or value != value else str(value) for value in column.tolist()])
-    missing = values == "(missing)"
-    if missing.any():
-        raise ReportError(f"column {name!r}: row {int(missing.argmax())} has no time.")
-    length = period_length(np.unique(values))
-    values = values if length is None else values.astype(f"<U{length}")
-    periods = np.unique(values).tolist()
+    values, places = distinct(column, name, "time")
+    names = list(map(str, values))
+    if all(map(_DATE.match, names)):  # days, months or years, as few as a page can show
+        length = next((k for k in (10, 7) if len({text[:k] for text in names}) <= _MOST_PERIODS), 4)
+        names = [text[:length] for text in names]
+    periods = sorted(set(names))
     _refuse_unclear(periods, name)
     if len(periods) > _MOST_PERIODS:
         raise ReportError(
             f"column {name!r} has {len(periods)} different values; a report takes at most {_MOST_PERIODS} periods, or "
             "dates as YYYY-MM-DD."
         )
-    return values, _in_order(periods, name)
+    return np.array(names)[places], _in_order(periods, name)
 
 
 def _refuse_unclear(periods, name):
@@ -106,15 +104,6 @@ def _calendar(period):
     return None
 
 
-def period_length(values):
-    """Return how many letters of distinct dates name the day, month or year; None for what are no dates."""
-    values = [str(value) for value in values]
-    if not all(_DATE.match(value) for value in values):
-        return None
-    lengths = (10, 7, 4)
-    return next((k for k in lengths if len({value[:k] for value in values}) <= _MOST_PERIODS), lengths[-1])
-
-
 def period_rows(table, name, baseline, seed):
     """Return a row for each period, in the order of time, with its test of change against the baseline.
 
@@ -139,26 +128,15 @@ def period_rows(table, name, baseline, seed):
         return []
     task, periods, order = table.task(name), table.periods, table.period_order
     if periods is None:
-        order = ["all rows"]
-        periods = np.full(len(task.scores), order[0])
-    options = {**MEAN_ABSOLUTE, "confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **task.dependence}
-    by_period = calibration_by_group(task.labels, task.scores, periods, **options)
-    rows = []
-    for period in order:
-        i = int(np.flatnonzero(by_period.group == period)[0])
-        row = {"period": period, "n_rows": float(by_period.n[i])}
-        for key in ("mean_score", "event_frequency", "bias", "bias_low", "bias_high"):
-            row[key] = float(getattr(by_period, key)[i])
-        row |= {"estimate": by_period.error[i], "low": by_period.error_low[i], "high": by_period.error_high[i]}
-        row |= {key: float(getattr(by_period, key)[i]) for key in ("pvalue", "adjusted_pvalue")}  # of "calibrated"
-        rows.append({**row, "change_pvalue": None, "change_adjusted_pvalue": None})
+        order, periods = ["all rows"], np.full(len(task.scores), "all rows")
+    rows = sorted(group_records(task, periods, "period", seed), key=lambda row: order.index(row["period"]))
     before = task.at(periods == order[0]) if baseline is None else baseline.task(name)
-    tested = rows if baseline is not None else rows[1:]
-    for row in tested:
-        row["change_pvalue"] = _change_pvalue(before, task.at(periods == row["period"]), seed)
-    known = [row for row in tested if row["change_pvalue"] is not None]
-    for row, adjusted in zip(known, holm(np.array([row["change_pvalue"] for row in known])), strict=True):
-        row["change_adjusted_pvalue"] = float(adjusted)
+    for row in rows:
+        is_first = baseline is None and row is rows[0]
+        after = task.at(periods == row["period"])
+        row["change_pvalue"] = None if is_first else _change_pvalue(before, after, seed)
+        row["change_adjusted_pvalue"] = None
+    adjust(rows, "change_pvalue", "change_adjusted_pvalue")
     return rows
 
 
@@ -172,3 +150,33 @@ def _change_pvalue(before, after, seed):
         return calibration_change(*rows, labels=LABELS, binning=REPORT_BINNING, **options).pvalue
     except ValueError:  # too few rows for an error
         return None
+
+
+def monitor_rows(table, name):
+    """Return what monitors of a model saw, as `GroupMonitors.to_frame` has it: all rows first, then large segments.
+
+    None without times, and for weights and clusters, whose rows are not independent steps. Rows of one period are seen
+    in the order of the file.
+    """
+    if table.periods is None or table.is_weighted or table.clusters is not None:
+        return []
+    task, monitors = table.task(name), GroupMonitors()
+    names, period = np.unique(table.periods, return_inverse=True)
+    period = np.array([table.period_order.index(each) for each in names.tolist()])[period]
+
+    def see(group, order):
+        scores = task.scores[order].astype(np.float64)
+        monitors.partial_fit(scores, task.labels[order], group[order], time=period[order])
+
+    names = ["all rows"]
+    see(np.zeros(len(period), dtype=np.intp), np.argsort(period, kind="stable"))
+    if table.segments is not None:
+        segments, group, size = np.unique(table.segments, return_inverse=True, return_counts=True)
+        names += segments.tolist()
+        see(group + 1, np.lexsort((period, group, -size[group])))
+    rows = records(monitors.table_.columns())
+    for row in rows:
+        row["group"] = names[row["group"]]
+        for key in ("alarm_time", "change_time"):
+            row[key] = None if row[key] is None else table.period_order[row[key]]
+    return rows

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from skcalib._report._format import n_shown
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE
 from skcalib.displays import ReliabilityDisplay
-from skcalib.displays._reliability_curves import CurveMaker
 from skcalib.displays._style import require_matplotlib
 from skcalib.displays._words import percent
 from skcalib.metrics import calibration_error
@@ -26,11 +25,11 @@ class Picture(NamedTuple):
 
 def reliability_picture(table, seed):
     """Return the reliability diagram of all scores, with their histograms."""
-    numbers = [_curve_numbers(name, table.task(name), seed) for name in table.names]
-    curves = [curve for part in numbers for curve in part["curves"]]
-    kind = "binary" if table.classes is None else "top_label"
-    display = ReliabilityDisplay(**{**numbers[0], "curves": curves, "kind": kind})
-    svg = _drawn(display.plot, (5.2, 7.0))
+    # The error of the summary; a diagram knows no clusters, and its interval would be another one.
+    metric = None if table.clusters is not None else partial(calibration_error, **MEAN_ABSOLUTE)
+    options = {"metric": metric, "random_state": seed, "sample_weight": table.weight}
+    options["labels"] = LABELS if table.classes is None else range(len(table.classes))
+    display, svg = _drawn((5.2, 7.0), table.labels, table.scores, **options)
     parts = []
     for curve in display.curves:
         seen = curve.statistics.weight > 0
@@ -58,33 +57,23 @@ def class_pictures(table, name, rows, seed):
     task, groups = table.by_class(name, seed)
     pictures = []
     for row in rows[: n_shown(rows)]:
-        of_class = task.at(groups == row["class"])
-        numbers = _curve_numbers(row["class"], of_class, seed, error=False)  # the table has it
-        svg = _drawn(lambda ax, numbers=numbers: ReliabilityDisplay(**numbers).plot(ax, legend=False), (3.0, 3.3))
-        alt = (
-            f"Reliability diagram of the class {row['class']}: mean score minus frequency "
-            f"{percent(row['bias'])} points on average."
-        )
+        own = task.at(groups == row["class"])
+        models = {row["class"]: own.scores}
+        _, svg = _drawn((3.0, 3.3), own.labels, models, **own.given, metric=None, random_state=seed, legend=False)
+        bias = percent(row["bias"])
+        alt = f"Reliability diagram of the class {row['class']}: mean score minus frequency {bias} points on average."
         pictures.append(Picture(svg, alt, ""))
     return pictures
 
 
-def _curve_numbers(name, task, seed, *, error=True):
-    # The error of the summary; a diagram knows no clusters, and its interval would be another one.
-    metric = partial(calibration_error, **MEAN_ABSOLUTE) if error and task.clusters is None else None
-    maker = CurveMaker(confidence_level=CONFIDENCE_LEVEL, metric=metric, random_state=seed)
-    given = {"labels": LABELS, "sample_weight": task.sample_weight}
-    return maker.from_predictions(task.labels, {name: task.scores}, **given)
-
-
-def _drawn(draw, size):
-    """Return what is drawn on new axes as SVG."""
+def _drawn(size, *rows, **options):
+    """Return a reliability diagram and what it looks like as SVG."""
     plt = require_matplotlib()
     from matplotlib.figure import Figure
 
     with plt.style.context(["default", {**_STYLE, "svg.hashsalt": "skcalib"}]):
-        figure = Figure(figsize=size, layout="constrained")
-        draw(figure.subplots())
-        out = BytesIO()
+        figure, out = Figure(figsize=size, layout="constrained"), BytesIO()
+        options |= {"confidence_level": CONFIDENCE_LEVEL, "ax": figure.subplots()}
+        display = ReliabilityDisplay.from_predictions(*rows, **options)
         figure.savefig(out, format="svg", metadata={"Date": None})
-    return out.getvalue()
+    return display, out.getvalue()

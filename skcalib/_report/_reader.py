@@ -1,148 +1,162 @@
-"""Columns of a CSV or Parquet file."""
+"""Columns of files: CSV and Parquet files in memory, many files and large ones by DuckDB."""
 
 import csv
 import gzip
 import warnings
 from contextlib import contextmanager, nullcontext
-from functools import partial
+from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from skcalib.export._sql_text import DIALECTS
+
 # Cells of numbers that mean "missing". In a column of words only an empty cell does: "NA" may be a country.
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
-_PARQUET = {".parquet", ".pq"}
+_PARQUET = (".parquet", ".pq")
+_MOST_ROWS = 2_000_000  # that are held in memory as they are
+_LARGE_CSV = 2**28  # bytes, from which a CSV file is not read by pandas
+_LARGE_PACKED_CSV = 2**26
 
 
 class ReportError(ValueError):
     """What is wrong with the user's file or options, in one line."""
 
+    def __init__(self, message):
+        super().__init__(" ".join(str(message).split()))
 
-def read_columns(path, names, *, words=()):
-    """Read columns of a file.
+
+@contextmanager
+def opened(path):
+    """Yield the names of a file's columns, and a function that reads some of them.
 
     Parameters
     ----------
     path : str
-        A CSV file (also ``.gz``; separated by comma, semicolon or tab) or a Parquet file.
-    names : sequence of str
-        The columns that are wanted.
-    words : sequence of str, default=()
-        Those among them that may hold words, in which only an empty cell is missing.
+        A CSV file (also ``.gz``; separated by comma, semicolon or tab), a Parquet file, or one of these
+        through a pipe; with DuckDB a glob, too.
 
-    Returns
-    -------
-    columns : dict of ndarray of shape (n,)
-        By name; a missing value is NaN among numbers and None among others.
+    Yields
+    ------
+    header : list of str
+        The names of the columns.
+    read : callable
+        From names to their columns as arrays by name, with NaN or None where a value is missing, and the number of rows
+        of the file. ``words`` are those among them that may hold words, in which only an empty cell is missing. Of more
+        than ``most`` rows, or two million, in files that DuckDB reads it takes a random sample, by ``seed``.
 
     Raises
     ------
     ReportError
         If the file cannot be read or has no such column.
     """
-    names = list(dict.fromkeys(names))
-    with on_disk(path) as file:
-        read = _read_parquet if _is_parquet(file) else partial(_read_csv, words=words)
-        return read(file, names)
-
-
-def column_names(path):
-    """Return the names of a file's columns."""
-    with on_disk(path) as file:
-        return _parquet_names(file) if _is_parquet(file) else _header(file)[0]
-
-
-@contextmanager
-def on_disk(path, exists=False):
-    """Yield a file that can be read more than once, a copy of what comes through a pipe; errors become a ReportError.
-
-    Messages name the path that was given. What `exists` already, such as many files, is left alone.
-    """
-    if exists:
-        yield path
-        return
     path = Path(path)
+    try:
+        scanned = _scanned(path)
+        with nullcontext() if scanned else _binary(path) as file:
+            header, table = scanned or _parquet(path, file) or _csv(path, file)
+
+            def read(names, words=(), most=_MOST_ROWS, seed=0):
+                names = list(dict.fromkeys(names))
+                _check_names(path, names, header)
+                columns, n_rows = table(names, words, min(most, _MOST_ROWS), seed)
+                return {name: _from_series(columns[name]) for name in names}, n_rows
+
+            yield header, read
+    except ReportError:
+        raise
+    except ImportError as error:
+        raise ReportError(f'{path} needs pandas and pyarrow to be read: pip install "skcalib[report]".') from error
+    except Exception as error:  # the readers' errors have no common class
+        raise ReportError(f"{path} cannot be read: {str(error) or type(error).__name__}") from error
+
+
+def _binary(path):
+    """Return a file that can be read more than once: of what comes through a pipe a copy."""
     if not path.exists():
         raise ReportError(f"there is no file {path}.")
     if path.is_dir():
         raise ReportError(f"{path} is a folder, not a file.")
-    with TemporaryDirectory() if not path.is_file() else nullcontext() as folder:
-        file = path
-        if folder is not None:
-            file = Path(folder) / "input"
-            file.write_bytes(path.read_bytes())
-        try:
-            yield file
-        except ReportError as error:
-            raise ReportError(str(error).replace(str(file), str(path))) from error
-        except ImportError as error:
-            raise ReportError(f'{path} needs pandas and pyarrow to be read: pip install "skcalib[report]".') from error
-        except Exception as error:  # the readers' errors have no common class
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise ReportError(f"{path} cannot be read: {reason}".replace(str(file), str(path))) from error
+    return path.open("rb") if path.is_file() else BytesIO(path.read_bytes())
 
 
-def _is_parquet(path):
-    if path.suffix.lower() in _PARQUET:
-        return True
-    with path.open("rb") as file:  # a pipe has no name
-        return file.read(4) == b"PAR1"
-
-
-def _header(path):
-    """Return the names of the columns of a CSV file, and what stands between them."""
-    with _opened(path) as lines:
-        first = lines.readline()
+def _csv(path, file):
+    file.seek(0)
+    file = gzip.GzipFile(fileobj=file) if path.suffix.lower() == ".gz" else file
+    first = file.readline().decode("utf-8-sig").strip("\r\n")
     if not first.strip():
         raise ReportError(f"{path} is empty: its first line must name the columns.")
     separator = max(",;\t", key=first.count)
-    return next(csv.reader([first], delimiter=separator), []), separator
+    header = next(csv.reader([first], delimiter=separator))
 
+    def table(names, words, most, seed):
+        import pandas as pd
 
-def _read_csv(path, names, words):
-    header, separator = _header(path)
-    check_names(path, names, header)
-    import pandas as pd
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # values without a column
-        # All columns, for with usecols= a row of too many values goes unnoticed.
         missing = {name: [""] if name in words else list(_MISSING) for name in header}
         options = {"na_values": missing, "keep_default_na": False, "low_memory": False, "encoding": "utf-8-sig"}
-        table = pd.read_csv(path, sep=separator, index_col=False, **options)
-    return {name: _from_series(table[name]) for name in names}
+        file.seek(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # values without a column
+            # All columns, for with usecols= a row of too many values goes unnoticed.
+            columns = pd.read_csv(file, sep=separator, index_col=False, **options)
+        return columns, len(columns)
+
+    return header, table
 
 
-def _read_parquet(path, names):
-    import pyarrow.parquet
+def _parquet(path, file):
+    """Return the names of a Parquet file's columns and its reader; None of another file."""
+    if path.suffix.lower() not in _PARQUET and file.read(4) != b"PAR1":  # a pipe has no name
+        return None
+    from pyarrow.parquet import ParquetFile
 
-    check_names(path, names, _parquet_names(path))
-    # Without its metadata a column that pandas wrote as an index is a column.
-    table = pyarrow.parquet.read_table(path, columns=names).to_pandas(ignore_metadata=True)
-    return {name: _from_series(table[name]) for name in names}
+    whole = ParquetFile(file)
+
+    def table(names, words, most, seed):
+        # Without its metadata a column that pandas wrote as an index is a column.
+        return whole.read(columns=names).to_pandas(ignore_metadata=True), whole.metadata.num_rows
+
+    return whole.schema_arrow.names, table
 
 
-def _parquet_names(path):
-    import pyarrow.parquet
+def _scanned(path):
+    """Return the same of what DuckDB reads: a glob, Parquet with many rows, a large CSV file; None of another file."""
+    name, is_file = str(path).lower(), path.is_file()
+    is_parquet = name.endswith(_PARQUET)
+    large = _LARGE_PACKED_CSV if name.endswith(".gz") else _LARGE_CSV
+    is_glob = any(character in name for character in "*?[") and not path.exists()
+    if not (is_glob or is_file and (is_parquet or path.stat().st_size > large)):
+        return None
+    if find_spec("duckdb") is None or find_spec("narwhals") is None:
+        return None
+    from skcalib.engines import scan
 
-    return pyarrow.parquet.read_schema(path).names
+    try:
+        relation = scan(str(path))
+    except (FileNotFoundError, ValueError) as error:
+        raise ReportError(error) from error
+    ((n_rows,),) = relation.aggregate("count(*)").fetchall()
+
+    def table(names, words, most, seed):
+        wanted = ", ".join(map(DIALECTS["duckdb"].identifier, names))
+        if n_rows <= most:
+            return relation.project(wanted).df(), n_rows
+        # The hash of a row's number decides: the same sample each time, whatever the threads do.
+        rows = f"SELECT {wanted}, row_number() OVER () AS skcalib_row FROM skcalib_file"
+        chosen = f"hash(skcalib_row + {int(seed) * 2**32}) % {2**32} < {int(2**32 * most / n_rows)}"
+        return relation.query("skcalib_file", f"SELECT {wanted} FROM ({rows}) WHERE {chosen}").df(), n_rows
+
+    return None if is_parquet and is_file and n_rows <= _MOST_ROWS else (list(relation.columns), table)
 
 
 def _from_series(series):
     """Return a pandas column as an array, missing values of every kind as NaN or None."""
     values = series.to_numpy()
-    if values.dtype.kind != "O":
-        return values
-    return np.where(series.isna().to_numpy(), None, values)
+    return values if values.dtype.kind != "O" else np.where(series.isna().to_numpy(), None, values)
 
 
-def _opened(path):
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    return opened(path, "rt", encoding="utf-8-sig", newline="")
-
-
-def check_names(path, names, present):
+def _check_names(path, names, present):
     """Refuse columns that are not there, or that are there twice."""
     missing = [name for name in names if name not in present]
     if missing:

@@ -1,26 +1,29 @@
 """What a report is about: labels, scores, weights, clusters, segments and times of a file, checked."""
 
+from datetime import date
+from pathlib import Path
+
 import numpy as np
 
 from skcalib._input.scores import check_sample_weight, check_scores
 from skcalib._report._checks import (
     COUNTING,
     checked_column,
+    class_codes,
     cluster_column,
     events,
     identifiers,
-    modified_on,
-    refuse_few_rows,
-    refuse_missing,
     repeats_note,
+    rescaled,
     segment_names,
 )
 from skcalib._report._forecasts import ReportTable
-from skcalib._report._models import class_codes, renamed, rescaled, score_models
+from skcalib._report._models import renamed, score_models
 from skcalib._report._periods import named_periods
-from skcalib._report._reader import ReportError, column_names, on_disk, read_columns
-from skcalib._report._scanned import ScannedFile
+from skcalib._report._reader import ReportError, opened
 
+_FEWEST_ROWS = 10
+_MOST_SCORES = 20_000_000  # of all classes together, that are read
 _MOST_CLUSTERED = 30_000  # rows: draws of dependent labels take 50 times as long as independent ones
 _WORTH_A_NOTE = 1e-5  # of single precision no reader needs to know
 
@@ -79,52 +82,51 @@ def read_table(
         raise ReportError("--weight-type says what weights are: name their column with --weight.")
     roles = {"label": label, "segment": segment, "weight": weight, "time": time, "cluster": cluster}
     others = [name for name in roles.values() if name is not None]
-    scanned, notes = ScannedFile.takes(path), []
-    with on_disk(path, exists=scanned) as file:
-        whole = ScannedFile.opened(path) if scanned else None
-        header = whole.names if scanned else column_names(file)
-        models = renamed(score_models(scores, classes, header, others, path), names)
-        used = [*others, *(name for model in models for name in model.columns)]
+    with opened(path) as (header, read):
+        models, classes = score_models(scores, classes, header, others, path)
+        models = renamed(models, names)
+        if classes is not None and positive is not None:
+            raise ReportError("--positive is for two classes, but each class has a score here: leave it out.")
+        used = [*others, *(name for columns in models.values() for name in columns)]
         ids = [] if cluster is not None else identifiers(header, used)
-        if scanned:
-            if whole.n_rows > whole.most_rows(models):
-                notes.append(whole.sample_note(models))
-            columns = whole.columns([*used, *ids], models, seed)
-        else:
-            columns = read_columns(file, [*used, *ids], words=(label, segment, time, cluster, *ids))
+        most = _MOST_SCORES // len(classes or [label])
+        columns, n_rows = read([*used, *ids], (label, segment, time, cluster, *ids), most, seed)
+    notes, sampled = [], len(columns[label]) < n_rows
+    if sampled:
+        n_drawn = len(columns[label])
+        notes.append(f"The table has {n_rows:,} rows. The report is about a random sample of {n_drawn:,} of them.")
     notes += filter(None, (repeats_note(columns.pop(name), name) for name in ids))
-    if models[0].classes is not None and positive is not None:
-        raise ReportError("--positive is for two classes, but each class has a score here: leave it out.")
     try:
-        return _table_of_columns(str(path), columns, models, roles, positive, weight_type, notes, seed)
+        return _table_of_columns(str(path), columns, models, classes, roles, positive, weight_type, notes, seed)
     except ReportError as error:
-        if not (scanned and whole.n_rows > whole.most_rows(models)):
+        if not sampled:
             raise
         raise ReportError(str(error).replace(COUNTING, "Rows are those of a random sample of the file.")) from error
 
 
-def _table_of_columns(source, columns, models, roles, positive, weight_type, notes, seed):
+def _table_of_columns(source, columns, models, classes, roles, positive, weight_type, notes, seed):
     """Return the table of columns in memory."""
     label, segment, weight, time, cluster = roles.values()
-    n_rows = len(columns[label])
-    refuse_few_rows(n_rows, source)
-    classes, event, scores = models[0].classes, None, {}
+    n_rows, event = len(columns[label]), None
+    if n_rows < _FEWEST_ROWS:
+        raise ReportError(f"{source} has {n_rows} rows; a report takes at least {_FEWEST_ROWS}.")
     if classes is None:
-        y, event = events(columns[label], label, positive)
+        labels, event = events(columns[label], label, positive)
     else:
-        refuse_missing(columns[label], label, "label")
-        y = class_codes(columns[label], label, classes)
-    worst = 0.0
-    for model in models:
-        checked = [checked_column(name, check_scores, columns[name], name="scores")[:, 0] for name in model.columns]
-        scores[model.name], off = (checked[0], 0.0) if classes is None else _matrix(checked, model.columns)
-        worst = max(worst, off)
-    if worst > _WORTH_A_NOTE:
-        notes.append(f"The scores of a row were divided by their sum, which was off by {worst:.1g} at most.")
+        labels = class_codes(columns[label], label, classes)
+    scores, off = {}, 0.0
+    for model, names in models.items():
+        checked = [checked_column(name, check_scores, columns[name], name="scores")[:, 0] for name in names]
+        scores[model] = checked[0]
+        if classes is not None:
+            scores[model], worst = rescaled(np.column_stack(checked), names)
+            off = max(off, worst)
+    if off > _WORTH_A_NOTE:
+        notes.append(f"The scores of a row were divided by their sum, which was off by {off:.1g} at most.")
     weights = None if weight is None else checked_column(weight, check_sample_weight, columns[weight], n_rows)
     periods, order = (None, None) if time is None else named_periods(columns[time], time)
     by_row = {
-        "labels": y,
+        "labels": labels,
         "weight": weights,
         "segments": None if segment is None else segment_names(columns[segment], segment),
         "periods": periods,
@@ -138,8 +140,8 @@ def _table_of_columns(source, columns, models, roles, positive, weight_type, not
         scores = {name: values[kept] for name, values in scores.items()}
         by_row = {name: None if column is None else column[kept] for name, column in by_row.items()}
         order = None if periods is None else [name for name in order if name in set(by_row["periods"].tolist())]
-    if weights is not None:
-        weight_type = weight_type or ("importance" if (weights % 1).any() else "frequency")
+    if weights is not None and weight_type is None:
+        weight_type = "importance" if (weights % 1).any() else "frequency"
     return ReportTable(
         source=source,
         label=label,
@@ -152,15 +154,9 @@ def _table_of_columns(source, columns, models, roles, positive, weight_type, not
         time_name=time,
         period_order=order,
         classes=classes,
-        columns={model.name: model.columns for model in models},
+        columns=models,
         notes=tuple(notes),
-        modified=modified_on(source),
+        # Many files, or a pipe, have no one day.
+        modified=date.fromtimestamp(Path(source).stat().st_mtime).isoformat() if Path(source).is_file() else None,
         **by_row,
     )
-
-
-def _matrix(columns, names):
-    """Return the scores of classes as a matrix whose rows sum to 1, and how far they were off."""
-    matrix = np.column_stack(columns)
-    columns.clear()
-    return rescaled(matrix, names)

@@ -141,11 +141,6 @@ default="error_when_answered"
         fits = self._checked_fits(X, y, fit_params)
         if self.promise in ANSWERS:
             self._abstain_label()
-        elif len(self.classes_) > 2:
-            raise ValueError(
-                f"Only binary classification is supported with promise={self.promise!r}. The type of the target is "
-                f"multiclass: y has the classes {shown(self.classes_)}."
-            )
         if isinstance(self.estimator, FrozenEstimator):
             model, X_test, y_test = self.estimator, fits.X, fits.y
         else:
@@ -157,14 +152,9 @@ default="error_when_answered"
                     "more rows, another random_state, or a model that is fitted already, in a FrozenEstimator."
                 )
             (model, X_test), y_test = fits.on_fold(train, test), fits.y[test]
-        self.certificate_ = certified_threshold(
-            y_test,
-            classifier_scores(model, X_test, self.classes_, "predict_proba"),
-            promise=self.promise,
-            target=self.target,
-            confidence_level=self.confidence_level,
-            labels=self.classes_,
-        )
+        y_proba = classifier_scores(model, X_test, self.classes_, "predict_proba")
+        promised = {"promise": self.promise, "target": self.target, "confidence_level": self.confidence_level}
+        self.certificate_ = certified_threshold(y_test, y_proba, **promised, labels=self.classes_)
         self.threshold_ = self.certificate_.threshold
         if not self.certificate_.found:
             said = str(self.certificate_).split("\n")
@@ -193,10 +183,8 @@ default="error_when_answered"
             labels = np.array([*self.classes_.tolist(), self.abstain_label], dtype=object)
         return labels[np.where(accepted, np.argmax(proba, axis=1), -1)]
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self.promise in ANSWERS
-        return tags
+    def _binary_by(self):
+        return "" if self.promise in ANSWERS else f"promise={self.promise!r}"
 
     def _abstain_label(self):
         """Return the label for abstaining, which must be no class."""

@@ -5,8 +5,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib._input.labels import check_label_vector, encode_labels, shown
+from skcalib._input.scalars import as_numbers
 from skcalib._input.scores import check_sample_weight, first_index
-from skcalib.cross_fitting import ClassifierWrapper, check_response_method, check_rows, classifier_scores
+from skcalib.cross_fitting import ClassifierWrapper, classifier_scores
 
 
 class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
@@ -30,10 +31,19 @@ class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
 
     def _checked_fits(self, X, y, fit_params):
         """Set `classes_`; return the fits of the wrapped classifier to checked rows."""
-        response_method = check_response_method(self.estimator, ("predict_proba",))
-        fits = self._fits(*check_rows(X, y), response_method, fit_params)
+        fits = self._fits(X, y, ("predict_proba",), fit_params)
         self.classes_ = fits.classes
+        if self._binary_by() and len(self.classes_) > 2:
+            raise ValueError(
+                f"Only binary classification is supported with {self._binary_by()}. The type of the target is "
+                f"multiclass: y has {len(self.classes_)} classes ({shown(self.classes_)})."
+            )
         return fits
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = not self._binary_by()
+        return tags
 
     def _set_fitted(self, model):
         self.estimator_ = model
@@ -154,11 +164,6 @@ class ExpectedCostClassifier(WrappedClassifier):
             raise ValueError(f"actions must be a list of different labels, found {self.actions!r}.")
         self.actions_ = actions
         if not callable(self.cost_matrix):
-            if len(self.classes_) > 2 == len(np.asarray(self.cost_matrix)):
-                raise ValueError(
-                    "Only binary classification is supported by a cost_matrix of two rows. The type of the target is "
-                    f"multiclass: y has {len(self.classes_)} classes ({shown(self.classes_)}), one a row is needed."
-                )
             _check_costs(self.cost_matrix, (len(self.classes_), len(actions)), self.classes_)
         return self._set_fitted(fits.on_all_rows())
 
@@ -193,10 +198,8 @@ class ExpectedCostClassifier(WrappedClassifier):
         """
         return self._expected_costs(X).min(axis=1)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = np.ndim(self.cost_matrix) != 2 or len(self.cost_matrix) > 2
-        return tags
+    def _binary_by(self):
+        return "a cost_matrix of two rows" * (np.ndim(self.cost_matrix) == 2 == len(self.cost_matrix))
 
     def _expected_costs(self, X):
         proba = self.predict_proba(X)
@@ -277,10 +280,7 @@ def mean_cost(y_true, action, cost_matrix, *, actions=None, labels=None, sample_
 
 def _check_costs(costs, shape, classes):
     """Return costs as float64 of a shape: (n_classes, n_actions), or the same for each row."""
-    try:
-        found = np.asarray(costs, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"cost_matrix must be numbers ({error}).") from None
+    found = as_numbers(costs, "cost_matrix")
     if found.shape != shape:
         raise ValueError(
             f"cost_matrix must have the shape {shape}, a row for each of the classes {shown(classes)} and a column for "

@@ -208,7 +208,7 @@ class _Writer:
         if isinstance(node, nodes.Mixture):
             terms = [f"{float(w)!r} * {self(part)}[i]" for w, part in zip(node.weights, node.parts, strict=True)]
             return f"{self(node.parts[0])}.map((_, i) => {' + '.join([*terms, repr(float(node.constant))])})"
-        text = _TEXTS[type(node)].format(**{name: self._field(value, node) for name, value in vars(node).items()})
+        text = _TEXTS[type(node)].format(**{name: self._field(getattr(node, name), node) for name in node._fields})
         return f"inside({text})" if getattr(node, "clip", False) else text
 
     def _field(self, value, node):

@@ -1,8 +1,7 @@
 """Calibration errors without bins: the cumulative difference and the neighbours in score."""
 
 from skcalib._errors.bin_free import KolmogorovSmirnovPower, KuiperPower, NeighborhoodPower
-from skcalib._errors.binned import check_norm
-from skcalib._errors.power import Error, error_value
+from skcalib.metrics._errors import value_of
 
 
 def kolmogorov_smirnov_calibration_error(
@@ -77,8 +76,7 @@ def kolmogorov_smirnov_calibration_error(
     >>> round(kolmogorov_smirnov_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8]), 6)
     0.15
     """
-    error = Error(KolmogorovSmirnovPower, {}, multiclass=multiclass, class_weight=class_weight)
-    return error_value(error, y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+    return value_of(KolmogorovSmirnovPower, locals())
 
 
 def kuiper_calibration_error(
@@ -154,8 +152,7 @@ def kuiper_calibration_error(
     >>> round(kuiper_calibration_error([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8]), 6)
     0.15
     """
-    error = Error(KuiperPower, {}, multiclass=multiclass, class_weight=class_weight)
-    return error_value(error, y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+    return value_of(KuiperPower, locals())
 
 
 def neighborhood_calibration_error(
@@ -236,12 +233,4 @@ def neighborhood_calibration_error(
     >>> round(neighborhood_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8], n_neighbors=4), 6)
     0.2
     """
-    norm = check_norm(norm)
-    error = Error(
-        NeighborhoodPower,
-        {"norm": norm, "n_neighbors": n_neighbors},
-        norm,
-        multiclass=multiclass,
-        class_weight=class_weight,
-    )
-    return error_value(error, y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+    return value_of(NeighborhoodPower, locals())

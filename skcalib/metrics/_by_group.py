@@ -310,7 +310,8 @@ def _errors(samples, params, resampling, confidence_level, progress):
 
 def _columns(names, samples, confidence_level, adjustment):
     """Return the columns of the table, in the order of the names."""
-    n, mean_score, event_frequency = np.array([(one.n, one.mean_score, one.event_frequency) for one in samples]).T
+    n = np.array([one.n for one in samples])  # of integer dtype where each row counts once in all groups
+    mean_score, event_frequency = np.array([(one.mean_score, one.event_frequency) for one in samples]).T
     pvalue, bias_low, bias_high, bias_pvalue = np.array([one.bias_test(confidence_level) for one in samples]).T
     if adjustment == "holm":
         adjusted = holm(pvalue)
@@ -319,7 +320,7 @@ def _columns(names, samples, confidence_level, adjustment):
         adjusted = adjusted_pvalues(pvalue, list(known))
     return {
         "group": names,
-        "n": n.astype(np.int64) if all(isinstance(one.n, int) for one in samples) else n,
+        "n": n,
         "mean_score": mean_score,
         "event_frequency": event_frequency,
         "bias": mean_score - event_frequency,

@@ -2,10 +2,37 @@
 
 import numpy as np
 
-from skcalib._errors.binned import BinnedPower, check_norm
+from skcalib._errors.binned import BinnedPower, check_norm, resolved_method
 from skcalib._errors.power import Error, error_value
+from skcalib._errors.sweep import SweepPower
 from skcalib._input.scalars import hint_at_keywords
-from skcalib.binning import EqualMass, EqualWidth, check_binning
+from skcalib.binning import EqualMass, EqualWidth, MonotonicSweep, check_binning
+
+_OF_ROWS = ("y_true", "y_proba", "sample_weight", "pos_label", "labels")
+_OF_THE_WHOLE = ("squared", "multiclass", "class_weight", "groups", "reduce")
+
+
+def error_of(power, given, defaults):
+    """Return the `Error` of a power for the parameters that a caller gave; `defaults` has those that are left out."""
+    params = defaults | given
+    whole = {name: params.pop(name) for name in _OF_THE_WHOLE if name in params}
+    method, squared = params.get("method", "plugin"), whole.get("squared", False)
+    norm = check_norm(params.get("norm", 1), method=method, squared=squared)
+    if "norm" in params:
+        params["norm"] = norm
+    if power is BinnedPower:
+        binning = params["binning"] = check_binning(params["binning"], defaults["binning"])
+        is_plugin = resolved_method(method, norm) == "plugin"
+        if isinstance(binning, MonotonicSweep) and is_plugin and "groups" not in whole:
+            power, params = SweepPower, {"norm": norm, "base": binning.base}  # made anew for each draw
+    return Error(power, params, norm, **whole)
+
+
+def value_of(power, given, **defaults):
+    """Return the value of an error for all arguments of its function, as `locals()` has them."""
+    rows = {name: given[name] for name in _OF_ROWS}
+    params = {name: value for name, value in given.items() if name not in rows}
+    return error_value(error_of(power, params, defaults), **rows, binning=given.get("binning"))
 
 
 @hint_at_keywords
@@ -120,9 +147,7 @@ def calibration_error(
     >>> round(calibration_error(y_true, y_proba, binning=2, squared=True), 6)
     -0.0525
     """
-    error = _binned(EqualMass(15), binning, norm, method, multiclass, class_weight, squared)
-    rows = {"binning": binning, "sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    return error_value(error, y_true, y_proba, **rows)
+    return value_of(BinnedPower, locals(), binning=EqualMass(15))
 
 
 @hint_at_keywords
@@ -204,9 +229,7 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([1, 1, 0], [0.5, 0.5, 0.9], binning=EqualWidth(2)), 6)
     0.633333
     """
-    error = _binned(EqualWidth(15), binning, norm, "plugin", multiclass, class_weight)
-    rows = {"binning": binning, "sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    return error_value(error, y_true, y_proba, **rows)
+    return value_of(BinnedPower, locals(), binning=EqualWidth(15), method="plugin")
 
 
 @hint_at_keywords
@@ -282,13 +305,4 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([1, 1, 0], [0.5, 0.5, 0.9], binning=EqualWidth(2)), 6)
     0.9
     """
-    error = _binned(EqualWidth(15), binning, np.inf, "plugin", multiclass, class_weight)
-    rows = {"binning": binning, "sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    return error_value(error, y_true, y_proba, **rows)
-
-
-def _binned(default, binning, norm, method, multiclass, class_weight, squared=False):
-    """Return the binned `Error` for the parameters of a function; see `calibration_error`."""
-    norm = check_norm(norm, method=method, squared=squared)
-    params = {"norm": norm, "method": method, "binning": check_binning(binning, default)}
-    return Error(BinnedPower, params, norm, squared, multiclass, class_weight)
+    return value_of(BinnedPower, locals(), binning=EqualWidth(15), method="plugin", norm=np.inf)

@@ -55,14 +55,15 @@ class Sample(NamedTuple):
     def error_hypotheses(self, params, resampling):
         """Return the calibration error with these parameters, and the hypotheses about it."""
         params = {"binning": self.binning, **params}
-        if self.task is None or self._bins_tell_all(params["method"]):
+        is_binned = self.task is None or self._bins_tell_all(params["method"])
+        if is_binned:
             data, params["binning"] = BinnedTask(self.statistics), None
         else:
             scores, labels, weight = self.task
             data = check_rows_or_bins(labels, scores, sample_weight=weight, multiclass="auto", drop=False)
         error = metric_of(calibration_error).error(params)
         hypotheses = error_hypotheses(error, data, resampling._replace(cluster=self.cluster))
-        return error.value(error.observed(data)), hypotheses
+        return error.value(hypotheses.observed if is_binned else error.observed(data)), hypotheses
 
     def _bins_tell_all(self, method):
         """Return whether the sums of the bins give the same error as the rows, which takes longer."""

@@ -4,9 +4,9 @@ import numpy as np
 
 from skcalib._errors.binned import check_norm
 from skcalib._errors.kernel import KernelPower
-from skcalib._errors.power import Error, error_value
 from skcalib._errors.smooth import SmoothPower
 from skcalib._input.scalars import check_number
+from skcalib.metrics._errors import value_of
 
 
 def kde_calibration_error(
@@ -95,15 +95,11 @@ def kde_calibration_error(
     >>> kde_calibration_error([0, 1, 1, 1], [0.5, 0.5, 0.5, 0.5])
     0.25
     """
-    norm = check_norm(norm)
-    if norm == np.inf:
+    if check_norm(norm) == np.inf:
         raise ValueError("norm=np.inf has no kernel estimate: use a finite norm or maximum_calibration_error.")
     if bandwidth is not None:
         check_number(bandwidth, "bandwidth", above=0)
-    error = Error(
-        KernelPower, {"norm": norm, "bandwidth": bandwidth}, norm, multiclass=multiclass, class_weight=class_weight
-    )
-    return error_value(error, y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+    return value_of(KernelPower, locals())
 
 
 def smooth_calibration_error(
@@ -184,5 +180,4 @@ def smooth_calibration_error(
     >>> round(smooth_calibration_error([1, 1, 1, 1], [0.75, 0.75, 0.75, 0.75], labels=[0, 1]), 6)
     0.25
     """
-    error = Error(SmoothPower, {}, multiclass=multiclass, class_weight=class_weight)
-    return error_value(error, y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+    return value_of(SmoothPower, locals())

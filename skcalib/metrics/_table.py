@@ -6,14 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._errors.bin_free import KolmogorovSmirnovPower, KuiperPower, NeighborhoodPower
-from skcalib._errors.binned import BinnedPower, resolved_method
+from skcalib._errors.binned import BinnedPower
 from skcalib._errors.kernel import KernelPower
-from skcalib._errors.power import Error
 from skcalib._errors.proper_scores import brier_score, log_loss
 from skcalib._errors.smooth import SmoothPower
 from skcalib._errors.sweep import SweepPower
-from skcalib._input.scalars import resolve_norm
-from skcalib.binning import EqualMass, EqualWidth, MonotonicSweep, check_binning
+from skcalib.binning import EqualMass, EqualWidth
 from skcalib.metrics._bin_free import (
     kolmogorov_smirnov_calibration_error,
     kuiper_calibration_error,
@@ -21,7 +19,12 @@ from skcalib.metrics._bin_free import (
 )
 from skcalib.metrics._canonical import kernel_calibration_error, kernel_statistics
 from skcalib.metrics._decision import DecisionPower, decision_calibration_error
-from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
+from skcalib.metrics._errors import (
+    calibration_error,
+    error_of,
+    expected_calibration_error,
+    maximum_calibration_error,
+)
 from skcalib.metrics._groupwise import groupwise_calibration_error
 from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
 from skcalib.metrics._sweep import sweep_calibration_error
@@ -57,23 +60,9 @@ class Metric(NamedTuple):
 
     def error(self, given):
         """Return the `Error` for the parameters that a caller gave; None without a power."""
-        if self.power is None:
-            return None
-        params = {**self.defaults, **given}
-        whole = {name: params.pop(name) for name in _OF_THE_WHOLE if name in params}
-        norm = resolve_norm(params.get("norm", 1))
-        if "norm" in params:
-            params["norm"] = norm
-        power = self.power
-        if power is BinnedPower:
-            binning = params["binning"] = check_binning(params["binning"], self.defaults["binning"])
-            is_plugin = resolved_method(params["method"], norm) == "plugin"
-            if isinstance(binning, MonotonicSweep) and is_plugin and "groups" not in whole:
-                power, params = SweepPower, {"norm": norm, "base": binning.base}  # made anew for each draw
-        return Error(power, params, norm, **whole)
+        return None if self.power is None else error_of(self.power, given, self.defaults)
 
 
-_OF_THE_WHOLE = ("squared", "multiclass", "class_weight", "groups", "reduce")
 _NORMS = {
     "neg_calibration_error": {},
     "neg_squared_calibration_error": {"squared": True},

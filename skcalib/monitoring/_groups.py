@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from math import pi
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -152,11 +151,11 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         """
         if not hasattr(self, "monitors_"):
             self._reset()
-        parts = self._statistics(scores, y, groups, time) if isinstance(scores, dict) else None
-        for group, rows, events, times in self._rows(scores, y, groups, time) if parts is None else parts:
+        by_group = self._statistics if isinstance(scores, dict) else self._rows
+        for group, rows, events, times in by_group(scores, y, groups, time):
             monitor = self.monitors_.get(group)
             if monitor is None:
-                level = 1 - self._delta * 6 / (pi * (len(self.monitors_) + 1)) ** 2
+                level = 1 - self._delta * 6 / (np.pi * (len(self.monitors_) + 1)) ** 2
                 monitor = self.monitors_[group] = clone(self._template).set_params(confidence_level=level)
                 self._times[group] = []
             for start, label in times:
@@ -180,12 +179,11 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         """The `GroupMonitorTable`: a row for each group."""
         monitors = self._seen()
         columns = {"group": list(monitors)}
-        for name in ("n_rows", "e_value", "alarm"):
+        for name in ("n_rows", "e_value", "alarm", "alarm_row", "change_row"):
             columns[name] = [getattr(monitor, f"{name}_") for monitor in monitors.values()]
         for event in ("alarm", "change"):
-            rows = [getattr(monitor, f"{event}_row_") for monitor in monitors.values()]
-            columns[f"{event}_row"] = np.array(rows, dtype=object)
-            times = [self._time_of(group, row) for group, row in zip(monitors, rows, strict=True)]
+            times = [self._time_of(group, row) for group, row in zip(monitors, columns[f"{event}_row"], strict=True)]
+            columns[f"{event}_row"] = np.array(columns[f"{event}_row"], dtype=object)
             columns[f"{event}_time"] = np.array([*times, None], dtype=object)[:-1]
         return GroupMonitorTable(**{name: np.asarray(values) for name, values in columns.items()})
 
@@ -233,11 +231,14 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         scores, events = clone(self._template).set_params(classes=self._classes)._checked_batch(scores, y)
         names, codes = check_groups(groups, len(scores), scores_name="scores")
         names = names.tolist()
-        times = self._checked_times(time, len(scores))
+        if np.ndim(time) > 0:
+            time = check_label_vector(time, len(scores), name="time", scores_name="scores")
+        elif time is not None:
+            time = np.full(len(scores), time, dtype=object)
         order = np.argsort(codes, kind="stable")
         rows = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
         rows.sort(key=lambda at: at[0])
-        return [(names[codes[at[0]]], scores[at], events[at], _runs(times, at)) for at in rows]
+        return [(names[codes[at[0]]], scores[at], events[at], _runs(time, at)) for at in rows]
 
     def _statistics(self, statistics, y, groups, time):
         """Return (group, statistics, None, times) of each entry of a dict."""
@@ -256,11 +257,6 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
             clone(self._template).partial_fit(value)  # raises for weights before anything is seen
         return [(group, value, None, times) for group, value in filled.items()]
 
-    def _checked_times(self, time, n_rows):
-        if time is None or np.ndim(time) == 0:
-            return time
-        return check_label_vector(time, n_rows, name="time", scores_name="scores")
-
     def _time_of(self, group, row):
         runs = self._times[group]
         if row is None or not runs:
@@ -272,8 +268,6 @@ def _runs(times, rows):
     """Return (position, time) wherever the time changes along some rows of the batch."""
     if times is None:
         return []
-    if np.ndim(times) == 0:
-        return [(0, times)]
     times = times[rows]
     starts = np.flatnonzero(np.append(True, times[1:] != times[:-1]))
     return [(int(start), times[start]) for start in starts]

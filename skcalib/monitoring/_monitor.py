@@ -2,6 +2,7 @@
 
 from array import array
 from dataclasses import dataclass
+from itertools import product
 from math import exp, log
 
 import numpy as np
@@ -13,8 +14,13 @@ from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_label_vector, encode_labels, zero_one
 from skcalib._input.scalars import check_confidence_level, check_number, invalid
 from skcalib._input.scores import check_scores
-from skcalib.monitoring._bets import N_BETS, log_likelihood_ratios
+from skcalib._rows.links import clip_probability
 
+_SHIFTS = (0.0, 0.13, -0.13, 0.4, -0.4, 1.2, -1.2)
+_SLOPES = (1.0, 0.6, 1.5)
+# A bet predicts the event with probability expit(slope z + shift), z the log-odds of the score.
+_BETS = np.array([bet for bet in product(_SLOPES, _SHIFTS) if bet != (1.0, 0.0)]).T
+_N_BETS = _BETS.shape[1]
 _BLOCK_ROWS = 2048
 _KEPT_BACK = 0.5  # with restarts, of the stake at first
 _FIRST_ROWS = 10.0  # with restarts, rows after which the release slows down
@@ -187,12 +193,11 @@ class CalibrationMonitor(BaseEstimator):
         if isinstance(scores, BinStatistics):
             self._see_statistics(scores, y)
             return self
-        checked = _plain_batch(scores, y) if self.classes is None else None
-        scores, events = self._checked_batch(scores, y) if checked is None else checked
+        plain = _plain_batch(scores, y) if self.classes is None else None
+        scores, events = self._checked_batch(scores, y) if plain is None else plain
         for start in range(0, len(scores), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
-            ratios = log_likelihood_ratios(scores[rows], events[rows])
-            self._advance(ratios, None)
+            self._advance(log_likelihood_ratios(scores[rows], events[rows]))
         self._record(len(scores), scores.sum(), np.count_nonzero(events))
         return self
 
@@ -214,15 +219,14 @@ class CalibrationMonitor(BaseEstimator):
             self.threshold_ = 1 / (1 - self.confidence_level)
         else:
             self.threshold_ = check_number(self.average_run_length, "average_run_length", above=1)
-        self._log_wealth = np.zeros(N_BETS)  # of each bet, all rows
+        self._log_wealth = np.zeros(_N_BETS)  # of each bet, all rows
         # Of each bet, summed over the rows at which it starts.
-        self._log_detector = np.full(N_BETS, log(1 - _KEPT_BACK) if self.restarts else -np.inf)
-        self._lowest = np.zeros(N_BETS)  # log wealth, and the first row after it
-        self._lowest_end = np.zeros(N_BETS, dtype=np.int64)
+        self._log_detector = np.full(_N_BETS, log(1 - _KEPT_BACK) if self.restarts else -np.inf)
+        self._lowest = np.zeros(_N_BETS)  # log wealth, and the first row after it
+        self._lowest_end = np.zeros(_N_BETS, dtype=np.int64)
         self._batches = tuple(array(kind) for kind in "qqdqdb")
-        self.n_rows_, self.e_value_, self.alarm_, self.alarm_row_, self.change_row_ = 0, 1.0, False, None, None
-        if self.average_run_length is not None:
-            self.e_value_ = 0.0
+        self.n_rows_, self.alarm_, self.alarm_row_, self.change_row_ = 0, False, None, None
+        self.e_value_ = 1.0 if self.average_run_length is None else 0.0
 
     def _see_statistics(self, statistics, y):
         if y is not None:
@@ -234,31 +238,30 @@ class CalibrationMonitor(BaseEstimator):
             return
         filled = statistics.count > 0
         scores, events = np.clip(statistics.mean_score[filled], 0, 1), statistics.weighted_label[filled]
-        n = len(scores)
-        both = log_likelihood_ratios(np.tile(scores, 2), np.repeat([True, False], n))
-        ratio = events @ both[:n] + (statistics.count[filled] - events) @ both[n:]
+        of_events, of_others = (log_likelihood_ratios(scores, np.full(len(scores), event)) for event in (True, False))
+        ratio = events @ of_events + (statistics.count[filled] - events) @ of_others
         self._advance(ratio[None], n_rows)
         self._record(n_rows, statistics.weighted_score.sum(), round(events.sum()))
 
-    def _advance(self, ratios, n_at_once):
-        """Add the log likelihood ratios (steps, bets) of steps, each of one row or all of `n_at_once` rows."""
+    def _advance(self, ratios, n_each=1):
+        """Add the log likelihood ratios (steps, bets) of steps, each of `n_each` rows."""
         sums = np.cumsum(ratios, axis=0) if len(ratios) > 1 else ratios
         wealth = self._log_wealth + sums
         if self.restarts:
-            evidence = self._detector(sums, *_released(self.n_rows_, len(ratios), n_at_once or 1))
+            evidence = self._detector(sums, *_released(self.n_rows_, len(ratios), n_each))
         elif self.average_run_length is not None:
-            evidence = self._detector(sums, log(n_at_once or 1), None)
+            evidence = self._detector(sums, log(n_each), None)
         else:
             evidence = wealth
         if not self.alarm_:
-            self._look_for_alarm(evidence, wealth, n_at_once or 1)
+            self._look_for_alarm(evidence, wealth, n_each)
         self._log_wealth = wealth[-1]
-        self.n_rows_ += n_at_once or len(ratios)
+        self.n_rows_ += n_each * len(ratios)
         self.e_value_ = exp(min(_log_mean(evidence[-1]), _LARGEST_LOG))
 
     def _detector(self, sums, log_stakes, log_kept_back):
         """Return the logarithm of R <- (R + stake) LR after each step, and of what is not at stake yet."""
-        before = np.vstack((np.zeros(N_BETS), sums[:-1]))
+        before = np.vstack((np.zeros(_N_BETS), sums[:-1]))
         starts = log_stakes - before  # what starts at a step, less the sums before
         starts[0] = np.logaddexp(starts[0], self._log_detector)
         evidence = sums + np.logaddexp.accumulate(starts, axis=0)
@@ -270,22 +273,15 @@ class CalibrationMonitor(BaseEstimator):
         if evidence.max() >= threshold:  # the mean of the bets is at most their maximum, which is cheap
             near = np.flatnonzero(evidence.max(axis=1) >= threshold)
             alarm = next((step for step in near if _log_mean(evidence[step]) >= threshold), None)
-        self._remember_lowest(wealth if alarm is None else wealth[: alarm + 1], n_each)
+        wealth = wealth if alarm is None else wealth[: alarm + 1]
+        # The sum of a bet from 0 on leaves 0 where its cumulative sum is lowest, at the last of such rows.
+        last = len(wealth) - 1 - np.argmin(wealth[::-1], axis=0)
+        lowest = wealth[last, np.arange(_N_BETS)]
+        self._lowest_end = np.where(lowest <= self._lowest, self.n_rows_ + (last + 1) * n_each, self._lowest_end)
+        self._lowest = np.minimum(lowest, self._lowest)
         if alarm is not None:
             self.alarm_, self.alarm_row_ = True, int(self.n_rows_ + (alarm + 1) * n_each - 1)
-            best = np.argmax(wealth[alarm] - self._lowest)
-            self.change_row_ = int(self._lowest_end[best])
-
-    def _remember_lowest(self, wealth, n_each):
-        """Keep for each bet the last row at which its cumulative sum is lowest: there the sum from 0 leaves 0."""
-        if len(wealth) == 1:
-            lowest, last = wealth[0], 0
-        else:
-            last = len(wealth) - 1 - np.argmin(wealth[::-1], axis=0)
-            lowest = wealth[last, np.arange(N_BETS)]
-        lower = lowest <= self._lowest
-        self._lowest = np.minimum(lowest, self._lowest)
-        self._lowest_end = np.where(lower, self.n_rows_ + (last + 1) * n_each, self._lowest_end)
+            self.change_row_ = int(self._lowest_end[np.argmax(wealth[-1] - self._lowest)])
 
     def _record(self, n, score, events):
         values = self.n_rows_, n, float(score), int(events), self.e_value_, self.alarm_
@@ -296,19 +292,39 @@ class CalibrationMonitor(BaseEstimator):
         """Return scores of the event and whether it happened, or raise."""
         scores = check_scores(scores, name="scores")
         y = check_label_vector(y, len(scores), name="y", scores_name="scores")
-        if self.classes is None:
-            if scores.shape[1] > 2:
-                raise ValueError(f"scores has {scores.shape[1]} columns: name their labels with classes=.")
-            events = zero_one(y)
-            if events is None:
-                raise ValueError("y must hold 0 and 1 or booleans: name other labels with classes=.")
-        else:
+        if self.classes is not None:
             _, codes = encode_labels(y, scores.shape[1], self.classes, name="y", classes_name="classes")
             if scores.shape[1] > 2:
-                predicted = scores.argmax(axis=1)
-                return scores.max(axis=1).astype(np.float64), codes == predicted
+                return scores.max(axis=1).astype(np.float64), codes == scores.argmax(axis=1)
             events = codes == 1
+        elif scores.shape[1] > 2:
+            raise ValueError(f"scores has {scores.shape[1]} columns: name their labels with classes=.")
+        elif (events := zero_one(y)) is None:
+            raise ValueError("y must hold 0 and 1 or booleans: name other labels with classes=.")
         return scores[:, -1].astype(np.float64), events
+
+
+def log_likelihood_ratios(scores, events):
+    """Return the log likelihood ratio of each bet against the score, in each row.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores in [0, 1].
+    events : ndarray of bool, shape (n,)
+        Whether the event happened.
+
+    Returns
+    -------
+    ratios : ndarray of shape (n, `N_BETS`)
+        Their exponentials have the expectation 1 where the scores are calibrated.
+    """
+    clipped = clip_probability(scores)
+    sign = 1.0 - 2.0 * events
+    against = sign * (np.log(clipped) - np.log1p(-clipped))  # minus the log-odds of what happened
+    # log(q / p) = log(1 + exp(against)) - log(1 + exp(against of the bet))
+    of_bets = against[:, None] * _BETS[0] + sign[:, None] * _BETS[1]
+    return np.log1p(np.exp(against))[:, None] - np.log1p(np.exp(of_bets))
 
 
 def _released(n_rows, n_steps, n_each):

@@ -19,7 +19,6 @@ from skcalib._rows.links import (
     log_probability,
     possible,
     row_softmax,
-    row_sums,
     two_class_log_odds,
     without_impossible,
 )
@@ -323,7 +322,7 @@ class BinaryRecalibrator(BaseRecalibrator):
         probabilities = np.empty(scores.shape)
         for k, part in enumerate(self.estimators_):
             probabilities[:, k] = part._predict_binary(on_scale(scores[:, k]))
-        return _normalized(probabilities) if self.normalize else probabilities
+        return nodes.shares(probabilities, len(self.classes_)) if self.normalize else probabilities
 
     def _binary_scores(self, scores):
         """Return the scores of the positive class (n,) on the method's scale."""
@@ -440,11 +439,3 @@ def decisions(scores, input):
     if scores.shape[1] > 1:
         return scores.argmax(axis=1)
     return (scores[:, 0] > (0 if input == "logit" else 0.5)).astype(np.intp)
-
-
-def _normalized(probabilities):
-    """Return the array with rows that sum to 1; a row of zeros becomes uniform."""
-    total = row_sums(probabilities)
-    probabilities[total[:, 0] == 0] = 1
-    total[total == 0] = probabilities.shape[1]
-    return np.divide(probabilities, total, out=probabilities)

@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from skcalib._input.sklearn_private import BOOLEAN, StrOptions
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.logistic import PlattTargets, fit_standardised
+from skcalib._solvers.logistic import fit_logistic, platt_targets
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._maps import Affine, Expit, LogSides
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
@@ -106,31 +106,23 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         return "any" if self.smooth_targets else super()._needs_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
-        targets = PlattTargets.of(labels, sample_weight) if self.smooth_targets else labels
-        # A slope that would be negative is 0 (Kull et al., Section 4): the optimum under that constraint.
-        coef = fit_standardised(
-            lambda rows: self._slope_features(log_odds[rows]),
-            targets,
-            sample_weight,
-            lowest_slope=0.0,
-            has_intercept=self.parameters != "ab",
-        )
+        targets = platt_targets(labels, sample_weight) if self.smooth_targets else labels
+        coef = fit_logistic(lambda rows: self._features(log_odds[rows]), targets, sample_weight, lower=self._lower)
         self._set_map(coef, None)
 
     def _fit_pooled(self, problems):
-        n_slopes, has_midpoint = 1 if self.parameters == "am" else 2, self.parameters != "ab"
-        lower = np.repeat([0, -np.inf], [n_slopes, has_midpoint])
-        coef = problems.fit_pooled(self._pooled_features, self.smooth_targets, lower=lower)
-        distance = np.repeat([1 / slope_unit(coef[:n_slopes].mean(), problems), 1.0], [n_slopes, has_midpoint])
-        return PooledMap(self._pooled_features, coef, np.diag(distance), lower, self.smooth_targets)
+        coef, is_slope = problems.fit_pooled(self._features, self.smooth_targets, lower=self._lower), self._lower == 0
+        distance = np.where(is_slope, 1 / slope_unit(coef[is_slope].mean(), problems), 1.0)
+        return PooledMap(self._features, coef, np.diag(distance), self._lower, self.smooth_targets)
 
-    def _slope_features(self, log_odds):
-        """Return log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2, or their sum."""
-        return log_odds[None] if self.parameters == "am" else _log_features(log_odds) + np.log([[2], [0.5]])
+    @property
+    def _lower(self):
+        # A slope that would be negative is 0 (Kull et al., Section 4): the optimum under that constraint.
+        return np.repeat([0, -np.inf], [1 if self.parameters == "am" else 2, self.parameters != "ab"])
 
-    def _pooled_features(self, log_odds):
-        """Return these, and ones unless 1/2 is held."""
-        slopes = self._slope_features(log_odds)
+    def _features(self, log_odds):
+        """Return log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2, or their sum; and ones unless 1/2 is held."""
+        slopes = log_odds[None] if self.parameters == "am" else _log_features(log_odds) + np.log([[2], [0.5]])
         return slopes if self.parameters == "ab" else np.vstack((slopes, np.ones(len(log_odds))))
 
     def _set_map(self, coef, pooled):

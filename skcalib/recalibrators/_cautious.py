@@ -14,7 +14,7 @@ from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._gain import estimate, gain_interval, standard_error
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._stacked import StackedRecalibrator, Uncalibrated
-from skcalib.recalibrators._transformer import check_recalibrator, fitted_clone
+from skcalib.recalibrators._transformer import check_recalibrator, fitted_clone, tell
 
 _LEVEL = 0.9
 
@@ -101,8 +101,7 @@ class CautiousRecalibrator(BaseRecalibrator):
     def _fit_scores(self, scores, codes, sample_weight):
         recalibrator, unchanged = check_recalibrator(self._resolved("recalibrator")), Uncalibrated()
         for one in (recalibrator, unchanged):
-            told = {"input": self.input, "classes": self.classes_}
-            one.set_params(**{name: value for name, value in told.items() if name in one.get_params(deep=False)})
+            tell(one, input=self.input, classes=self.classes_)
         unchanged.fit(scores, self.classes_[codes])
         self.recalibrator_ = fitted_clone(recalibrator, scores, self.classes_[codes], sample_weight)
         self.gain_ = getattr(self.recalibrator_, "gain_", None)

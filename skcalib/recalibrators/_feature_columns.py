@@ -43,8 +43,7 @@ class FeatureColumns:
         for (name, (values, missing)), learned in zip(columns.items(), self._learned, strict=True):
             codes = np.full(len(values), np.nan)
             if isinstance(learned, dict):
-                present = values[~missing].astype(object)
-                codes[~missing] = [learned.get(value, np.nan) for value in present.tolist()]
+                codes[~missing] = [learned.get(value, np.nan) for value in values[~missing].astype(object).tolist()]
             else:
                 codes[~missing] = cells(_numbers(name, values[~missing]), learned)
             encoded.append(codes)

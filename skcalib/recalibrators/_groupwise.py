@@ -142,7 +142,6 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         "_given_groups": checks.flag,
         "_own_share": checks.shares,
     }
-    _derived = {"_names": lambda self: self.groups_.tolist()}
 
     def fit(self, X, y, sample_weight=None, groups=None):
         """Fit the pooled calibration map and those of the groups.
@@ -249,11 +248,10 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         def predicted(recalibrator, rows=slice(None)):
             return recalibrator.predict_proba(scores[rows], **({} if ids is None else {"ids": ids[rows]}))
 
-        probabilities = predicted(self.pooled_recalibrator_)
+        probabilities, recalibrators = predicted(self.pooled_recalibrator_), list(self.recalibrators_.values())
         for code, rows in rows_by_code(group):
-            recalibrator = self.pooled_recalibrator_ if code < 0 else self.recalibrators_[self._names[code]]
-            if recalibrator is not self.pooled_recalibrator_:
-                own, share = predicted(recalibrator, rows), self._own_share[code]
+            if code >= 0 and recalibrators[code] is not self.pooled_recalibrator_:
+                own, share = predicted(recalibrators[code], rows), self._own_share[code]
                 probabilities[rows] = share * own + (1 - share) * probabilities[rows]
         return without_impossible(probabilities, impossible)
 
@@ -349,16 +347,14 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         }
 
     def _map(self, scores):
-        pooled = map_of(self.pooled_recalibrator_, scores)
-        written = {id(self.pooled_recalibrator_): pooled}  # groups may share a recalibrator
-        cases = []
-        for group, share in zip(self.groups_.tolist(), self._own_share.tolist(), strict=True):
-            recalibrator = self.recalibrators_[group]
-            if id(recalibrator) not in written:
-                written[id(recalibrator)] = map_of(recalibrator, scores)
-            own = written[id(recalibrator)]
-            mixed = own is not pooled and share < 1
-            cases.append(Mixture((share, 1 - share), (own, pooled)) if mixed else own)
+        recalibrators = [self.pooled_recalibrator_, *self.recalibrators_.values()]
+        distinct = {id(one): one for one in recalibrators}  # groups may share one
+        maps = {key: map_of(one, scores) for key, one in distinct.items()}
+        pooled, *own = (maps[id(one)] for one in recalibrators)
+        cases = [
+            Mixture((share, 1 - share), (one, pooled)) if one is not pooled and share < 1 else one
+            for one, share in zip(own, self._own_share.tolist(), strict=True)
+        ]
         if self._given_groups or (isinstance(self.groups, str) and self.groups != _PREDICTED_CLASS):
             numbers = {group: number for number, group in enumerate(self.groups_.tolist())}
             key = GroupOf(None if self._given_groups else self.groups, numbers, len(cases))
@@ -411,7 +407,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     def _known_groups(self, values, n_rows):
         """Return the code of each row's group, -1 where it was not seen in `fit`."""
         distinct, inverse = check_groups(values, n_rows, scores_name="X")
-        codes = {name: code for code, name in enumerate(self._names)}
+        codes = {name: code for code, name in enumerate(self.recalibrators_)}
         known = np.array([codes.get(name, -1) for name in distinct.tolist()])
         if (known < 0).any():
             unseen = distinct[known < 0].tolist()
@@ -445,30 +441,24 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return part
 
     def _fit_parts(self, part, fit_part, lacks_class):
-        """Fit each part of the rows; both functions take its number."""
-        self._names = self.groups_.tolist()
-        self.recalibrators_ = dict.fromkeys(self._names, self.pooled_recalibrator_)
-        self._own_share = np.zeros(len(self._names))
+        """Fit each part of the rows; both functions take its number. Rows that lack a class may need the pooled fit."""
+        self.recalibrators_ = dict.fromkeys(self.groups_.tolist(), self.pooled_recalibrator_)
+        self._own_share = np.zeros(len(self.groups_))
         for number in np.unique(part[part >= 0]).tolist():
             members = np.flatnonzero(part == number)
-            names = [self._names[code] for code in members]
-            fitted = self._fit_part(lambda number=number: fit_part(number), lacks_class(number), names)
-            if fitted:
+            names = self.groups_[members].tolist()
+            try:
+                fitted = fit_part(number)
+            except ValueError as error:
+                if lacks_class(number):
+                    continue
+                raise ValueError(f"groups: {', '.join(map(repr, names))} could not be fitted. {error}") from error
+            if len(fitted.classes_) == len(self.classes_) or not lacks_class(number):
                 self.recalibrators_.update(dict.fromkeys(names, fitted))
                 size = self.group_sizes_[members].sum()
                 self._own_share[members] = size / (size + self.shrinkage)
         for without in (self.pooled_recalibrator_, *self._without_certificate().values()):
             forbid_certificates(without, _NO_CERTIFICATE)
-
-    def _fit_part(self, fit, lacks_class, names):
-        """Return what `fit()` returns; None where the rows lack a class that it cannot do without."""
-        try:
-            fitted = fit()
-        except ValueError as error:
-            if lacks_class:
-                return None
-            raise ValueError(f"groups: {', '.join(map(repr, names))} could not be fitted. {error}") from error
-        return None if lacks_class and len(fitted.classes_) < len(self.classes_) else fitted
 
 
 def _merged(sizes, least):

@@ -1,13 +1,11 @@
 """The score that belongs to a calibrated probability, for increasing maps of two classes."""
 
-from dataclasses import fields, is_dataclass
-
 import numpy as np
 from scipy.special import expit
 
 from skcalib._input.scores import MAX_MAGNITUDE, check_scores
 from skcalib.recalibrators._map_forms import calibration_map, has_map
-from skcalib.recalibrators._maps import Pieces, Place
+from skcalib.recalibrators._maps import Node, Pieces, Place
 
 _GRID = 1 << 10  # scores, and log-odds, at which the map must not fall
 _FALL = 1e-12  # of a probability, by rounding
@@ -77,7 +75,7 @@ def _knots(node):
     """Yield the cuts of all pieces of a map, which most are of scores or log-odds."""
     if isinstance(node, Pieces | Place):
         yield node.cuts
-    parts = [getattr(node, field.name) for field in fields(node)] if is_dataclass(node) else node
+    parts = list(vars(node).values()) if isinstance(node, Node) else node
     for part in parts if isinstance(parts, list | tuple) else ():
         yield from _knots(part)
 

@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import KW_ONLY
+from functools import partial
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -304,23 +305,25 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         """Return the mean gain of each round tried, and its standard error."""
         if self.max_rounds == 0:
             return np.zeros(0), np.zeros(0)
-        content = np.hstack((rows.scores, rows.features))
         folds = []
-        for fold in cross_validation_folds(self.cv, content, rows.codes, rows.weight):
-            train, test = rows.at(fold.train, fold.train_weight), rows.at(fold.test, fold.test_weight)
-            recalibrator = self._fit_global(train)
-            logits = (self._logits(recalibrator, part.scores) for part in (train, test))
-            folds.append(_FoldInProgress(train, test, *logits))
-        weight = np.concatenate([fold.test.weights for fold in folds])
+        for fold in cross_validation_folds(self.cv, np.hstack((rows.scores, rows.features)), rows.codes, rows.weight):
+            parts = rows.at(fold.train, fold.train_weight), rows.at(fold.test, fold.test_weight)
+            recalibrator = self._fit_global(parts[0])
+            logits = [self._logits(recalibrator, part.scores) for part in parts]
+            folds.append((parts, logits, parts[1].losses(logits[1])))
+        weight = np.concatenate(
+            [np.ones(len(test.codes)) if test.weight is None else test.weight for (_, test), *_ in folds]
+        )
         means, errors = [], []
         progress = Progress("MulticalibratedRecalibrator", self.verbose)
         while len(means) < self.max_rounds and len(means) - 1 - np.argmax([0.0, *means]) < _PATIENCE:
-            for fold in folds:
-                models = self._fit_round(fold.train, fold.train_logits)
-                fold.train_logits = self._after_round(models, fold.train.features, fold.train_logits)
-                fold.test_logits = self._after_round(models, fold.test.features, fold.test_logits)
+            gains = []
+            for parts, logits, of_global in folds:
+                models = self._fit_round(parts[0], logits[0])
+                logits[:] = map(partial(self._after_round, models), (part.features for part in parts), logits)
+                gains.append(of_global - parts[1].losses(logits[1]))
                 progress(f"round {len(means) + 1} of at most {self.max_rounds}, {len(folds)} folds")
-            gain = np.concatenate([fold.gain() for fold in folds])
+            gain = np.concatenate(gains)
             mean = np.average(gain, weights=weight)
             variance = np.average((gain - mean) ** 2, weights=weight)
             means.append(mean)
@@ -340,27 +343,9 @@ class _Rows(NamedTuple):
         """Return some of the rows, with other weights."""
         return _Rows(*(array[index] for array in self[:-1]), weight)
 
-    @property
-    def weights(self):
-        """The weights, 1 for each row where there are none."""
-        return np.ones(len(self.codes)) if self.weight is None else self.weight
-
     def losses(self, logits):
         """Return the log-loss of each row."""
         return -np.log(row_softmax(logits)[np.arange(len(self.codes)), self.codes])
-
-
-class _FoldInProgress:
-    """A fold whose rounds are fitted one by one, beside those of the other folds."""
-
-    def __init__(self, train, test, train_logits, test_logits):
-        self.train, self.test = train, test
-        self.train_logits, self.test_logits = train_logits, test_logits  # of the global map, to begin with
-        self.global_losses = test.losses(test_logits)
-
-    def gain(self):
-        """Return by how much less each test row loses than with the global map."""
-        return self.global_losses - self.test.losses(self.test_logits)
 
 
 def _threads(n_rows):

@@ -92,9 +92,6 @@ class PriorShift(LogitRecalibrator):
             return
         self.train_prior_ = _prior(self.train_prior, self.classes_, counts, "train_prior")
         self.target_prior_ = _prior(self.target_prior, self.classes_, counts, "target_prior")
-        if not self.train_prior_.all():
-            label = self.classes_[self.train_prior_ == 0].tolist()[0]
-            raise ValueError(f"train_prior is 0 for the class {label!r}: the model cannot have learned it.")
 
     def _predict_logits(self, logits):
         # Saerens et al., Eq. 2.4: p(k | x) times target / train
@@ -193,8 +190,6 @@ def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None
     scores, weight = drop_zero_weight(weight, scores)
     n_classes = scores.shape[1]
     train_prior = _prior(train_prior, np.arange(n_classes), np.ones(n_classes), "train_prior")
-    if not train_prior.all():
-        raise ValueError(f"train_prior is 0 for the class {np.argmin(train_prior)}: the model cannot have learned it.")
     # p(x | k) is in proportion to p(k | x) / train: the prior is what mixes these densities best.
     return fit_mixture_weights(clip_probability(scores) / train_prior, weight)
 
@@ -218,4 +213,7 @@ def _prior(prior, classes, counts, name):
         raise ValueError(f"{name} must hold one frequency for each of {len(classes)} classes, found {prior!r}.")
     if not np.all(values >= 0) or abs(values.sum() - 1) > _ROUNDING:
         raise ValueError(f"{name} must hold frequencies that are not negative and sum to 1, found {prior!r}.")
+    if name == "train_prior" and not values.all():
+        label = classes[values == 0].tolist()[0]
+        raise ValueError(f"train_prior is 0 for the class {label!r}: the model cannot have learned it.")
     return values / values.sum()

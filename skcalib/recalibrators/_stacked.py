@@ -1,6 +1,7 @@
 """Stacked recalibrators: a mixture of several, weighted by how well each predicts rows that it has not seen."""
 
 from dataclasses import KW_ONLY
+from itertools import count
 from numbers import Integral, Real
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from skcalib._input.sklearn_private import BOOLEAN, CV, VERBOSE, Interval
+from skcalib._progress import Progress
 from skcalib._rows.links import log_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
@@ -23,10 +25,10 @@ from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._map_forms import softmax as softmax_node
 from skcalib.recalibrators._maps import Log, Mixture, Scaled, Softmax
 from skcalib.recalibrators._matrix import DirichletCalibration
-from skcalib.recalibrators._member_fits import MemberFits
+from skcalib.recalibrators._member_fits import MemberFits, is_plain, with_choices
 from skcalib.recalibrators._spline import SplineCalibration
 from skcalib.recalibrators._temperature import TemperatureScaling
-from skcalib.recalibrators._transformer import check_recalibrator
+from skcalib.recalibrators._transformer import check_recalibrator, tell
 from skcalib.recalibrators._venn_abers import VennAbers
 
 # Alphas of Dirichlet calibration among the default members for K > 2 classes.
@@ -65,8 +67,8 @@ class StackedRecalibrator(BaseRecalibrator):
     n_jobs : int, default=None
         Threads that fit the members to the folds; None means 1.
     verbose : bool, default=False
-        Whether a line is written to stderr for each fit of a member to all rows or to a fold, with its seconds. A
-        fit that takes longer prints one every nine seconds.
+        Whether lines on stderr say which member is being fitted to all rows or to a fold, at most one every two
+        seconds and at least one every nine.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -93,7 +95,7 @@ class StackedRecalibrator(BaseRecalibrator):
         For K > 2 classes the temperature of the mixture. It is fitted to rows that the members were not fitted to, and
         shrunken toward 1 if they are few. 1 for two classes.
     seconds_ : ndarray of shape (n_members,)
-        Seconds that all the fits and predictions of each member took.
+        Seconds that all the fits of each member took.
 
     Raises
     ------
@@ -154,29 +156,32 @@ class StackedRecalibrator(BaseRecalibrator):
     _needs_classes = "two"
 
     def _fit_scores(self, scores, codes, sample_weight):
-        fits = MemberFits(
-            self._members(),
-            self.classes_,
-            scores,
-            codes,
-            sample_weight,
-            floor=learned_floor(scores, codes, sample_weight, self.input) if self.recalibrators is None else None,
-            uncalibrated=Uncalibrated(input=self.input, classes=self.classes_),
-            verbose=self.verbose,
-        )
-        self.recalibrators_ = fits.fitted
+        members, uncalibrated = self._members(), Uncalibrated(input=self.input, classes=self.classes_)
+        floor = learned_floor(scores, codes, sample_weight, self.input) if self.recalibrators is None else None
+        fits = MemberFits(self.classes_, floor, Progress(type(self).__name__, self.verbose))
+        self.recalibrators_, seconds = fits.fit(list(map(clone, members)), scores, codes, sample_weight, "all rows")
         forbid_certificates(self, "its forecasts are mixed with those of other recalibrators.")
         folds = cross_validation_folds(self.cv, scores, codes, sample_weight, self.input)
-        names = [f"fold {k + 1} of {len(folds)}" for k in range(len(folds))]
-        by_fold = Parallel(n_jobs=self.n_jobs, prefer="threads")(map(delayed(fits.to_fold), folds, names))
-        predicted, seconds = zip(*by_fold, strict=True)
-        self.seconds_ = fits.seconds + np.sum(seconds, axis=0)
+
+        def of_fold(number, fold):
+            if np.ptp(codes[fold.train]) == 0:  # of one class alone nothing is learned
+                unfitted = [clone(uncalibrated) for _ in members]
+            else:
+                unfitted = list(map(with_choices, members, self.recalibrators_))
+            rows = scores[fold.train], codes[fold.train], fold.train_weight
+            fitted, seconds = fits.fit(unfitted, *rows, f"fold {number} of {len(folds)}")
+            predict = [one._predict_encoded if is_plain(one) else one.predict_proba for one in fitted]
+            return [of_member(scores[fold.test]) for of_member in predict], seconds
+
+        by_fold = Parallel(n_jobs=self.n_jobs, prefer="threads")(map(delayed(of_fold), count(1), folds))
+        predicted, of_folds = zip(*by_fold, strict=True)
+        self.seconds_ = seconds + np.sum(of_folds, axis=0)
         predicted = [np.concatenate(of_member) for of_member in zip(*predicted, strict=True)]
         rows = np.concatenate([fold.test for fold in folds])
         weight = None if sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
         unchanged = predicted[0]
         if self.uncalibrated_weight == 0:
-            unchanged = fits.uncalibrated.fit(scores, self.classes_[codes]).predict_proba(scores[rows])
+            unchanged = uncalibrated.fit(scores, self.classes_[codes]).predict_proba(scores[rows])
         codes, fold_of_row = codes[rows].astype(np.intp), np.repeat(range(len(folds)), [len(f.test) for f in folds])
         losses = np.column_stack([_losses(p, codes) for p in predicted])
         self.weights_, self.temperature_ = self._mixing(predicted, losses, codes, weight)
@@ -199,11 +204,18 @@ class StackedRecalibrator(BaseRecalibrator):
 
         `losses` (n, n_members) are those of the rows.
         """
-        weights, temperature = self._weights(losses, sample_weight), 1.0
-        if len(self.classes_) > 2:
-            mixture = sum(weight * p for weight, p in zip(weights, predicted, strict=True))
-            temperature = 1 / _last_inverse_temperature(log_probability(mixture), codes, sample_weight)
-        return weights, temperature
+        n_members, first = losses.shape[1], self.uncalibrated_weight
+        prior = np.full(n_members, (1 - first) / (n_members - (first > 0)))
+        if first > 0:
+            prior[0] = first
+        total = losses.sum(axis=0) if sample_weight is None else sample_weight @ losses
+        weights = softmax(np.log(prior) - self.likelihood_power * total)
+        if len(self.classes_) == 2:
+            return weights, 1.0
+        mixed = fit_mixture_weights(np.exp(-losses), sample_weight)
+        weights = _TEMPERED_SHARE * weights + (1 - _TEMPERED_SHARE) * mixed
+        logits = log_probability(_weighted_sum(weights, predicted))
+        return weights, 1 / _last_inverse_temperature(logits, codes, sample_weight)
 
     def _predict_scores(self, scores):
         used = np.flatnonzero(self.weights_)
@@ -211,10 +223,8 @@ class StackedRecalibrator(BaseRecalibrator):
         return self._mixed(predicted, self.weights_[used], self.temperature_)
 
     def _mixed(self, predicted, weights, temperature):
-        mixture = sum(weight * p for weight, p in zip(weights, predicted, strict=True))
-        if len(self.classes_) == 2:
-            return mixture
-        return row_softmax(log_probability(mixture) / temperature)
+        mixture = _weighted_sum(weights, predicted)
+        return mixture if len(self.classes_) == 2 else row_softmax(log_probability(mixture) / temperature)
 
     def _map(self, scores):
         used = [(w, one) for w, one in zip(self.weights_.tolist(), self.recalibrators_, strict=True) if w > 0]
@@ -225,33 +235,22 @@ class StackedRecalibrator(BaseRecalibrator):
     def _check_attributes(self):
         check_same_classes(self, *self.recalibrators_)
 
-    def _weights(self, losses, sample_weight):
-        n_rows = len(losses) if sample_weight is None else sample_weight.sum()
-        others = losses.shape[1] - (self.uncalibrated_weight > 0)
-        prior = np.full(losses.shape[1], (1 - self.uncalibrated_weight) / others)
-        if self.uncalibrated_weight > 0:
-            prior[0] = self.uncalibrated_weight
-        log_loss = np.average(losses, axis=0, weights=sample_weight)
-        tempered = softmax(np.log(prior) - self.likelihood_power * n_rows * log_loss)
-        if len(self.classes_) == 2:
-            return tempered
-        mixed = fit_mixture_weights(np.exp(-losses), sample_weight)
-        return _TEMPERED_SHARE * tempered + (1 - _TEMPERED_SHARE) * mixed
-
     def _members(self):
         """Return the unfitted members, which take the scores and labels that the stack was given."""
-        shared = {"input": self.input, "classes": self.classes_}
         if self.recalibrators is not None:
             members = self._given_members()
+        elif len(self.classes_) == 2:
+            members = [TemperatureScaling(), SplineCalibration(monotone=self.rank_preserving), VennAbers()]
         elif self.rank_preserving:
-            members = self._monotone_members()
+            members = [TemperatureScaling(), EnsembleTemperatureScaling()]
         else:
-            members = self._default_members()
+            members = [TemperatureScaling(), VennAbers(), *map(DirichletCalibration, _DIRICHLET_ALPHAS)]
         if self.uncalibrated_weight > 0:
             members = [Uncalibrated(), *members]
         for member in members:
-            taken = member.get_params(deep=False)
-            member.set_params(**{name: value for name, value in shared.items() if name in taken})
+            tell(member, input=self.input, classes=self.classes_)
+            if is_plain(member):
+                member._validate_params()
         return members
 
     def _given_members(self):
@@ -260,16 +259,6 @@ class StackedRecalibrator(BaseRecalibrator):
         if len(self.recalibrators) == 0:
             raise ValueError("recalibrators must name at least one recalibrator, found none. None takes the default.")
         return [check_recalibrator(clone(member), "recalibrators") for member in self.recalibrators]
-
-    def _default_members(self):
-        if len(self.classes_) == 2:
-            return [TemperatureScaling(), SplineCalibration(), VennAbers()]
-        return [TemperatureScaling(), VennAbers(), *map(DirichletCalibration, _DIRICHLET_ALPHAS)]
-
-    def _monotone_members(self):
-        if len(self.classes_) == 2:
-            return [TemperatureScaling(), SplineCalibration(monotone=True), VennAbers()]
-        return [TemperatureScaling(), EnsembleTemperatureScaling()]
 
 
 class Uncalibrated(LogitRecalibrator):
@@ -294,6 +283,10 @@ class Uncalibrated(LogitRecalibrator):
 
     def _map(self, logits):
         return softmax_node(logits)
+
+
+def _weighted_sum(weights, predicted):
+    return sum(weight * p for weight, p in zip(weights, predicted, strict=True))
 
 
 def _losses(probabilities, codes):

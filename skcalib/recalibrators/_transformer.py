@@ -148,6 +148,12 @@ def fitted_clone(recalibrator, scores, y, sample_weight=None, **given):
     return clone(recalibrator).fit(scores, y, **weights, **given)
 
 
+def tell(recalibrator, **values):
+    """Set those of the parameters that the recalibrator has."""
+    names = recalibrator.get_params(deep=False)
+    return recalibrator.set_params(**{name: value for name, value in values.items() if name in names})
+
+
 def class_parameters(recalibrator, classes):
     """Return `classes` under each name by which the recalibrator or one inside it takes them."""
     names = recalibrator.get_params()
