@@ -495,7 +495,7 @@ def test_scores_that_cannot_be_divided_are_fetched(monkeypatch):
 @pytest.mark.parametrize("shape", ["spread", "concentrated", "near 1"])
 @pytest.mark.slow
 def test_parametric_fits_of_many_rows(shape, monkeypatch):
-    monkeypatch.setattr("skcalib.engines._weighted._FEW_ROWS", 20_000)  # many more are split
+    monkeypatch.setattr("skcalib.engines._histogram._MOST_FETCHED", 20_000)  # many more are split
     rng = np.random.default_rng(5)
     scores = rng.beta(0.4, 1.5, 100000)
     labels = (rng.random(len(scores)) < scores**1.4).astype(int)
