@@ -46,14 +46,14 @@ def hosmer_lemeshow(task, binning):
 
 def kuiper(task):
     """Return the Kuiper error and its asymptotic p-value."""
-    sums, deviation = _cumulative_differences(task)
-    return _asymptotic(range_of(sums), deviation, range_pvalue)
+    sums, deviation = cumulative_differences(task.cells())
+    return asymptotic(range_of(sums), deviation, range_pvalue)
 
 
 def kolmogorov_smirnov(task):
     """Return the Kolmogorov-Smirnov error and its asymptotic p-value."""
-    sums, deviation = _cumulative_differences(task)
-    return _asymptotic(np.abs(sums).max(), deviation, maximum_pvalue)
+    sums, deviation = cumulative_differences(task.cells())
+    return asymptotic(np.abs(sums).max(), deviation, maximum_pvalue)
 
 
 def range_pvalue(x):
@@ -72,18 +72,18 @@ def maximum_pvalue(x):
     return float(np.clip(4 * np.sum((-1.0) ** j * ndtr(-(2 * j + 1) * x)), 0, 1))
 
 
-def _cumulative_differences(task):
+def cumulative_differences(cells):
     """Return the cumulative sums of w (y - s) over distinct scores, and the standard deviation of the last one.
 
     Both are relative to the total weight.
     """
-    cells = task.cells()
     weight, scores, total = cells.weight, cells.mean_score.astype(np.float64), cells.weight.sum()
     sums = np.cumsum(cells.weighted_label - weight * scores) / total
     return sums, np.sqrt(np.sum(weight * scores * (1 - scores))) / total
 
 
-def _asymptotic(statistic, deviation, pvalue):
+def asymptotic(statistic, deviation, pvalue):
+    """Return a statistic, and the p-value of its ratio to the standard deviation of the last of the sums."""
     if deviation == 0:
         return statistic, 1.0 if statistic == 0 else 0.0
     return statistic, pvalue(statistic / deviation)

@@ -12,9 +12,10 @@ from skcalib._progress import Progress
 from skcalib.binning import UniqueScores
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import count_axis, curve_styles, draw_band, reference_style, styled
-from skcalib.displays._words import format_count, matplotlib_text, plural
-from skcalib.guarantees import conditional_epsilon, marginal_epsilon, max_n_bins
+from skcalib.displays._style import count_axis, curve_styles, draw_curve, reference_style, styled
+from skcalib.displays._words import format_count, model_label, plural
+from skcalib.guarantees import max_n_bins
+from skcalib.guarantees._uniform_mass import uniform_mass_epsilon
 from skcalib.model_selection import sharpest_within
 from skcalib.recalibrators import HistogramBinning, ScalingBinning
 
@@ -256,20 +257,15 @@ class BinCountDisplay(FromEstimator):
         words = {"legend": legend, "with_curves": legend, "note": self.caption if legend else None}
         return finish(self, frame, keys, "Number of bins", next(iter(parts)), legend_kw=legend_kw, **words)
 
-    def _draw(self, ax, curve, drawn, style, line_kw, band_kw, chosen_kw):
-        value, *limits = drawn
-        label = matplotlib_text(curve.name)
-        if self.limit is not None:
-            chosen = "no number of bins" if curve.chosen is None else f"{curve.chosen} {plural('bin', curve.chosen)}"
-            label = f"{label}: {chosen}"
-        self.lines_ += ax.plot(curve.n_bins, value, **styled(line_kw, **style, label=label))
-        if limits:
-            self.bands_.append(draw_band(ax, curve.n_bins, *limits, style["color"], band_kw))
+    def _draw(self, ax, curve, values, style, line_kw, band_kw, chosen_kw):
+        chosen = "no number of bins" if curve.chosen is None else f"{curve.chosen} {plural('bin', curve.chosen)}"
+        style["label"] = model_label(curve.name, None if self.limit is None else chosen)
+        draw_curve(self, ax, curve.n_bins, values, style, line_kw, band_kw)
         if curve.chosen is not None:
             circle = {"color": style["color"], "marker": "o", "markersize": 11, "fillstyle": "none", "zorder": 4}
             circle |= {"linestyle": "none", "markeredgewidth": 1.8}
             at = np.flatnonzero(curve.n_bins == curve.chosen)
-            self.chosen_ += ax.plot(curve.n_bins[at], value[at], **styled(chosen_kw, **circle))
+            self.chosen_ += ax.plot(curve.n_bins[at], values[0][at], **styled(chosen_kw, **circle))
 
 
 def _tolerance(curve):
@@ -304,15 +300,14 @@ def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
             f"n_samples={n_samples} is too few for a guarantee with {fewest} {plural('bin', fewest)}, which takes two "
             "rows in each bin."
         )
-    chosen = None
-    promised = conditional_epsilon if kind == "conditional" else marginal_epsilon
-    if epsilon is not None and promised(n_samples, 1, confidence_level=confidence_level) <= epsilon:
-        chosen = max_n_bins(n_samples, epsilon, confidence_level=confidence_level, kind=kind)
+    chosen, options = None, {"confidence_level": confidence_level, "kind": kind, "keep_boundary": False}
+    if epsilon is not None and uniform_mass_epsilon(n_samples, 1, **options) <= epsilon:
+        chosen = max_n_bins(n_samples, epsilon, **options)
     if n_bins is None:
         n_bins = np.geomspace(1, max(100, 2 * (chosen or 1)), 200).round()
     counts = np.union1d(np.asarray(n_bins, dtype=np.int64), [] if chosen is None else [chosen]).astype(np.int64)
     counts = counts[2 * counts <= n_samples]  # a bin takes two rows
-    tolerance = [promised(n_samples, count, confidence_level=confidence_level) for count in counts.tolist()]
+    tolerance = [uniform_mass_epsilon(n_samples, count, **options) for count in counts.tolist()]
     return BinCountCurve(f"n = {format_count(n_samples)}", counts, tolerance=np.array(tolerance), chosen=chosen)
 
 

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
+from skcalib._inference.closed_form import asymptotic, cumulative_differences, maximum_pvalue, range_pvalue
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib.displays._frames import finish, pair_frame
-from skcalib.displays._predictions import FromEstimator, distinct_scores, named_models
-from skcalib.displays._style import colors, curve_styles, neutral, reference_style, styled
+from skcalib.displays._predictions import FromEstimator, cells_of_models, named_models
+from skcalib.displays._style import colors, curve_styles, draw_curve, neutral, reference_style, styled
 from skcalib.displays._words import captions, model_label
 
 _MOST_POINTS = 2000  # of a curve that are drawn, its extremes among them
@@ -42,17 +42,12 @@ class CumulativeCurve(NamedTuple):
     @property
     def kuiper(self):
         """The range of the differences, and its asymptotic p-value."""
-        return self._tested(self.difference.max() - self.difference.min(), range_pvalue)
+        return asymptotic(float(np.ptp(self.difference)), self.deviation, range_pvalue)
 
     @property
     def kolmogorov_smirnov(self):
         """The largest absolute difference, and its asymptotic p-value."""
-        return self._tested(np.abs(self.difference).max(), maximum_pvalue)
-
-    def _tested(self, statistic, pvalue):
-        if self.deviation == 0:
-            return float(statistic), 1.0 if statistic == 0 else 0.0
-        return float(statistic), pvalue(statistic / self.deviation)
+        return asymptotic(float(np.abs(self.difference).max()), self.deviation, maximum_pvalue)
 
 
 class CumulativeDifferenceDisplay(FromEstimator):
@@ -166,8 +161,8 @@ class CumulativeDifferenceDisplay(FromEstimator):
         level = check_confidence_level(confidence_level)
         refusal = 'multiclass="marginal" has one curve a class: draw the classes one by one.'
         given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-        tables = distinct_scores(y_true, named_models(y_proba, name), multiclass, refusal, **given)
-        curves = [_curve(model, table) for model, table in tables.items()]
+        cells = cells_of_models(y_true, named_models(y_proba, name), multiclass, refusal, **given)
+        curves = [_curve(model, of_model) for model, of_model in cells.items()]
         return cls(curves, confidence_level=level).plot(ax, **plot_options)
 
     def plot(self, ax=None, *, x="share", legend=True, line_kw=None, band_kw=None, mark_kw=None, legend_kw=None):
@@ -202,8 +197,8 @@ class CumulativeDifferenceDisplay(FromEstimator):
         keys = {"calibrated on average": axes.axhline(0, **reference_style())}
         for curve, style in zip(self.curves, curve_styles(len(self.curves)), strict=True):
             at, difference = _thinned(curve.share if x == "share" else curve.scores, 100 * curve.difference)
-            label = f"{model_label(curve.model)}: {_tested('Kuiper', curve.kuiper)}"
-            self.lines_ += axes.plot(at, difference, **styled(line_kw, **style, label=label))
+            style["label"] = model_label(curve.model, _tested("Kuiper", curve.kuiper))
+            draw_curve(self, axes, at, [difference], style, line_kw)
         caption = None
         if len(self.curves) == 1:
             half = 100 * curve.deviation * _band_quantile(self.confidence_level)
@@ -226,15 +221,11 @@ class CumulativeDifferenceDisplay(FromEstimator):
         return finish(self, frame, keys, label, "Cumulative y − s (points)", **words)
 
 
-def _curve(model, table):
-    total = float(table.weight[-1])
-    scores, weight = table.scores.astype(np.float64), np.diff(table.weight)
-    difference = (table.positives[1:] - np.cumsum(weight * scores)) / total
-    deviation = np.sqrt(np.sum(weight * scores * (1 - scores))) / total
-    first = min(0.0, float(scores[0]))
-    return CumulativeCurve(
-        model, np.append(first, scores), table.weight / total, np.append(0.0, difference), float(deviation), total
-    )
+def _curve(model, cells):
+    sums, deviation = cumulative_differences(cells)
+    scores, share = cells.mean_score, np.cumsum(cells.share)
+    starts = (min(0.0, scores[0]), scores), (0.0, share), (0.0, sums)
+    return CumulativeCurve(model, *(np.append(*one) for one in starts), float(deviation), cells.total_weight)
 
 
 def _band_quantile(confidence_level):

@@ -131,12 +131,10 @@ class DecisionCurveDisplay(FromEstimator):
         end = first.thresholds[seen][-1] if seen.any() else first.thresholds[-1]
         self.lines_, self.bands_ = [], []
         for (name, curve), style in zip(self.curves.items(), curve_styles(len(self.curves)), strict=True):
-            values = [one[drawn[name]] for one in (curve.thresholds, curve.net_benefit, curve.low, curve.high)]
-            worth = "" if self.threshold is None else self._worth(curve)
-            label = ": ".join(filter(None, (model_label(name), worth)))
-            line, band = draw_curve(axes, *values, style, label, line_kw, band_kw)
-            self.lines_.append(line)
-            self.bands_.append(band)
+            values = [one[drawn[name]] for one in (curve.net_benefit, curve.low, curve.high)]
+            worth = None if self.threshold is None else self._worth(curve)
+            style["label"] = model_label(name, worth)
+            draw_curve(self, axes, curve.thresholds[drawn[name]], values, style, line_kw, band_kw)
         share, t = first.event_frequency, np.linspace(0, min(end, 0.999), 400)
         treat_all = (share - (1 - share) * t / (1 - t)) * (most / share if share else 1)
         self.reference_lines_ = []

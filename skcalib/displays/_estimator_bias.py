@@ -237,15 +237,12 @@ class EstimatorBiasDisplay(FromEstimator):
             titles = [fitting([note, note.split(",")[0]], frame)]
             y_label = "Number of bins" if are_bins else ""
             return finish(self, frame, {}, "Number of rows", y_label, titles=titles)
-        for rank, (name, style) in enumerate(
-            zip(self.estimators, curve_styles(len(self.estimators), marked=True), strict=True)
-        ):
+        styles = curve_styles(len(self.estimators), marked=True)
+        for rank, (name, style) in enumerate(zip(self.estimators, styles, strict=True)):
+            style["label"] = f"{name} bins" if isinstance(name, int) else matplotlib_text(name)
             points, error = 100 * self.bias[rank], 200 * self.standard_error[rank]
-            label = f"{name} bins" if isinstance(name, int) else matplotlib_text(name)
-            values = self.n_samples, points, points - error, points + error
-            line, band = draw_curve(frame.axes[0], *values, style, label, line_kw, band_kw)
-            self.lines_.append(line)
-            self.bands_.append(band)
+            values = points, points - error, points + error
+            draw_curve(self, frame.axes[0], self.n_samples, values, style, line_kw, band_kw)
         frame.axes[0].axhline(0, **reference_style())
         count_axis(frame.axes[0])
         words = {"note": note if legend else None, "with_curves": legend, "legend_kw": legend_kw}

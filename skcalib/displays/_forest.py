@@ -18,7 +18,7 @@ def draw_forest(
     rows are significant. `words` makes the text below the axes from the frame; `counts` stand at the right.
     """
     frame = _frame(ax, len(names), max(max(name.count("\n") + 1 for name in names), 1 + len(models) // 2))
-    (axes,), heights, is_single = frame.axes, np.arange(len(names)), len(models) == 1
+    (axes,), is_single = frame.axes, len(models) == 1
     display.ax_, display.figure_, display.intervals_ = axes, frame.figure, []
     axes.axvline(0, **reference_style())
     offsets = 0.3 * (np.arange(len(models)) - (len(models) - 1) / 2) * min(1, 2.4 / len(models))
@@ -38,17 +38,7 @@ def draw_forest(
                 display.intervals_.append(axes.errorbar(estimate, chosen + offsets[rank], **keywords))
                 label = None  # once in the legend
     size_text(frame)
-    axes.set_yticks(heights, names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    text = words(frame)
-    if frame.width < 4:
-        text = text.replace(" (percentage points)", "\n(percentage points)")
-    axes.set_xlabel(text, size=frame.size)
-    if counts is not None:
-        sizes = axes.secondary_yaxis("right")
-        sizes.set_yticks(heights, [format_count(count) for count in counts])
-        sizes.tick_params(labelsize=0.8 * frame.size, length=0, labelcolor=neutral(0.75))
-        sizes.set_ylabel("Rows", size=frame.size, color=neutral(0.75))
+    _name_rows(frame, names, counts, words(frame))
     options = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False}
     options |= {"fontsize": 0.85 * frame.size, "handletextpad": 0.3, "ncols": 1 if frame.width < 4 else 2}
     if not is_single:
@@ -57,6 +47,21 @@ def draw_forest(
     display.legend_ = axes.legend(**{**options, **canonical_keywords(legend_kw)}) if legend else None
     keep_inside(frame)
     return display
+
+
+def _name_rows(frame, names, counts, words):
+    """Name the rows, the first at the top, with `words` below and numbers of rows at the right."""
+    ax, heights = frame.axes[0], np.arange(len(names))
+    ax.set_yticks(heights, names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    if frame.width < 4:
+        words = words.replace(" (percentage points)", "\n(percentage points)")
+    ax.set_xlabel(words, size=frame.size)
+    if counts is not None:
+        sizes = ax.secondary_yaxis("right")
+        sizes.set_yticks(heights, [format_count(count) for count in counts])
+        sizes.tick_params(labelsize=0.8 * frame.size, length=0, labelcolor=neutral(0.75))
+        sizes.set_ylabel("Rows", size=frame.size, color=neutral(0.75))
 
 
 def _frame(ax, n_rows, lines):
@@ -73,6 +78,12 @@ def _frame(ax, n_rows, lines):
     room = 72 * height / n_rows / (1.25 * lines)
     size = float(np.clip(min(base, room, base * width / 3), 0.4 * base, base))
     return Frame(np.array([ax], dtype=object), [[]], False, 1, size, width)
+
+
+def places(shown, names):
+    """Return where the rows that are shown stand in a table that has these names."""
+    rows = {name: i for i, name in enumerate(names.tolist())}
+    return np.array([rows[name] for name in shown])
 
 
 def short_name(name, *, separator=None):

@@ -80,32 +80,32 @@ def pair_frame(ax, n_panels=1):
     """Return the frame of one panel, or of two side by side that are wider than high."""
     if ax is not None:
         return frame_of_panels(ax, n_panels)
-    plt = require_matplotlib()
-    width, height = plt.rcParams["figure.figsize"]
-    width = 0.8 * width * (1 if n_panels == 1 else 1.6)
-    _, axes = plt.subplots(1, n_panels, figsize=(width, 0.9 * height), layout="constrained", squeeze=False)
+    width, height = require_matplotlib().rcParams["figure.figsize"]
+    width, height = 0.8 * width * (1 if n_panels == 1 else 1.6), 0.9 * height
     side = 0.8 * width / n_panels
-    return Frame(axes[0], [[] for _ in axes[0]], True, n_panels, _text_size(side, 0.7 * height), side)
+    return _drawn_frame(n_panels, (), (width, height), side, _text_size(side, 0.78 * height))
 
 
 def _new_frame(n_panels, strips):
     plt = require_matplotlib()
     n_columns = _n_columns(n_panels)
-    n_rows = ceil(n_panels / n_columns)
     width, height = given = plt.rcParams["figure.figsize"]
-    # One panel and what stands around it make a figure that is higher than wide; small multiples are smaller. The
-    # user's own size of a figure is kept for one panel.
-    is_sized = n_panels == 1 and list(given) != list(plt.rcParamsDefault["figure.figsize"])
-    if not is_sized:
-        width *= 0.72 if n_panels == 1 else 0.12 + 0.4 * n_columns
+    if n_panels == 1 and list(given) != list(plt.rcParamsDefault["figure.figsize"]):  # the user's own size is kept
+        side = width - 0.1 * given[0]
+        return _drawn_frame(n_panels, strips, given, side, _text_size(side, 0.7 * height))
+    # One panel and what stands around it make a figure that is higher than wide; small multiples are smaller.
+    width *= 0.72 if n_panels == 1 else 0.12 + 0.4 * n_columns
     side = (width - 0.1 * given[0]) / n_columns
-    size = _text_size(side, 0.7 * height if is_sized else side)
-    if not is_sized:
-        line = 1.35 * size / 72
-        height = n_rows * (side * (0.93 + sum(strips)) + 2.4 * line) + 4.2 * line
-    figure = plt.figure(figsize=(width, height), layout="constrained")
+    size = _text_size(side, side)
+    line = 1.35 * size / 72
+    height = ceil(n_panels / n_columns) * (side * (0.93 + sum(strips)) + 2.4 * line) + 4.2 * line
+    return _drawn_frame(n_panels, strips, (width, height), side, size)
+
+
+def _drawn_frame(n_panels, strips, figure_size, side, size):
+    figure, n_columns = require_matplotlib().figure(figsize=figure_size, layout="constrained"), _n_columns(n_panels)
     figure.get_layout_engine().set(w_pad=_PAD, h_pad=_PAD, hspace=0.02, wspace=0.03)
-    axes = [figure.add_subplot(n_rows, n_columns, i + 1) for i in range(n_panels)]
+    axes = [figure.add_subplot(ceil(n_panels / n_columns), n_columns, i + 1) for i in range(n_panels)]
     return Frame(np.array(axes, dtype=object), [_below(ax, strips) for ax in axes], True, n_columns, size, side)
 
 
@@ -292,24 +292,25 @@ def add_words(frame, keys, *, caption=None, note=None, with_curves=True, legend_
         return _legend_inside(frame, labels if is_explained else curves, note, options)
     names = {label.rsplit(": ", 1)[0]: handle for label, handle in curves.items()}
     names = names if len(names) == len(curves) else curves
-    for shown, share in ((labels, _LEGEND_SHARE + 0.05 * len(curves)), (curves, 0.4), (names, 0.4)):
-        if shown or note:
-            legend = _legend_below(figure, shown, note if shown is not names else None, options, share)
-            if legend is not None:
+    share = _LEGEND_SHARE + 0.05 * len(curves)
+    return _legend_below(figure, ((labels, note, share), (curves, note, 0.4), (names, None, 0.4)), options)
+
+
+def _legend_below(figure, variants, options):
+    """Return a legend below the axes in as many columns as fit, or None if there is nothing to write.
+
+    The variants, each entries and a title, may take these shares of the height of the figure: the first that fits
+    is written.
+    """
+    for labels, title, share in variants:
+        for n_columns in range(len(labels) or bool(title), 0, -1):
+            given = {"loc": "outside lower center", "ncols": n_columns, "title": title, **options}
+            legend = figure.legend(labels.values(), labels.keys(), **given)
+            legend.set_gid(_LEGEND)
+            box = legend.get_window_extent()
+            if "ncols" in options or (box.width <= figure.bbox.width and box.height <= share * figure.bbox.height):
                 return legend
-    return None
-
-
-def _legend_below(figure, labels, note, options, share):
-    """Return a legend below the axes, in as many columns as fit; None if it would take too much of the figure."""
-    for n_columns in range(len(labels) or 1, 0, -1):
-        given = {"loc": "outside lower center", "ncols": n_columns, "title": note, **options}
-        legend = figure.legend(labels.values(), labels.keys(), **given)
-        legend.set_gid(_LEGEND)
-        box = legend.get_window_extent()
-        if "ncols" in options or (box.width <= figure.bbox.width and box.height <= share * figure.bbox.height):
-            return legend
-        legend.remove()
+            legend.remove()
     return None
 
 

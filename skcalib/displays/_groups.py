@@ -3,7 +3,7 @@
 import numpy as np
 
 from skcalib._input.scalars import check_option
-from skcalib.displays._forest import draw_forest, short_name
+from skcalib.displays._forest import draw_forest, places, short_name
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.metrics import calibration_by_group
 
@@ -168,8 +168,7 @@ class GroupDisplay(FromEstimator):
         shown = _shown(first, value, max_groups)
         groups, models = first.group[shown].tolist(), {}
         for model, table in self.tables.items():
-            places = {group: i for i, group in enumerate(table.group.tolist())}
-            at = [places[group] for group in groups]
+            at = places(groups, table.group)
             limits = 100 * np.stack([getattr(table, name)[at] for name in (value, f"{value}_low", f"{value}_high")])
             models[model] = limits, table.adjusted_pvalue[at] < significance_level
         words = f"{_WORDS[value]}\n{100 * self.confidence_level:g} % intervals"

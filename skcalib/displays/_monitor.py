@@ -141,9 +141,9 @@ class MonitorDisplay:
             panel.xaxis.set_major_locator(MaxNLocator(int(np.clip(frame.width / (2 * longest), 1, 4)), integer=True))
             panel.yaxis.set_major_locator(LogLocator(numticks=5))
             panel.yaxis.set_minor_locator(NullLocator())
-        named = "alarm above this line", "alarm", "likely start of the change"
-        drawn = self.threshold_lines_, self.alarms_, self.change_lines_
-        keys = {label: artists[0] for label, artists in zip(named, drawn, strict=True) if artists}
+        named = {"alarm above this line": self.threshold_lines_, "alarm": self.alarms_}
+        named["likely start of the change"] = self.change_lines_
+        keys = {label: artists[0] for label, artists in named.items() if artists}
         words = {"caption": _captions(*next(iter(self.monitors.items())))} if is_single else {}
         words["titles"] = None if is_single else [matplotlib_text(str(name)) for name in self.monitors]
         words["legend"] = legend and (frame.is_own or is_single)  # inside one of several panels there is no room

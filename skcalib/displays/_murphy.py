@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib.displays._frames import finish, pair_frame
-from skcalib.displays._predictions import FromEstimator, distinct_scores, named_models
-from skcalib.displays._style import curve_styles, reference_style, styled
+from skcalib.displays._predictions import FromEstimator, cells_of_models, named_models
+from skcalib.displays._style import curve_styles, draw_curve, reference_style
 from skcalib.displays._words import captions, model_label
 
 _N_THRESHOLDS = 1001
@@ -141,12 +141,12 @@ class MurphyDisplay(FromEstimator):
         """
         refusal = "A Murphy diagram needs the same event for all scores: draw one class at a time."
         given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-        tables = distinct_scores(y_true, named_models(y_proba, name), multiclass, refusal, same_event=True, **given)
-        thresholds = _thresholds(limits, tables.values())
-        first = next(iter(tables.values()))
-        curves = [_curve(model, table, thresholds) for model, table in tables.items()]
-        total = float(first.weight[-1])
-        return cls(curves, thresholds, float(first.positives[-1]) / total, total).plot(ax, **plot_options)
+        cells = cells_of_models(y_true, named_models(y_proba, name), multiclass, refusal, same_event=True, **given)
+        thresholds = _thresholds(limits, cells.values())
+        curves = [_curve(model, of_model, thresholds) for model, of_model in cells.items()]
+        first = next(iter(cells.values()))
+        frequency = float(first.weighted_label.sum()) / first.total_weight
+        return cls(curves, thresholds, frequency, first.total_weight).plot(ax, **plot_options)
 
     def plot(self, ax=None, *, legend=True, line_kw=None, reference_kw=None, legend_kw=None):
         """Draw the stored numbers.
@@ -172,8 +172,8 @@ class MurphyDisplay(FromEstimator):
         (self.reference_line_,) = axes.plot(t, never_or_always, **reference_style(reference_kw))
         self.lines_ = []
         for curve, style in zip(self.curves, curve_styles(len(self.curves)), strict=True):
-            label = f"{model_label(curve.model)}: {curve.brier_score:.4g}"
-            self.lines_ += axes.plot(t, curve.loss, **styled(line_kw, **style, label=label))
+            style["label"] = model_label(curve.model, f"{curve.brier_score:.4g}")
+            draw_curve(self, axes, t, [curve.loss], style, line_kw)
         words = {"note": "Brier score"}
         if len(self.curves) == 1:
             brier = f"{curve.brier_score:.4g}"
@@ -184,11 +184,11 @@ class MurphyDisplay(FromEstimator):
         return finish(self, frame, keys, *names, legend=legend, legend_kw=legend_kw, **words)
 
 
-def _thresholds(limits, tables):
+def _thresholds(limits, cells):
     if isinstance(limits, str):
         if limits != "auto":
             raise ValueError(f'limits must be "auto" or a pair of numbers, found {limits!r}.')
-        highest = max(float(table.scores[-1]) for table in tables)
+        highest = max(float(of_model.mean_score[-1]) for of_model in cells)
         limits = (0.0, 1.0 if highest >= 0.5 or highest == 0 else 1.05 * highest)
     low, high = limits
     if not 0 <= low < high <= 1:
@@ -196,13 +196,10 @@ def _thresholds(limits, tables):
     return np.linspace(low, high, _N_THRESHOLDS)
 
 
-def _curve(model, table, thresholds):
-    weight, events = table.weight, table.positives
-    total, below = weight[-1], np.searchsorted(table.scores, thresholds, side="right")
-    missed = events[below] / total
-    needless = ((weight - events)[-1] - (weight - events)[below]) / total
-    loss = 2 * (thresholds * needless + (1 - thresholds) * missed)
-    scores, of_events = table.scores.astype(np.float64), np.diff(events)
-    others = np.diff(weight) - of_events
-    brier = (of_events @ (1 - scores) ** 2 + others @ scores**2) / total
+def _curve(model, cells, thresholds):
+    scores, events, others = cells.mean_score, cells.weighted_label, cells.weight - cells.weighted_label
+    below = np.searchsorted(scores, thresholds, side="right")
+    missed, ignored = (np.append(0, np.cumsum(part))[below] for part in (events, others))
+    loss = 2 * (thresholds * (others.sum() - ignored) + (1 - thresholds) * missed) / cells.total_weight
+    brier = (events @ (1 - scores) ** 2 + others @ scores**2) / cells.total_weight
     return MurphyCurve(model, loss, float(brier))

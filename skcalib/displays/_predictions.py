@@ -7,7 +7,6 @@ import numpy as np
 from skcalib._cells.reductions import binary_tasks, resolve_multiclass
 from skcalib._input.scalars import hint_at_keywords, parameters_of
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib._rows.sorting import DistinctScores
 
 
 class FromEstimator:
@@ -72,19 +71,19 @@ def named_models(models, name):
     return {None if name is None else str(name): models}
 
 
-def distinct_scores(y_true, models, multiclass, refusal, *, same_event=False, **given):
-    """Return the table of distinct scores of each model, by name; what has several events is refused in these words.
+def cells_of_models(y_true, models, multiclass, refusal, *, same_event=False, **given):
+    """Return the cells of the distinct scores of each model, by name; several events are refused in these words.
 
     With `same_event` all models must have one event: whether the predicted class is right is another one for each.
     """
-    tables = {}
+    cells = {}
     for model, proba in models.items():
         data = check_scored_labels(y_true, proba, multiclass=multiclass, **given)
         is_marginal = resolve_multiclass(multiclass, data) == "marginal"
         if is_marginal or (same_event and len(models) > 1 and not data.is_binary):
             raise ValueError(refusal)
-        tables[model] = DistinctScores.from_rows(*next(iter(binary_tasks(data, multiclass))))
-    return tables
+        cells[model] = next(binary_tasks(data, multiclass)).cells()
+    return cells
 
 
 def predicted_probabilities(estimator, X, name):

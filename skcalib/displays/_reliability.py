@@ -340,21 +340,25 @@ class ReliabilityDisplay(FromEstimator):
             for strip in frame.strips[i]:
                 panel.name_histogram(strip, scale, frame, is_one=len(strips) == 1, is_named=at_left)
                 strip.tick_params(labelbottom=strip is frame.lowest[i])
+        shown = {"legend": legend, "is_split": split_histogram, "legend_kw": legend_kw}
+        self._finish(frame, panels, with_curves=len(panels) == 1 or (not alone and layout == "overlay"), **shown)
+        return self
+
+    def _finish(self, frame, panels, *, with_curves, legend, is_split, legend_kw):
+        """Write what stands around the panels, and numbers in their corners."""
         is_single = len(self.curves) == 1 and panels == [None]
         words = {"caption": panel.caption(self.curves[0], self.error_name) if is_single else None}
         words["titles"] = None if panels == [None] else panel.panel_titles(self, frame, panels)
         # The titles of panels name the models that stand side by side; panels in given axes speak for themselves.
-        words["with_curves"] = len(panels) == 1 or (not alone and layout == "overlay")
-        words["legend"] = legend and (panels == [None] or frame.is_own)
+        words |= {"with_curves": with_curves, "legend": legend and (panels == [None] or frame.is_own)}
         words |= {"note": panel.note(self, panels), "legend_kw": legend_kw}
-        finish(self, frame, self._keys(split_histogram), *panel.axis_labels(self, frame), **words)
+        finish(self, frame, self._keys(is_split), *panel.axis_labels(self, frame), **words)
         self.ax_ = self.ax_ if panels == [None] else frame.axes
         for place, curve in zip(frame.axes, self.curves, strict=False):
             if curve.numbers and len(panels) == len(self.curves):
                 add_numbers(place, panel.numbers_texts(curve), frame)
         below = np.array(frame.below, dtype=object)
         self.histogram_ax_ = None if not len(below) else below[0] if panels == [None] and len(below) == 1 else below
-        return self
 
     def _limits(self, limits):
         if isinstance(limits, str) and limits == "auto":
@@ -367,9 +371,7 @@ class ReliabilityDisplay(FromEstimator):
     def _keys(self, is_split):
         """Return what the legend explains once for all curves."""
         level = f"{100 * self.confidence_level:g} %"
-        keys = {"perfect calibration": self.reference_lines_[0]}
-        keys |= {f"{level} consistency band": band for band in self.consistency_bands_[:1]}
-        keys |= {f"{level} interval": interval for interval in self.intervals_[:1]}
-        if is_split and self.histograms_:
-            keys |= dict(zip(_CLASS_NAMES[self.kind], self.histograms_, strict=False))
-        return keys
+        named = {"perfect calibration": self.reference_lines_, f"{level} consistency band": self.consistency_bands_}
+        named[f"{level} interval"] = self.intervals_
+        keys = {label: artists[0] for label, artists in named.items() if artists}
+        return keys | (dict(zip(_CLASS_NAMES[self.kind], self.histograms_, strict=False)) if is_split else {})

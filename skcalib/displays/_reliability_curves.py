@@ -189,12 +189,11 @@ class CurveMaker:
                 raise TypeError(f"The first argument must be BinStatistics or a dict of them by name, found {one!r}.")
             if not one.weight.any():
                 raise ValueError("statistics hold no row: there is nothing to draw.")
-        return self._arguments(
-            [
-                ReliabilityCurve(model, None, one, histogram=one, error=self._error(one), **self._intervals(one))
-                for model, one in models.items()
-            ]
-        )
+        curves = [
+            ReliabilityCurve(model, None, one, histogram=one, error=self._error(one), **self._intervals(one))
+            for model, one in models.items()
+        ]
+        return self._arguments(curves)
 
     def _arguments(self, curves, **others):
         metric = calibration_error if self.metric in (None, "auto") else getattr(self.metric, "func", self.metric)

@@ -159,8 +159,7 @@ def line_label(curve):
     """Return the entry of a curve in the legend."""
     parts = [] if curve.error is None else [_with_interval(curve.error)]
     parts += [f"{NUMBERS[number]} {_digits(value[0])}" for number, value in curve.numbers.items()]
-    name = model_label(curve.model)
-    return f"{name}: {', '.join(parts)}" if parts and curve.panel is None else name
+    return model_label(curve.model, ", ".join(parts) if curve.panel is None else None)
 
 
 def caption(curve, error_name):
@@ -198,14 +197,11 @@ def _titles(display, panel):
     size = long = f"n = {n_rows}"
     if display.kind == "marginal":
         name, long = f"class {name}", f"{format_count(statistics.weighted_label.sum())} of {n_rows} rows"
-    if not errors:
-        lines = [long, size, size, size]
-    elif len(curves) == 1:
-        error = _with_interval(errors[0])
-        lines = [f"{long}, error {error}", f"error {error}", error, f"{percent(errors[0][0])} %"]
-    else:
-        shares = ", ".join(percent(error[0]) for error in errors)
-        lines = [f"{long}, error {shares} %", *[f"{size}, error {shares} %"] * 3]
+    lines = [long, size, size, size]
+    if errors:
+        bare = f"{', '.join(percent(error[0]) for error in errors)} %"
+        full = _with_interval(errors[0]) if len(curves) == 1 else bare
+        lines = [f"{long}, error {full}", f"error {full}", full, bare]
     return [f"{name}\n{line}" for line in lines]
 
 

@@ -167,14 +167,13 @@ class RiskCoverageDisplay(FromEstimator):
         (axes,) = frame.axes
         self.lines_, self.bands_, self.points_, self.target_line_ = [], [], [], None
         highest = 0.0 if self.target is None else self.target
+        styles = curve_styles(len(self.curves))
         for rank, (name, curve) in enumerate(self.curves.items()):
-            style, answered = curve_styles(rank + 1)[rank], "" if self.target is None else _answered(curve)
+            answered = None if self.target is None else _answered(curve)
             shown = curve.answered >= min(_FEWEST_ANSWERED / self.n_rows, 1)
-            values = [one[shown] for one in curve[:4]]
-            label = ": ".join(filter(None, (model_label(name), answered)))
-            line, band = draw_curve(axes, *values, style, label, line_kw, band_kw)
-            self.lines_.append(line)
-            self.bands_.append(band)
+            share, *values = (one[shown] for one in curve[:4])
+            style = {**styles[rank], "label": model_label(name, answered)}
+            draw_curve(self, axes, share, values, style, line_kw, band_kw)
             highest = max(highest, curve.error[shown].max())
             if self.target is not None and curve.certified.found:
                 style = {"color": style["color"], "marker": mark(rank)[1], "markersize": 7, "zorder": 4}

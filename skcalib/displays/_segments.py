@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from skcalib._input.scalars import check_confidence_level, check_int
-from skcalib.displays._forest import draw_forest, short_name
+from skcalib.displays._forest import draw_forest, places, short_name
 from skcalib.displays._frames import shortened
 from skcalib.displays._predictions import named_models, predicted_probabilities
 from skcalib.displays._words import format_count, matplotlib_text
@@ -200,7 +200,7 @@ class SegmentDisplay:
         names = [short_name(segment, separator=" and ") for segment in shown]
         models = {}
         for model, result in self.results.items():
-            at = _positions(result.segments, shown)
+            at = places(shown, result.segments.segment)
             significant = result.segments.adjusted_pvalue[at] < significance_level
             models[model] = self._limits(result.segments, at), significant
         options = {"significance_level": significance_level, "legend": legend, "bar_kw": bar_kw, "legend_kw": legend_kw}
@@ -223,9 +223,3 @@ class SegmentDisplay:
             words = f"for {matplotlib_text(name)}" if others else matplotlib_text(name)
             lines = [f"{lines[0]} {words}"] if others and frame.width >= 4 else [*lines, shortened(words, frame)]
         return "\n".join(["Mean score minus event frequency (percentage points)", *lines])
-
-
-def _positions(table, shown):
-    """Return where in a table the segments stand that are shown."""
-    places = {segment: i for i, segment in enumerate(table.segment.tolist())}
-    return np.array([places[segment] for segment in shown])

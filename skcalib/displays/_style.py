@@ -97,10 +97,12 @@ def count_axis(ax):
     ax.xaxis.set_major_formatter(lambda number, _: format_count(number))
 
 
-def draw_curve(ax, x, value, low, high, style, label, line_kw, band_kw):
-    """Draw a curve and its band; return both artists."""
-    (line,) = ax.plot(x, value, **styled(line_kw, **style, label=label))
-    return line, draw_band(ax, x, low, high, style["color"], band_kw)
+def draw_curve(display, ax, x, values, style, line_kw, band_kw=None):
+    """Draw a curve, and the band between its limits where `values` has both; add them to `lines_` and `bands_`."""
+    value, *limits = values
+    display.lines_ += ax.plot(x, value, **styled(line_kw, **style))
+    if limits:
+        display.bands_.append(draw_band(ax, x, *limits, style["color"], band_kw))
 
 
 def draw_band(ax, x, low, high, color, band_kw):

@@ -7,9 +7,9 @@ import numpy as np
 from skcalib._input.scalars import check_number, check_option
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import curve_styles, draw_band, reference_style, styled
+from skcalib.displays._style import curve_styles, draw_curve, reference_style
 from skcalib.displays._words import format_count, matplotlib_text
-from skcalib.guarantees import conditional_epsilon, marginal_epsilon
+from skcalib.guarantees._uniform_mass import uniform_mass_epsilon
 from skcalib.metrics import mean_validity_curve, validity_curve
 
 _KINDS = ("marginal", "conditional")
@@ -203,7 +203,9 @@ class ValidityDisplay(FromEstimator):
         ]
         guarantees, label = {}, "guarantee"
         if n_samples is not None:
-            guarantees = {part: _guarantee(part, n_samples, n_bins) for part in kinds}
+            for part in kinds:
+                promised = [uniform_mass_epsilon(n_samples, n_bins, level, part, False) for level in _LEVELS]
+                guarantees[part] = np.array(promised), _LEVELS
             label = f"guarantee, {format_count(n_samples)} rows in {n_bins} bins"
         return cls(curves, guarantees=guarantees, guarantee_label=label).plot(ax, **plot_options)
 
@@ -271,14 +273,13 @@ class ValidityDisplay(FromEstimator):
         return finish(self, frame, keys, "Tolerance ε (probability)", share, **words)
 
     def _draw(self, ax, curve, style, right, line_kw, band_kw):
-        epsilons, validity = curve.epsilons, curve.validity
+        epsilons, values = curve.epsilons, [curve.validity]
         if curve.n_repeats > 1:
-            limits = (np.clip(validity + side * curve.standard_error, 0, 1) for side in (-1, 1))
-            self.bands_.append(draw_band(ax, epsilons, *limits, style["color"], band_kw))
+            values += [np.clip(curve.validity + side * curve.standard_error, 0, 1) for side in (-1, 1)]
         else:
             style["drawstyle"] = "steps-post"
-            epsilons, validity = np.append(epsilons, max(1.0, right)), np.append(validity, validity[-1])
-        self.lines_ += ax.plot(epsilons, validity, **styled(line_kw, **style))
+            epsilons, values = np.append(epsilons, max(1.0, right)), [np.append(curve.validity, curve.validity[-1])]
+        draw_curve(self, ax, epsilons, values, style, line_kw, band_kw)
 
     def _max_epsilon(self, epsilon):
         """Return a tolerance a little beyond that at which all curves have come to their end."""
@@ -310,9 +311,3 @@ def _curve(model, repeats, kind, epsilons, options):
     epsilons = np.linspace(0, 0.2, 201) if epsilons is None else epsilons
     n_rows = float(np.mean([len(y_true) for y_true, _ in repeats]))
     return ValidityCurve(model, kind, *mean_validity_curve(repeats, epsilons=epsilons, **given), n_rows, len(repeats))
-
-
-def _guarantee(kind, n_samples, n_bins):
-    """Return the tolerances that are promised at rising confidence levels, and these."""
-    promised = conditional_epsilon if kind == "conditional" else marginal_epsilon
-    return np.array([promised(n_samples, n_bins, confidence_level=level) for level in _LEVELS]), _LEVELS

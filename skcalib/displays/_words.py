@@ -24,9 +24,10 @@ def matplotlib_text(name):
     return f" {name}" if name.startswith("_") else name
 
 
-def model_label(name):
-    """Return the name of a model in a legend."""
-    return "model" if name is None else matplotlib_text(name)
+def model_label(name, finding=None):
+    """Return the entry of a model in a legend: its name, and a finding if there is one."""
+    name = "model" if name is None else matplotlib_text(name)
+    return f"{name}: {finding}" if finding else name
 
 
 def captions(name, n_rows, *findings):

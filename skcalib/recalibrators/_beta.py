@@ -5,7 +5,7 @@ from scipy.special import expit
 
 from skcalib._input.sklearn_private import BOOLEAN, StrOptions
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib._solvers.logistic import fit_logistic, platt_targets
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._maps import Affine, Expit, LogSides
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
@@ -103,7 +103,7 @@ class BetaCalibration(PartiallyPooledRecalibrator, positional=("parameters",)):
         return "any" if self.smooth_targets else super()._needs_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
-        targets = PlattTargets.of(labels, sample_weight) if self.smooth_targets else labels
+        targets = platt_targets(labels, sample_weight) if self.smooth_targets else labels
         coef = fit_logistic(lambda rows: self._features(log_odds[rows]), targets, sample_weight, lower=self._lower)
         self._set_map(coef, None)
 

@@ -15,7 +15,7 @@ from skcalib._rows.sorting import DistinctScores, sorted_scores
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
 from skcalib._solvers.logistic import fit_logistic
 from skcalib._solvers.temperature import smoothed_inverse_temperature
-from skcalib.binning._monotonic_sweep import EqualMassCuts
+from skcalib.binning._monotonic_sweep import equal_mass_below
 from skcalib.recalibrators._attributes import knots, matrix, number, numbers
 from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
 from skcalib.recalibrators._clipping import ClippedRecalibrator
@@ -238,7 +238,7 @@ def _quantile_knots(log_odds, labels, sample_weight, n_knots):
         knots = np.unique(sorted_scores(log_odds)[np.maximum(ranks - 1, 0)])
     else:
         table = DistinctScores.from_rows(log_odds, labels, sample_weight)
-        below = EqualMassCuts(table).below(n_knots - 1, np.arange(n_knots))
+        below = equal_mass_below(table, n_knots - 1, np.arange(n_knots))
         knots = np.unique(table.scores[np.maximum(below - 1, 0)])
     gap = _SMALLEST_GAP * max(knots[-1] - knots[0], _SMALLEST_WIDTH)
     knots = knots[np.append(np.diff(knots) > gap, True)]
