@@ -25,7 +25,7 @@ def main(argv=None):
 def _run_demo(arguments):
     from skcalib._demo import run_demo
 
-    run_demo(arguments.data, arguments.seed, sys.stdout)
+    run_demo(arguments.data, arguments.seed)
     return 0
 
 

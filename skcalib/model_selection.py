@@ -111,7 +111,10 @@ class SharpestWithin:
     def __post_init__(self):
         """Make the scorers."""
         calibration = get_scorer("neg_" + _CALIBRATION, binning=self.binning)
-        self.scoring = {"objective": _scorer(self.objective), _CALIBRATION: calibration}
+        objective = self.objective
+        if not callable(objective):
+            objective = (get_scorer if objective in get_scorer_names() else get_sklearn_scorer)(objective)
+        self.scoring = {"objective": objective, _CALIBRATION: calibration}
 
     def __call__(self, cv_results):
         """Return the index of the chosen candidate, as `refit` of a search does."""
@@ -135,9 +138,3 @@ class SharpestWithin:
             f"{np.sqrt(max(upper[best], 0)):.4f} ({self.n_standard_errors} standard errors) and is taken."
         )
         return best
-
-
-def _scorer(objective):
-    if callable(objective):
-        return objective
-    return get_scorer(objective) if objective in get_scorer_names() else get_sklearn_scorer(objective)

@@ -260,12 +260,10 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return self._resolved("estimator")
 
     def _resolved_ensemble(self, estimator):
-        if isinstance(self.ensemble, bool | np.bool_):
-            return bool(self.ensemble)
-        if self.ensemble != "auto":
+        if self.ensemble != "auto" and not isinstance(self.ensemble, bool | np.bool_):
             raise ValueError(f"ensemble must be True, False or 'auto', found {self.ensemble!r}.")
         whole = isinstance(self.estimator, FrozenEstimator) or get_tags(estimator).input_tags.pairwise
-        return False if whole else "auto"
+        return False if self.ensemble == "auto" and whole else self.ensemble
 
     def _metadata(self, estimator, sample_weight, fit_params):
         """Return the metadata of the classifier and the splitter: without routing with the weights if `fit` takes them.
@@ -292,13 +290,13 @@ class _PairFits(NamedTuple):
     def pairs(self, cv, run, ensemble):
         """Return the fitted pairs of classifier and recalibrator, for a resolved `ensemble`."""
         fits = self.fits
-        if ensemble is False:
+        if not ensemble:
             scores, model = fits.cross_fitted(cv, run)
             return [self._pair(model, self._recalibrator(scores))]
         if get_tags(fits.estimator).input_tags.pairwise:
             raise ValueError("ensemble=True cannot predict from a precomputed kernel: use ensemble=False.")
         splits, is_partition = fits.splits(cv)
-        if ensemble is True or not is_partition:
+        if ensemble != "auto" or not is_partition:
             if any(len(test) < 2 for _, test in splits):
                 raise ValueError("cv tests a fold on one row alone, too little for a recalibrator: use ensemble=False.")
             return run([delayed(self._of_fold)(fold, *split) for fold, split in enumerate(splits)])
@@ -351,9 +349,8 @@ class RecalibratedModel(NamedTuple):
 
     def _scores(self, X):
         # A recalibrator of all folds knows classes that a fold's classifier may not know.
-        return _rounded(
-            classifier_scores(self.estimator, X, np.unique(self.recalibrator.classes_), self.response_method)
-        )
+        classes = np.unique(self.recalibrator.classes_)
+        return _rounded(classifier_scores(self.estimator, X, classes, self.response_method))
 
 
 def _known_classes(model, fold):

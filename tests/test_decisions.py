@@ -751,8 +751,8 @@ def test_json_refuses_what_no_certified_threshold_is(field, value):
 
     document = to_dict(certified_threshold(Y, SCORES, promise="precision", target=0.8))
     with refused(ValueError, "The document is not valid", field):
-        from_dict({**document, "fields": {**document["fields"], field: value}})
+        from_dict({**document, "parameters": {**document["parameters"], field: value}})
     if field != "more":
-        missing = {name: one for name, one in document["fields"].items() if name != field}
+        missing = {name: one for name, one in document["parameters"].items() if name != field}
         with refused(ValueError, "The document is not valid", field):
-            from_dict({**document, "fields": missing})
+            from_dict({**document, "parameters": missing})

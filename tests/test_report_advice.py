@@ -10,8 +10,8 @@ from benchmarks.report_advice import SIMULATED, WORST, calibrated_tables, judged
 from skcalib import GroupwiseRecalibrator, PlattScaling
 from skcalib._report._advice import advised
 from skcalib._report._forecasts import ReportTable
-from skcalib._report._monitors import monitor_rows
-from skcalib._report._recalibration import TrialRows, mean_gain
+from skcalib._report._periods import monitor_rows
+from skcalib._report._recalibration import TrialRows
 from skcalib._report._sentences import advice, changes, monitor_sentence, worst_segments
 from skcalib._report._statistics import Rows
 from skcalib.evaluation import recalibration_gain
@@ -111,10 +111,10 @@ def test_gains_are_those_of_the_library():
     labels, scores = uniform < expit(0.5 * odds), expit(odds)
     rows = TrialRows.of(_table(labels, scores, segments), "p", 0)
     before = rows.unchanged()
-    found, pvalue = rows.gain(before, rows.trial(PlattScaling()))
+    *found, pvalue = rows.gain(before, rows.trial(PlattScaling()))
     splits = [(fold.train, fold.test) for fold in rows.folds]
     expected = recalibration_gain(labels, scores, recalibrator=PlattScaling(), cv=splits)
-    assert tuple(found.values()) == pytest.approx(tuple(expected), rel=2e-3)  # that divides by n - 1
+    assert tuple(found) == pytest.approx(tuple(expected), rel=2e-3)  # that divides by n - 1
     error = (expected.high - expected.low) / 2 / norm.ppf(0.95)
     assert pvalue == pytest.approx(norm.sf(expected.estimate / error), rel=0.02)
     # a map by segment is that of the estimator with the same groups
@@ -131,15 +131,15 @@ def test_gains_are_those_of_the_library():
 def test_clusters_are_summed_and_stay_in_one_fold():
     rng = np.random.default_rng(0)
     gains, clusters = rng.normal(0.1, 1, 90), np.repeat(np.arange(30), 3)
-    found, pvalue = mean_gain(gains, Rows(gains, gains, clusters=clusters))
+    mean, _, high, pvalue = Rows(gains, gains, clusters=clusters).mean(gains)
     sums = (gains - gains.mean()).reshape(30, 3).sum(axis=1)
     error = np.sqrt(30 / 29 * np.sum(sums**2)) / 90
-    assert found["gain_high"] - found["gain"] == pytest.approx(student.ppf(0.95, 29) * error)
+    assert high - mean == pytest.approx(student.ppf(0.95, 29) * error)
     assert pvalue == pytest.approx(student.sf(gains.mean() / error, 29))
     weight = rng.integers(1, 4, 90).astype(float)
     repeated = np.repeat(gains, weight.astype(int))
-    expected = mean_gain(repeated, Rows(repeated, repeated))
-    assert mean_gain(gains, Rows(gains, gains, weight))[0] == pytest.approx(expected[0])
+    expected = Rows(repeated, repeated).mean(repeated)
+    assert Rows(gains, gains, weight).mean(gains) == pytest.approx(expected)
     rows = TrialRows.of(_table(np.arange(90) % 2 == 0, rng.random(90), clusters=clusters), "p", 0)
     assert all(not set(clusters[fold.train]) & set(clusters[fold.test]) for fold in rows.folds)
 

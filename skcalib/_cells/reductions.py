@@ -227,10 +227,9 @@ def one_label_a_row(scores):
 
 def resolve_multiclass(multiclass, data, *, pooled=False):
     """Return "binary", "top_label", "marginal" or, where it is allowed, "pooled" for a metric's `multiclass`."""
-    check_option(multiclass, "multiclass", ("auto", "top_label", "marginal", *["pooled"] * pooled))
-    if multiclass == "auto":
+    if isinstance(multiclass, str) and multiclass == "auto":
         return "binary" if data.is_binary else "top_label"
-    return multiclass
+    return check_option(multiclass, "multiclass", ("auto", "top_label", "marginal", *["pooled"] * pooled))
 
 
 def binary_tasks(data, multiclass, *, pooled=False):

@@ -3,19 +3,20 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.ndimage import gaussian_filter1d
 
 from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import BinnedTask, binary_tasks, group_codes, one_label_a_row, reduced
 from skcalib._errors.power import ClassPowers
-from skcalib._inference.count_draws import CountDraws
-from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells, exclusive_draws
-from skcalib._inference.directions import directions_of
+from skcalib._inference.count_draws import ClusterDraws, CountDraws, RowsInCells, exclusive_draws
 from skcalib._inference.inversion import Hypotheses
 from skcalib._progress import Progress
 
 _MOST_CLASSES = 30  # whose dependence is drawn
 _MOST_COUNTS = 1 << 24  # of cells and draws up to which the dependence between classes is drawn
 _FEWEST_CELLS, _MOST_CELLS = 64, 1 << 13  # more distinct scores are pooled to cells of nearly equal scores
+_WIDTHS = 1, 3  # bins over which the observed deviation is smoothed, for two more directions
+_WINDOWS = 0.15, 0.5  # shares of the rows over which the residuals of scores are averaged
 
 
 class Resampling(NamedTuple):
@@ -67,17 +68,18 @@ def error_hypotheses(error, data, resampling):
     drawn = [powers[0].at(cells.event_frequency)] if len(powers) == 1 else powers
 
     def statistic(frequency):
-        if len(drawn) == 1:
-            return combine(drawn[0].power(frequency)[..., None])
         pieces = zip(drawn, np.split(frequency, ends, axis=-1), strict=True)
         return combine(np.stack([power.power(piece) for power, piece in pieces], axis=-1))
+
+    if error.groups is None and len(drawn) == 1:
+        statistic = drawn[0].power
 
     def noiseless(frequency):
         pieces = zip(powers, np.split(frequency, ends), strict=True)
         power = float(combine(np.array([power.noiseless(piece) for power, piece in pieces])))
         return power if error.groups is not None else error.value(power)
 
-    directions = directions_of(powers, cells)
+    directions = _directions(powers, cells)
     trials = _effective_trials(tasks, powers, classes.n_tasks, cells) if resampling.importance else None
     uniforms = None
     if dependent and (cluster is not None or resampling.n_draws * len(cells.weight) <= _MOST_COUNTS):
@@ -145,3 +147,50 @@ def _effective_trials(tasks, powers, n_tasks, cells):
     if rows.sample_weight is None:
         return None
     return cells.weight**2 / np.bincount(rows.cell.ravel(), np.repeat(rows.sample_weight**2, rows.cell.shape[1]))
+
+
+def _directions(powers, cells):
+    """Return the directions, the observed one first, for the powers of binary problems and all their cells.
+
+    Scores stand for their neighbours: their residuals are averaged. The deviations of bins are taken as they are. An
+    unbiased error of norm 2 needs no more, for it depends on the sum of their squares alone. Other errors also see how
+    they are spread: a smoothed deviation is more even, a firm one, without what may be noise, less.
+    """
+    if not powers[0].is_binned:
+        found = [np.concatenate([_averaged(power.cells, window) for power in powers]) for window in _WINDOWS]
+        return found if np.any(found[0]) else [_of_the_size_of_noise(cells)]
+    deviation = cells.deviation if np.any(cells.deviation) else _of_the_size_of_noise(cells)
+    if powers[0].is_sum_of_squares:
+        return [deviation]
+    ends = np.cumsum([len(power.weight) for power in powers])[:-1]
+    weight = 1 / (cells.variance + 0.25 / (cells.weight + 1) ** 2)  # finite also where no event is possible
+    pieces = list(zip(np.split(deviation, ends), np.split(weight, ends), strict=True))
+    smooth = [np.concatenate([_smoothed(*piece, width) for piece in pieces]) for width in _WIDTHS]
+    square = deviation**2
+    firm = np.divide(deviation * square, square + cells.variance, out=np.zeros_like(deviation), where=square > 0)
+    return [deviation, *smooth, firm]
+
+
+def _of_the_size_of_noise(cells):
+    for deviation in (np.sqrt(cells.variance), (0.5 - cells.mean_score) / (cells.weight + 1)):
+        if np.any(deviation):
+            return deviation
+    return np.ones(len(cells.weight))
+
+
+def _smoothed(deviation, weight, width):
+    """Return the weighted mean over neighbouring bins, Gaussian with a deviation of `width` bins."""
+    weighted, total = (gaussian_filter1d(values, width, mode="constant") for values in (weight * deviation, weight))
+    return weighted / total
+
+
+def _averaged(cells, window):
+    """Return the residuals averaged twice by a moving mean over a share of the rows, next to the ends over fewer."""
+    deviation, total = cells.deviation, np.append(0.0, np.cumsum(cells.weight))
+    middle = (total[1:] + total[:-1]) / 2
+    low = np.maximum(middle - window / 2 * total[-1], 0)
+    high = np.minimum(middle + window / 2 * total[-1], total[-1])
+    for _ in range(2):
+        sums = np.append(0.0, np.cumsum(cells.weight * deviation))
+        deviation = (np.interp(high, total, sums) - np.interp(low, total, sums)) / (high - low)
+    return deviation

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from skcalib._cells.cells import Cells
-from skcalib._inference.count_draws import BLOCK, drawn_together
+from skcalib._inference.count_draws import BLOCK, CountDraws
 from skcalib._progress import Progress
 
 _SMALLEST_STEP, _GROWTH = 1 / 8, 4  # of c, after 0 and from there
@@ -62,7 +62,8 @@ class Hypotheses:
             values.append(self.statistic(drawn))
             if sides:
                 distances.append(drawn @ towards - self.cells.mean_score @ towards)
-            self.progress(f"{sum(map(len, values))} draws at c = {c:.3g}")
+            if self.progress.verbose:
+                self.progress(f"{sum(map(len, values))} draws at c = {c:.3g}")
         return np.concatenate(values), np.concatenate(distances) if sides else None
 
     @cached_property
@@ -139,9 +140,19 @@ def _searched(many, tail):
             except StopIteration as end:
                 limits[k] = end.value
         laws = [(many[k].draw, many[k].frequency(direction, c), c) for k, (direction, c, _) in asked.items()]
-        blocks = drawn_together(laws)
+        blocks = _drawn_together(laws)
         answers = {k: many[k].drawn(drawn, *asked[k][1:]) for k, drawn in zip(asked, blocks, strict=True)}
     return limits
+
+
+def _drawn_together(asked):
+    """Return blocks of event frequencies for each (draws, frequency, c): in one pass where all are of one block."""
+    draws, frequencies, c = zip(*asked, strict=True) if asked else ((), (), ())
+    if len(asked) < 2 or not all(isinstance(one, CountDraws) and one.is_one_block for one in draws):
+        return [one(*law) for one, *law in asked]
+    sizes = [len(frequency) for frequency in frequencies]
+    (drawn,) = CountDraws.joined(draws)(np.concatenate(frequencies), np.repeat(c, sizes))
+    return [[part] for part in np.split(drawn, np.cumsum(sizes)[:-1], axis=1)]
 
 
 def _limits(hypotheses, tail):

@@ -8,8 +8,7 @@ from scipy.special import chdtrc
 
 from skcalib import recalibrators as catalogue
 from skcalib._inference.adjustment import holm
-from skcalib._report._forecasts import binary_task
-from skcalib._report._recalibration import TrialRows, mean_gain
+from skcalib._report._recalibration import TrialRows
 from skcalib._report._sentences import SIGNIFICANCE_LEVEL
 from skcalib._report._statistics import mean
 from skcalib._rows.links import log_odds
@@ -25,6 +24,7 @@ _TINY, _RIDGE = 1e-12, 1e-9
 _FEWEST_ROWS = 50  # of a fit
 _LOST = 0.1  # share of the gain that the noise of a fit may cost
 _NONE = {"kind": "none", "recalibrator": None, "segments": [], "since": None, "rows_needed": None, "log_loss": None}
+_NONE |= {"gain": None, "gain_low": None, "gain_high": None}
 
 
 def advised(table, name, seed, step=None):
@@ -33,17 +33,16 @@ def advised(table, name, seed, step=None):
     Without candidates where a class (of several: all but the most frequent one) has fewer rows than there are folds.
     """
     rows = TrialRows.of(table, name, seed)
-    nothing = {**_NONE, "gain": None, "gain_low": None, "gain_high": None}
     if rows.folds is None:
-        return nothing, [], []
+        return {**_NONE}, [], []
     trials = rows.maps(step)
     chosen, tried = _chosen(rows, trials)
     candidates = [rows.row(trial, trials[0]) for trial in (*trials, *tried)]
     advice, changes = _described(rows, trials[0], chosen), []
-    if rows.periods is not None:
+    if table.periods is not None:
         changes = _changes(rows, chosen, table.period_order)
         advice = _since(rows, chosen, changes, table.period_order) or advice
-    return {**nothing, **advice}, sorted(candidates, key=lambda row: row["log_loss"]), changes
+    return {**advice}, sorted(candidates, key=lambda row: row["log_loss"]), changes
 
 
 def _since(rows, chosen, changes, order):
@@ -51,13 +50,13 @@ def _since(rows, chosen, changes, order):
     if not changes:
         return None
     since = changes[0]["since"]
-    kept = np.isin(rows.periods, order[order.index(since) :])
-    later = rows.at(kept)
+    kept = np.isin(rows.rows.periods, order[order.index(since) :])
+    later = TrialRows(rows.rows.at(kept))
     if len(later.codes) < _FEWEST_SINCE or later.folds is None:
         return None
     trials = later.maps()
     new, _ = _chosen(later, trials)
-    if mean_gain(rows.by_row(chosen)[kept] - later.by_row(new), later.rows)[1] >= SIGNIFICANCE_LEVEL:
+    if later.rows.mean(rows.by_row(chosen)[kept] - later.by_row(new))[3] >= SIGNIFICANCE_LEVEL:
         return None
     advice = _described(later, trials[0], new)
     return {**advice, "kind": "none" if new is trials[0] else "map_since", "since": since}
@@ -67,11 +66,11 @@ def _described(rows, before, chosen):
     """Return what is advised, and what it gains on these rows."""
     if chosen is before:
         return _NONE
-    found, _ = rows.gain(before, chosen)
+    gain, low, high, _ = rows.gain(before, chosen)
     kind = "map_by_segment" if chosen.groups else "shift" if chosen.name == "PriorShift" else "map"
     advice = {**_NONE, "kind": kind, "recalibrator": chosen.name, "segments": list(chosen.groups)}
-    advice["log_loss"] = mean(rows.by_row(before), rows.rows.sample_weight)
-    return {**advice, **found, "rows_needed": _rows_needed(rows, chosen, found["gain"])}
+    advice |= {"gain": gain, "gain_low": low, "gain_high": high, "rows_needed": _rows_needed(rows, chosen, gain)}
+    return {**advice, "log_loss": mean(rows.by_row(before), rows.rows.sample_weight)}
 
 
 def _rows_needed(rows, chosen, gain):
@@ -90,8 +89,8 @@ def _simplest(rows, trials):
     """
     best = rows.best(trials)
     for trial in trials:
-        within = trial is best or rows.gain(trial, best)[1] >= SIGNIFICANCE_LEVEL
-        if within and (trial is trials[0] or rows.gain(trials[0], trial)[1] < SIGNIFICANCE_LEVEL):
+        within = trial is best or rows.gain(trial, best)[3] >= SIGNIFICANCE_LEVEL
+        if within and (trial is trials[0] or rows.gain(trials[0], trial)[3] < SIGNIFICANCE_LEVEL):
             return trial
     return trials[0]
 
@@ -99,7 +98,7 @@ def _simplest(rows, trials):
 def _chosen(rows, trials):
     """Return the trial that is advised, and those of maps by segment that were tried for it."""
     one = _simplest(rows, trials)
-    if rows.segments is None:
+    if rows.rows.segments is None:
         return one, []
     after = _off(rows, one)
     if not any(after):
@@ -108,7 +107,7 @@ def _chosen(rows, trials):
     # All segments where the small differences count together: paired losses are slower to see these.
     owners = after[2:] if after[2] else (*_off(rows, trials[0])[:2], *after[:2])
     # If all segments but one have maps of their own, the shared map is that one's alone: as with a map for each.
-    whole = len(np.unique(rows.segments)) - 1
+    whole = len(np.unique(rows.rows.segments)) - 1
     owners = {frozenset(own) if len(own) < whole else whole: own for own in sorted(owners, key=len) if own}
     owners = list(owners.values())
     kinds = [catalogue.PriorShift, simple]
@@ -124,7 +123,7 @@ def _off(rows, trial):
     Before them those that are off beyond doubt; after them all segments, if those that are not off by themselves are
     off together, else none.
     """
-    names, segment = np.unique(rows.segments[rows.tested], return_inverse=True)
+    names, segment = np.unique(rows.tested.segments, return_inverse=True)
     statistics = _statistics(*(_sums(part, segment) for part in _score(rows, trial)))
     adjusted = holm(chdtrc(2, statistics))
     order, off = np.argsort(-statistics, kind="stable"), adjusted < SIGNIFICANCE_LEVEL
@@ -144,8 +143,8 @@ def _score(rows, trial):
     weight = np.ones(len(odds)) if task.sample_weight is None else task.sample_weight
     score = features * (weight * (task.labels - task.scores))[:, None]
     effect = 1.0
-    if rows.clusters is not None:
-        sums = _sums(score, rows.clusters[rows.tested])
+    if task.clusters is not None:
+        sums = _sums(score, np.unique(task.clusters, return_inverse=True)[1])
         effect = max(np.sum(sums[:, 0] ** 2) / max(np.sum(score[:, 0] ** 2), np.finfo(float).tiny), 1.0)
     variance = effect * weight * task.scores * (1 - task.scores)
     return score, features[:, :, None] * features[:, None, :] * variance[:, None, None]
@@ -170,17 +169,15 @@ def _changes(rows, chosen, order):
     For each group and each period the score test of "what the recalibrated rows are off by is the same before it and
     from it on"; its p-value is adjusted for the number of groups and of periods (Bonferroni).
     """
-    tested = rows.tested
-    period = np.array([order.index(name) for name in rows.periods[tested].tolist()])
-    groups = [(None, np.ones(len(tested), dtype=bool))]
-    if rows.segments is not None:
-        groups += [(str(name), rows.segments[tested] == name) for name in np.unique(rows.segments)]
+    tested, found = rows.tested, []
+    period = np.array([order.index(name) for name in tested.periods.tolist()])
+    groups = [(None, np.ones(len(period), dtype=bool))]
+    if tested.segments is not None:
+        groups += [(str(name), tested.segments == name) for name in np.unique(tested.segments)]
     score, information = _score(rows, chosen)
-    task = binary_task(rows.rows)
-    bias, weight = (task.scores - task.labels)[tested], rows.tested_weight
-    found = []
+    bias, weight = tested.task.scores - tested.task.labels, tested.sample_weight
     for name, own in groups:
-        sums = [_sums(part[own], period[own], len(order)) for part in (np.ones((len(tested), 1)), score, information)]
+        sums = [_sums(part[own], period[own], len(order)) for part in (np.ones((len(period), 1)), score, information)]
         # sums of the rows from each period on
         number, after, known = (part[::-1].cumsum(axis=0)[::-1] for part in sums)
         share = known @ np.linalg.pinv(known[0])

@@ -3,11 +3,9 @@
 import numpy as np
 
 from skcalib._report._recalibration import TrialRows
-from skcalib._report._statistics import CONFIDENCE_LEVEL
+from skcalib._report._statistics import CONFIDENCE_LEVEL, records
 from skcalib.decisions import net_benefit
 from skcalib.recalibrators import SplineCalibration
-
-BENEFITS = ("net_benefit", "against_treating_all", "cost_of_miscalibration")
 
 
 def decision_rows(table, name, thresholds, seed):
@@ -16,27 +14,22 @@ def decision_rows(table, name, thresholds, seed):
     What miscalibration costs is how much higher the net benefit of the recalibrated scores is: of a spline, fitted out
     of fold. It is None where a class has fewer rows than there are folds.
     """
-    if not thresholds:
-        return []
-    task = table.task(name)
-    benefit = _benefits(task, thresholds, "none")
-    against_all = _benefits(task, thresholds, "all")
-    cost = _costs(TrialRows.of(table, name, seed), thresholds)
-    rows = []
-    for *found, threshold in zip(benefit, against_all, cost, thresholds, strict=True):
+    task, rows = table.task(name), []
+    against_none, against_all = (_benefits(task, thresholds, reference) for reference in ("none", "all"))
+    costs = _costs(TrialRows.of(table, name, seed), thresholds)
+    for threshold, *found in zip(thresholds, against_none, against_all, costs, strict=True):
         treated = task.scores >= threshold
         shares = {"treated": treated, "false_alarms": treated & ~task.labels, "misses": ~treated & task.labels}
         row = {"threshold": threshold, **{key: task.interval(share.astype(float)) for key, share in shares.items()}}
-        rows.append(row | dict(zip(BENEFITS, found, strict=True)))
+        benefits = zip(("net_benefit", "against_treating_all", "cost_of_miscalibration"), found, strict=True)
+        rows.append(row | dict(benefits))
     return rows
 
 
 def _costs(rows, thresholds):
     if rows.folds is None:
         return [None] * len(thresholds)
-    after, tested = rows.trial(SplineCalibration()).probabilities, rows.rows.at(rows.tested)
-    recalibrated = tested._replace(scores=after, sample_weight=rows.tested_weight)
-    return _benefits(recalibrated, thresholds, tested.scores)
+    return _benefits(rows.predicted(rows.trial(SplineCalibration())), thresholds, rows.tested.scores)
 
 
 def _benefits(task, thresholds, reference):
@@ -47,5 +40,4 @@ def _benefits(task, thresholds, reference):
     options = {"thresholds": thresholds, "reference": reference, "confidence_level": CONFIDENCE_LEVEL}
     options |= {"sample_weight": task.sample_weight, "clusters": clusters, "pos_label": True}
     found = net_benefit(task.labels, task.scores, **options)
-    columns = zip(found.net_benefit.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
-    return [dict(zip(("estimate", "low", "high"), row, strict=True)) for row in columns]
+    return records({"estimate": found.net_benefit, "low": found.low, "high": found.high})

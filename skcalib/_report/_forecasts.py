@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from skcalib._cells.reductions import top_label
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._report._statistics import Rows
 
@@ -89,11 +88,12 @@ class ReportTable:
 
     def forecasts(self, name):
         """Return all rows of a model."""
-        return Rows(self.scores[name], self.labels, self.weight, self.clusters, self.weight_type)
+        columns = self.labels, self.weight, self.clusters, self.segments, self.periods
+        return Rows(self.scores[name], *columns, self.weight_type)
 
     def task(self, name):
         """Return the binary problem of a model: the event, or whether the predicted class is right."""
-        return binary_task(self.forecasts(name))
+        return self.forecasts(name).task
 
     def by_class(self, name, seed):
         """Return the problems of each class against the rest in one, and the class of each of its rows, or None."""
@@ -106,6 +106,8 @@ class ReportTable:
             labels=(rows.labels == np.arange(n_classes)[:, None]).ravel(),
             sample_weight=None if rows.sample_weight is None else np.tile(rows.sample_weight, n_classes),
             clusters=None if rows.clusters is None else np.tile(rows.clusters, n_classes),
+            segments=None,
+            periods=None,
         )
         return each, np.repeat(np.array(self.classes), len(rows.labels))
 
@@ -124,15 +126,3 @@ class ReportTable:
         if self.n_rows <= most:
             return slice(None)
         return np.sort(np.random.default_rng(seed).choice(self.n_rows, most, replace=False))
-
-    def rows(self, name, most, seed):
-        """Return scores, labels and weights of a random sample of at most this many rows."""
-        return self.forecasts(name).at(self.sample(most, seed))[:3]
-
-
-def binary_task(rows):
-    """Return the problem of one event, or of many classes whether the predicted one is right."""
-    if rows.scores.ndim == 1:
-        return rows
-    predicted, confidence = top_label(rows.scores)
-    return rows._replace(scores=confidence, labels=predicted == rows.labels)

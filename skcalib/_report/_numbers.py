@@ -6,22 +6,25 @@ from math import isfinite
 
 import numpy as np
 
-from skcalib._cells.reductions import binary_tasks
-from skcalib._inference.adjustment import holm
-from skcalib._inference.dependent_draws import FEW_EVENTS
-from skcalib._input.scored_labels import check_scored_labels
+from skcalib._inference.count_draws import FEW_EVENTS
 from skcalib._report._advice import advised
 from skcalib._report._advice_code import advice_code
 from skcalib._report._decisions import decision_rows
-from skcalib._report._monitors import monitor_rows
-from skcalib._report._periods import period_rows
+from skcalib._report._periods import monitor_rows, period_rows
 from skcalib._report._sentences import SIGNIFICANCE_LEVEL, advice_words, pvalue_words, summary_sentence
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE, REPORT_BINNING, mean
+from skcalib._report._statistics import (
+    CONFIDENCE_LEVEL,
+    MEAN_ABSOLUTE,
+    REPORT_BINNING,
+    adjust,
+    group_records,
+    mean,
+    records,
+)
 from skcalib.binning import EqualWidth, MinimumMass
 from skcalib.evaluation import calibration_summary
 from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
 from skcalib.metrics import (
-    calibration_by_group,
     calibration_error,
     calibration_error_interval,
     calibration_slope_intercept,
@@ -77,7 +80,7 @@ def report_numbers(table, *, seed, step, baseline=None, thresholds=()):
             "n_rows": table.n_rows,
             "total_weight": table.total_weight,
             "weighted": table.is_weighted,
-            "event_frequency": None if table.classes is not None else _frequency(table.task(table.names[0])),
+            "event_frequency": None if table.classes is not None else models[0]["event_frequency"],
             "weight_type": table.weight_type if table.is_weighted else None,
             "cluster": table.cluster_name,
             "n_clusters": None if table.clusters is None else len(np.unique(table.clusters)),
@@ -94,15 +97,14 @@ def report_numbers(table, *, seed, step, baseline=None, thresholds=()):
 
 def _model_numbers(table, name, baseline, thresholds, seed, step):
     step(f"errors of {name}")
-    task = table.task(name)
-    bias = _bias(task, is_confidence=table.classes is not None)
-    errors = _errors(task, seed, table.classes)
-    model = {"name": name, **bias, "errors": errors, "proper_scores": _proper_scores(table, name)}
+    task, losses = table.task(name), table.losses(name)
+    model = {"name": name, **_bias(task, table.classes), "errors": _errors(task, seed, table.classes)}
+    model["proper_scores"] = [{"name": "Brier score", **losses["brier"]}, {"name": "log-loss", **losses["log"]}]
     step(f"test of {name}")
     model["test"] = _test(task, seed)
     model["bins"] = _bins(task)
     step(f"segments and periods of {name}")
-    model["segments"] = _group_rows(task, table.segments, seed)
+    model["segments"] = segment_rows(task, table.segments, seed)
     model["periods"] = period_rows(table, name, baseline, seed)
     model["monitors"] = monitor_rows(table, name)
     if table.classes is not None:
@@ -134,20 +136,15 @@ def _few_events(table):
     return [f"With fewer than {FEW_EVENTS} expected events or non-events, intervals of clusters may be too short."]
 
 
-def _frequency(task):
-    return mean(task.labels, task.sample_weight)
-
-
-def _bias(task, *, is_confidence):
+def _bias(task, classes):
     """Return how far the scores are off on average: of the event, and of the decision they stand for."""
-    scores = {"mean_score": mean(task.scores, task.sample_weight), "event_frequency": _frequency(task)}
-    bias = task.interval(task.scores - task.labels)
-    if is_confidence:  # of the predicted class
-        return {**scores, "score_minus_frequency": bias, "over_confidence": bias}
-    data = check_scored_labels(task.labels, task.scores, sample_weight=task.sample_weight, labels=LABELS)
-    decided = next(binary_tasks(data, "top_label"))
-    sure = task.interval(decided.scores - decided.labels)
-    return {**scores, "score_minus_frequency": bias, "over_confidence": sure}
+    means = {"mean_score": mean(task.scores, task.sample_weight)}
+    means["event_frequency"] = mean(task.labels, task.sample_weight)
+    bias = sure = task.interval(task.scores - task.labels)
+    if classes is None:
+        right = (task.scores > 0.5) == task.labels
+        sure = task.interval(np.maximum(task.scores, 1 - task.scores) - right)
+    return {**means, "score_minus_frequency": bias, "over_confidence": sure}
 
 
 def _errors(task, seed, classes):
@@ -161,12 +158,10 @@ def _errors(task, seed, classes):
         "mean absolute calibration error": MEAN_ABSOLUTE,
         "root mean square calibration error": {"norm": 2, "binning": REPORT_BINNING},
         "expected calibration error": {"metric": expected_calibration_error},
-        "maximum calibration error": {
-            "metric": partial(maximum_calibration_error, binning=MinimumMass(EqualWidth(15), min_weight=enough))
-        },
     }
-    if total < 2 * enough:
-        del kinds["maximum calibration error"]
+    if total >= 2 * enough:
+        metric = partial(maximum_calibration_error, binning=MinimumMass(EqualWidth(15), min_weight=enough))
+        kinds["maximum calibration error"] = {"metric": metric}
     errors = []
     for name, kind in kinds.items():
         interval = calibration_error_interval(task.labels, task.scores, **kind, **options)
@@ -177,11 +172,8 @@ def _errors(task, seed, classes):
         slope = calibration_slope_intercept(task.labels, task.scores, **of_rows)
     except ValueError:  # one class only, separated classes, or equal scores: no slope is the most likely
         return errors
-    return [
-        *errors,
-        {"name": "calibration slope", **slope.slope._asdict()},
-        {"name": "calibration in the large", **slope.intercept._asdict()},
-    ]
+    named = {"calibration slope": slope.slope, "calibration in the large": slope.intercept}
+    return errors + [{"name": name, **found._asdict()} for name, found in named.items()]
 
 
 def _reason(estimate, low, high, known=""):
@@ -191,65 +183,33 @@ def _reason(estimate, low, high, known=""):
     return (known or "the estimate includes label noise") if estimate > high else None
 
 
-def _proper_scores(table, name):
-    losses = table.losses(name)
-    return [{"name": "Brier score", **losses["brier"]}, {"name": "log-loss", **losses["log"]}]
-
-
 def _test(task, seed):
     """Return the test of the first error: it rejects exactly where the interval of that error excludes 0."""
+    n_resamples = _N_RESAMPLES if task.clusters is None else _N_CLUSTER_DRAWS
     metric = partial(calibration_error, **MEAN_ABSOLUTE)
-    result = calibration_test(
-        task.labels,
-        task.scores,
-        metric=metric,
-        n_resamples=_N_RESAMPLES if task.clusters is None else _N_CLUSTER_DRAWS,
-        random_state=seed,
-        **task.dependence,
-    )
-    return {
-        "name": "resampling test of the calibration error",
-        **result._asdict(),
-        "smallest_pvalue": 1 / ((_N_RESAMPLES if task.clusters is None else _N_CLUSTER_DRAWS) + 1),
-        "rejects": result.pvalue < SIGNIFICANCE_LEVEL,
-    }
+    options = {"metric": metric, "n_resamples": n_resamples, "random_state": seed, **task.dependence}
+    result = calibration_test(task.labels, task.scores, **options)
+    found = {"name": "resampling test of the calibration error", **result._asdict()}
+    return {**found, "smallest_pvalue": 1 / (n_resamples + 1), "rejects": result.pvalue < SIGNIFICANCE_LEVEL}
 
 
 def _bins(task):
     bins = reliability_curve(task.labels, task.scores, binning=REPORT_BINNING, **task.given)
     low, high = bins.interval(CONFIDENCE_LEVEL)
-    columns = zip(
-        bins.edges, bins.edges[1:], bins.mean_score, bins.event_frequency, low, high, bins.weight, strict=False
-    )
-    names = ("from", "to", "mean_score", "event_frequency", "low", "high", "weight")
-    return [dict(zip(names, map(float, row), strict=True)) for row in columns]
+    means = {"mean_score": bins.mean_score, "event_frequency": bins.event_frequency, "low": low, "high": high}
+    return records({"from": bins.edges[:-1], "to": bins.edges[1:], **means, "weight": bins.weight})
 
 
-def _group_rows(task, groups, seed, kind="segment"):
+def segment_rows(task, groups, seed, kind="segment"):
     """Return a row for each segment or class, those whose bias is least likely to be noise first."""
     if groups is None:
         return []
-    table = calibration_by_group(
-        task.labels,
-        task.scores,
-        groups,
-        **MEAN_ABSOLUTE,
-        confidence_level=CONFIDENCE_LEVEL,
-        random_state=seed,
-        **task.dependence,
-    )
-    rows = []
-    for i in np.lexsort((-np.abs(table.bias), table.pvalue)):
-        row = {name: getattr(table, name)[i] for name in ("mean_score", "event_frequency", "pvalue", "adjusted_pvalue")}
-        row |= {"bias": table.bias[i], "bias_low": table.bias_low[i], "bias_high": table.bias_high[i]}
-        row |= {"estimate": table.error[i], "low": table.error_low[i], "high": table.error_high[i]}
-        row["reason"] = _reason(table.error[i], table.error_low[i], table.error_high[i])
-        n_rows = float(table.n[i])
-        n_events = n_rows * float(table.event_frequency[i])
-        name = {kind: str(table.group[i]), "n_rows": n_rows, "n_events": n_events}
-        is_small = n_rows < SMALL_SEGMENT if kind == "segment" else n_events < SMALL_CLASS
-        rows.append({**name, **row, "is_small": is_small})
-    return rows
+    rows = group_records(task, groups, kind, seed)
+    for row in rows:
+        row["n_events"] = row["n_rows"] * row["event_frequency"]
+        row["reason"] = _reason(row["estimate"], row["low"], row["high"])
+        row["is_small"] = row["n_rows"] < SMALL_SEGMENT if kind == "segment" else row["n_events"] < SMALL_CLASS
+    return sorted(rows, key=lambda row: (row["pvalue"], -abs(row["bias"])))
 
 
 def class_rows(task, names, seed):
@@ -258,15 +218,14 @@ def class_rows(task, names, seed):
     The test of the error sees deviations that cancel in the bias. With clusters, whose draws take long for each class,
     it is that of the bias.
     """
-    rows = _group_rows(task, names, seed, kind="class")
+    rows = segment_rows(task, names, seed, kind="class")
     for row in rows:
-        own = task.at(names == row["class"])
-        given = {**own.given, "weight_type": own.weight_type}
-        clustered = own.clusters is not None
-        test = None if clustered else calibration_test(own.labels, own.scores, method="kuiper", **given)
-        row["error_pvalue"] = row["pvalue"] if clustered else test.pvalue
-    for row, adjusted in zip(rows, holm(np.array([row["error_pvalue"] for row in rows])), strict=True):
-        row["adjusted_error_pvalue"] = float(adjusted)
+        row["error_pvalue"] = row["pvalue"]
+        if task.clusters is None:
+            own = task.at(names == row["class"])
+            given = {**own.given, "weight_type": own.weight_type}
+            row["error_pvalue"] = calibration_test(own.labels, own.scores, method="kuiper", **given).pvalue
+    adjust(rows, "error_pvalue", "adjusted_error_pvalue")
 
     def place(row):
         error = np.nan_to_num(row["estimate"])
@@ -278,8 +237,10 @@ def class_rows(task, names, seed):
 def _paper(table, task, model, seed):
     """Return a paragraph that can be cited; None where it is not defined."""
     if table.classes is None:
+        options = {**task.dependence, "pos_label": True, "random_state": seed}
+        del options["labels"]
         try:
-            return str(calibration_summary(task.labels, task.scores, random_state=seed, pos_label=True, **task.cited))
+            return str(calibration_summary(task.labels, task.scores, **options))
         except ValueError:  # one class only
             return None
     error, (brier, nats), test = model["errors"][0], model["proper_scores"], model["test"]

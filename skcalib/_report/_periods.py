@@ -4,12 +4,10 @@ import re
 
 import numpy as np
 
-from skcalib._inference.adjustment import holm
 from skcalib._report._checks import distinct
 from skcalib._report._reader import ReportError
-from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE, REPORT_BINNING
-from skcalib.metrics import calibration_by_group
-from skcalib.monitoring import calibration_change
+from skcalib._report._statistics import LABELS, REPORT_BINNING, adjust, group_records, records
+from skcalib.monitoring import GroupMonitors, calibration_change
 
 _MOST_PERIODS = 36
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -130,26 +128,15 @@ def period_rows(table, name, baseline, seed):
         return []
     task, periods, order = table.task(name), table.periods, table.period_order
     if periods is None:
-        order = ["all rows"]
-        periods = np.full(len(task.scores), order[0])
-    options = {**MEAN_ABSOLUTE, "confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **task.dependence}
-    by_period = calibration_by_group(task.labels, task.scores, periods, **options)
-    rows = []
-    for period in order:
-        i = int(np.flatnonzero(by_period.group == period)[0])
-        row = {"period": period, "n_rows": float(by_period.n[i])}
-        for key in ("mean_score", "event_frequency", "bias", "bias_low", "bias_high"):
-            row[key] = float(getattr(by_period, key)[i])
-        row |= {"estimate": by_period.error[i], "low": by_period.error_low[i], "high": by_period.error_high[i]}
-        row |= {key: float(getattr(by_period, key)[i]) for key in ("pvalue", "adjusted_pvalue")}  # of "calibrated"
-        rows.append({**row, "change_pvalue": None, "change_adjusted_pvalue": None})
+        order, periods = ["all rows"], np.full(len(task.scores), "all rows")
+    rows = sorted(group_records(task, periods, "period", seed), key=lambda row: order.index(row["period"]))
     before = task.at(periods == order[0]) if baseline is None else baseline.task(name)
-    tested = rows if baseline is not None else rows[1:]
-    for row in tested:
-        row["change_pvalue"] = _change_pvalue(before, task.at(periods == row["period"]), seed)
-    known = [row for row in tested if row["change_pvalue"] is not None]
-    for row, adjusted in zip(known, holm(np.array([row["change_pvalue"] for row in known])), strict=True):
-        row["change_adjusted_pvalue"] = float(adjusted)
+    for row in rows:
+        is_first = baseline is None and row is rows[0]
+        after = task.at(periods == row["period"])
+        row["change_pvalue"] = None if is_first else _change_pvalue(before, after, seed)
+        row["change_adjusted_pvalue"] = None
+    adjust(rows, "change_pvalue", "change_adjusted_pvalue")
     return rows
 
 
@@ -163,3 +150,33 @@ def _change_pvalue(before, after, seed):
         return calibration_change(*rows, labels=LABELS, binning=REPORT_BINNING, **options).pvalue
     except ValueError:  # too few rows for an error
         return None
+
+
+def monitor_rows(table, name):
+    """Return what monitors of a model saw, as `GroupMonitors.to_frame` has it: all rows first, then large segments.
+
+    None without times, and for weights and clusters, whose rows are not independent steps. Rows of one period are seen
+    in the order of the file.
+    """
+    if table.periods is None or table.is_weighted or table.clusters is not None:
+        return []
+    task, monitors = table.task(name), GroupMonitors()
+    names, period = np.unique(table.periods, return_inverse=True)
+    period = np.array([table.period_order.index(each) for each in names.tolist()])[period]
+
+    def see(group, order):
+        scores = task.scores[order].astype(np.float64)
+        monitors.partial_fit(scores, task.labels[order], group[order], time=period[order])
+
+    names = ["all rows"]
+    see(np.zeros(len(period), dtype=np.intp), np.argsort(period, kind="stable"))
+    if table.segments is not None:
+        segments, group, size = np.unique(table.segments, return_inverse=True, return_counts=True)
+        names += segments.tolist()
+        see(group + 1, np.lexsort((period, group, -size[group])))
+    rows = records(monitors.table_.columns())
+    for row in rows:
+        row["group"] = names[row["group"]]
+        for key in ("alarm_time", "change_time"):
+            row[key] = None if row[key] is None else table.period_order[row[key]]
+    return rows

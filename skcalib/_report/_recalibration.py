@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from skcalib import recalibrators as catalogue
 from skcalib._errors.proper_scores import LOSSES
-from skcalib._report._forecasts import binary_task
-from skcalib._report._statistics import CONFIDENCE_LEVEL, MEAN_ABSOLUTE, Rows, mean, mean_error
+from skcalib._report._statistics import MEAN_ABSOLUTE, Rows, mean
 from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.metrics import calibration_error
 from skcalib.recalibrators._folds import cross_validation_folds
@@ -51,23 +49,15 @@ class TrialRows:
     """A sample of the rows of a report, on which recalibrators are tried."""
 
     rows: Rows
-    segments: np.ndarray | None = None
-    periods: np.ndarray | None = None
 
     @classmethod
     def of(cls, table, name, seed):
-        """Return a sample of the rows of a model."""
-        kept = table.sample(most_rows(table.classes), seed)
-        parts = (None if part is None else part[kept] for part in (table.segments, table.periods))
-        return cls(table.forecasts(name).at(kept), *parts)
-
-    def at(self, kept):
-        """Return some of the rows."""
-        parts = (None if part is None else part[kept] for part in (self.segments, self.periods))
-        return TrialRows(self.rows.at(kept), *parts)
+        """Return a sample of the rows of a model, with scores in double precision."""
+        rows = table.forecasts(name).at(table.sample(most_rows(table.classes), seed))
+        return cls(rows._replace(scores=rows.scores.astype(np.float64)))
 
     @cached_property
-    def clusters(self):
+    def units(self):
         """Codes of the units that differ by chance: clusters, or rows with weights of importance; else None."""
         if self.rows.clusters is not None:
             return np.unique(self.rows.clusters, return_inverse=True)[1]
@@ -78,8 +68,8 @@ class TrialRows:
         """Folds that keep clusters whole; None where a class (of several: all but one) has fewer rows than folds."""
         counts, cv = np.sort(np.bincount(self.codes, minlength=2)), N_FOLDS
         if self.rows.clusters is not None:
-            n_clusters = self.clusters.max() + 1
-            dealt = np.random.default_rng(0).permutation(n_clusters)[self.clusters] % N_FOLDS
+            n_clusters = self.units.max() + 1
+            dealt = np.random.default_rng(0).permutation(n_clusters)[self.units] % N_FOLDS
             cv = [(np.flatnonzero(dealt != k), np.flatnonzero(dealt == k)) for k in range(min(N_FOLDS, n_clusters))]
         if counts[-2] < N_FOLDS or cv != N_FOLDS and len(cv) < N_FOLDS:
             return None
@@ -92,34 +82,26 @@ class TrialRows:
 
     @cached_property
     def columns(self):
-        """Scores (n, C) in double precision."""
-        return self.scores.reshape(len(self.codes), -1)
-
-    @property
-    def scores(self):
-        """Scores (n,) or (n, K) in double precision."""
-        return self.rows.scores.astype(np.float64)
+        """Scores (n, C)."""
+        return self.rows.scores.reshape(len(self.codes), -1)
 
     @cached_property
     def tested(self):
-        """Rows in the order of the folds: the order of out-of-fold predictions."""
-        return np.concatenate([fold.test for fold in self.folds])
-
-    @cached_property
-    def tested_weight(self):
-        """Weights in the order of the folds."""
-        weighted = self.rows.sample_weight is not None
-        return np.concatenate([fold.test_weight for fold in self.folds]) if weighted else None
+        """The rows in the order of the folds, which is that of out-of-fold predictions, with their weights there."""
+        rows = self.rows.at(np.concatenate([fold.test for fold in self.folds]))
+        if rows.sample_weight is None:
+            return rows
+        return rows._replace(sample_weight=np.concatenate([fold.test_weight for fold in self.folds]))
 
     def unchanged(self):
         """Return the trial of the scores as they are."""
-        return self._trial("as it is", [self.scores] * len(self.folds))
+        return self._trial("as it is", [self.rows.scores] * len(self.folds))
 
     def trial(self, recalibrator, own=None):
         """Return the trial of a recalibrator; with `own`, some segments, these have a map of their own."""
         groups, name = None, type(recalibrator).__name__
         if own is not None:
-            groups = np.where(np.isin(self.segments, own), self.segments, "")
+            groups = np.where(np.isin(self.rows.segments, own), self.rows.segments, "")
             recalibrator = catalogue.GroupwiseRecalibrator(recalibrator)
             name = f"GroupwiseRecalibrator({name}())"
         after = [recalibrated_by_fold(recalibrator, fold, self.columns, self.codes, groups) for fold in self.folds]
@@ -135,35 +117,32 @@ class TrialRows:
         return np.concatenate([loss[fold.test] for loss, fold in zip(losses, self.folds, strict=True)])
 
     def gain(self, before, after, loss="log"):
-        """Return how much lower the loss of a trial is than that of another: see `mean_gain`."""
-        gains, weight, unit = before.losses[loss] - after.losses[loss], self.rows.sample_weight, self.clusters
+        """Return how much lower the loss of one trial is than that of another, as `Rows.mean` does."""
+        gains, weight, unit = before.losses[loss] - after.losses[loss], self.rows.sample_weight, self.units
         own = gains if weight is None else gains * (weight if unit is not None else np.sqrt(weight))
         own = own if unit is None else np.array([np.bincount(unit, part) for part in own])
         # The noise of the fits is the jackknife's, over the fits without one fold each: see `gain_interval`.
         of_fits = (N_FOLDS - 1) * own.var(axis=0).sum() / (len(self.codes) if weight is None else weight.sum()) ** 2
-        rows = self.rows.at(self.tested)._replace(sample_weight=self.tested_weight)
-        return mean_gain(self.out_of_fold(gains), rows, of_fits)
+        return self.tested.mean(self.out_of_fold(gains), of_fits)
 
     def by_row(self, trial):
         """Return the out-of-fold log-loss of each row."""
-        weight = np.ones(len(self.tested)) if self.tested_weight is None else self.tested_weight
-        total = np.bincount(self.tested, weight * self.out_of_fold(trial.losses["log"]))
-        return total / np.bincount(self.tested, weight)
+        row = np.concatenate([fold.test for fold in self.folds])
+        weight = np.ones(len(row)) if self.tested.sample_weight is None else self.tested.sample_weight
+        return np.bincount(row, weight * self.out_of_fold(trial.losses["log"])) / np.bincount(row, weight)
 
     def row(self, trial, before):
         """Return the scores of a recalibrator as a row of the table of candidates."""
         row = {"name": trial.name, "segments": list(trial.groups)}
         for loss, (key, gain) in _SAVED.items():
-            row[key] = mean(self.out_of_fold(trial.losses[loss]), self.tested_weight)
-            found, _ = self.gain(before, trial, loss)
-            row |= {name.replace("gain", gain): value for name, value in found.items()}
+            row[key] = mean(self.out_of_fold(trial.losses[loss]), self.tested.sample_weight)
+            row |= zip((gain, f"{gain}_low", f"{gain}_high"), self.gain(before, trial, loss)[:3], strict=True)
         task = self.predicted(trial)
-        error = calibration_error(task.labels, task.scores, **MEAN_ABSOLUTE, **task.given)
-        return {**row, "calibration_error": error}
+        return {**row, "calibration_error": calibration_error(task.labels, task.scores, **MEAN_ABSOLUTE, **task.given)}
 
     def predicted(self, trial):
         """Return the binary problem of what a trial predicts out of fold."""
-        return binary_task(Rows(trial.probabilities, self.rows.labels[self.tested], self.tested_weight))
+        return self.tested._replace(scores=trial.probabilities).task
 
     def maps(self, step=None):
         """Return the trials of the scores as they are and of the library's recalibrators, the simplest first.
@@ -179,7 +158,7 @@ class TrialRows:
                 simple, curves = found[:-_N_CURVES], found[-_N_CURVES:]
                 if n_classes > 1 and self.columns.size > _MOST_SCORES_OF_STACK:
                     continue
-                if n_classes == 1 and self.gain(self.best(simple), self.best(curves))[1] > _NO_CURVE:
+                if n_classes == 1 and self.gain(self.best(simple), self.best(curves))[3] > _NO_CURVE:
                     continue
             if step is not None:
                 step(kind)
@@ -188,15 +167,4 @@ class TrialRows:
 
     def best(self, trials):
         """Return the trial with the lowest log-loss."""
-        return min(trials, key=lambda trial: mean(self.out_of_fold(trial.losses["log"]), self.tested_weight))
-
-
-def mean_gain(gains, rows, of_fits=0.0):
-    """Return a mean with its interval, by names, and the one-sided p-value of a mean that is not above 0.
-
-    `of_fits` is the variance that the noise of the fits adds to it.
-    """
-    mean_, error, degrees = mean_error(gains, rows.sample_weight, rows.weight_type, rows.clusters, of_fits)
-    half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * error)
-    pvalue = float(stdtr(degrees, -mean_ / error)) if error > 0 else 1.0
-    return {"gain": mean_, "gain_low": mean_ - half, "gain_high": mean_ + half}, pvalue
+        return min(trials, key=lambda trial: mean(self.out_of_fold(trial.losses["log"]), self.tested.sample_weight))

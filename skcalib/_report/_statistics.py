@@ -3,9 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
+from skcalib._cells.reductions import top_label
+from skcalib._inference.adjustment import holm
 from skcalib.binning import EqualMass, MinimumMass
+from skcalib.metrics import calibration_by_group
 
 CONFIDENCE_LEVEL = 0.9
 LABELS = [False, True]
@@ -16,13 +19,23 @@ MEAN_ABSOLUTE = {"norm": 1, "binning": REPORT_BINNING}
 
 
 class Rows(NamedTuple):
-    """Rows of one problem: scores (n,) or (n, K), labels, and what says how much they tell together."""
+    """Rows of one problem: scores (n,) or (n, K), labels, and what else the file says of each row."""
 
     scores: np.ndarray
     labels: np.ndarray
     sample_weight: np.ndarray | None = None
     clusters: np.ndarray | None = None
+    segments: np.ndarray | None = None
+    periods: np.ndarray | None = None
     weight_type: str = "frequency"
+
+    @property
+    def task(self):
+        """The problem of one event, or of many classes whether the predicted one is right."""
+        if self.scores.ndim == 1:
+            return self
+        predicted, confidence = top_label(self.scores)
+        return self._replace(scores=confidence, labels=predicted == self.labels)
 
     @property
     def given(self):
@@ -34,11 +47,6 @@ class Rows(NamedTuple):
         """What an interval or a test of an event is told besides labels and scores."""
         return {**self.given, "weight_type": self.weight_type, "clusters": self.clusters}
 
-    @property
-    def cited(self):
-        """What a summary of an event is told besides labels and scores."""
-        return {name: value for name, value in self.dependence.items() if name != "labels"}
-
     def at(self, rows):
         """Return some of the rows."""
         *columns, weight_type = self
@@ -46,34 +54,53 @@ class Rows(NamedTuple):
 
     def interval(self, values):
         """Return the mean of a value a row, with its interval."""
-        return mean_interval(values, self.sample_weight, self.weight_type, self.clusters)
+        return dict(zip(("estimate", "low", "high"), self.mean(values)[:3], strict=True))
+
+    def mean(self, values, more_variance=0.0):
+        """Return the mean of a value a row, its interval, and the one-sided p-value of a mean that is not above 0.
+
+        The standard error is that of the sums of clusters, where there are any. Weights of importance make each row a
+        cluster: a large weight is one row nevertheless. `more_variance` is added to the variance of the mean.
+        """
+        centre, n_rows, degrees = mean(values, self.sample_weight), len(values), np.inf
+        weight = np.ones(n_rows) if self.sample_weight is None else self.sample_weight
+        residual, total = values - centre, weight.sum()
+        if self.clusters is None and self.weight_type == "frequency":
+            variance = weight @ residual**2 / total**2
+        else:
+            unit = np.arange(n_rows) if self.clusters is None else np.unique(self.clusters, return_inverse=True)[1]
+            sums = np.bincount(unit, weight * residual)
+            degrees = max(len(sums) - 1, 1)
+            variance = sums @ sums / total**2 * len(sums) / degrees
+        error = np.sqrt(variance + more_variance)
+        half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * error)
+        return centre, centre - half, centre + half, float(stdtr(degrees, -centre / error)) if error > 0 else 1.0
+
+
+def records(columns):
+    """Return columns, by name, as one dict a row of Python's own numbers and words."""
+    rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def group_records(task, groups, kind, seed):
+    """Return the numbers of each group (segment, class or period) as one dict each, sorted by name."""
+    options = {**MEAN_ABSOLUTE, "confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **task.dependence}
+    found = calibration_by_group(task.labels, task.scores, groups, **options)
+    names = {kind: found.group.astype(str), "n_rows": found.n.astype(float)}
+    names |= {name: getattr(found, name) for name in ("mean_score", "event_frequency")}
+    names |= {name: getattr(found, name) for name in ("bias", "bias_low", "bias_high")}
+    names |= {"estimate": found.error, "low": found.error_low, "high": found.error_high}
+    return records({**names, "pvalue": found.pvalue, "adjusted_pvalue": found.adjusted_pvalue})
+
+
+def adjust(rows, key, adjusted):
+    """Add to rows of a table their p-values, where these are known, adjusted for their number."""
+    known = [row for row in rows if row[key] is not None]
+    for row, pvalue in zip(known, holm(np.array([row[key] for row in known])).tolist(), strict=True):
+        row[adjusted] = pvalue
 
 
 def mean(values, weight):
     """Return the weighted mean as a float."""
     return float(np.average(values, weights=weight))
-
-
-def mean_interval(values, weight=None, weight_type="frequency", clusters=None):
-    """Return a mean with its interval: see `mean_error`."""
-    centre, error, degrees = mean_error(values, weight, weight_type, clusters)
-    half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * error)
-    return {"estimate": centre, "low": centre - half, "high": centre + half}
-
-
-def mean_error(values, weight=None, weight_type="frequency", clusters=None, more_variance=0.0):
-    """Return a mean, its standard error from the sums of clusters, where there are any, and degrees of freedom.
-
-    Weights of importance make each row a cluster: a large weight is one row nevertheless.
-    """
-    centre = mean(values, weight)
-    weight = np.ones(len(values)) if weight is None else weight
-    residual, total, degrees = values - centre, weight.sum(), np.inf
-    if clusters is None and weight_type == "frequency":
-        variance = weight @ residual**2 / total**2
-    else:
-        unit = np.arange(len(values)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
-        sums = np.bincount(unit, weight * residual)
-        degrees = max(len(sums) - 1, 1)
-        variance = sums @ sums / total**2 * len(sums) / degrees
-    return centre, np.sqrt(variance + more_variance), degrees

@@ -8,7 +8,7 @@ from scipy.special import entr
 from skcalib._input.scalars import check_number
 from skcalib._rows.sorting import DistinctScores
 from skcalib.binning._base import BaseBinning, edges_above, resolve_n_bins
-from skcalib.binning._monotonic_sweep import EqualMassCuts
+from skcalib.binning._monotonic_sweep import equal_mass_below
 
 
 class InformationPreserving(BaseBinning):
@@ -144,7 +144,7 @@ def _cells(table, n_cells):
     n_half = max(n_cells // 2, 1)
     if len(table.scores) <= n_cells:
         return np.arange(len(table.scores) + 1)
-    equal_mass = EqualMassCuts(table).below(n_half, np.arange(n_half + 1))
+    equal_mass = equal_mass_below(table, n_half, np.arange(n_half + 1))
     inner = np.sin(np.linspace(0, np.pi / 2, n_half + 1)[1:-1]) ** 2
     return np.union1d(equal_mass, np.searchsorted(table.scores, inner))
 

@@ -1,6 +1,6 @@
 """A certified threshold: a promise about the decisions that it makes, in sentences, with what must be true for it."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -136,8 +136,7 @@ class CertifiedThreshold(ResultTable):
         columns : dict
             From each name to a list of its value.
         """
-        names = [one.name for one in fields(self) if one.name != "assumptions"]
-        return {name: [getattr(self, name)] for name in ("found", "accepted", *names)}
+        return {name: [getattr(self, name)] for name in ("found", "accepted", *vars(self)) if name != "assumptions"}
 
     def __str__(self):
         """Say rule, promise, what was seen, and the assumptions in sentences."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from skcalib._defaults import check_fitted
 from skcalib.engines._columns import check_value, free_name
-from skcalib.engines._native import beside, narwhals, with_sql
+from skcalib.engines._native import beside, nw, with_sql
 from skcalib.engines._pieces import as_pieces, is_joined, joined
 from skcalib.export._sql import SqlWriter, guarded, valid_score
 from skcalib.export._sql_text import DIALECTS
@@ -25,7 +25,7 @@ def with_forecasts(columns, recalibrator, output, default=None):
 
     Databases and Spark are given SQL; Polars and Dask call `predict_proba` for parts of the table, as NumPy has them.
     """
-    nw, frame, names = narwhals(), columns.frame, columns.names
+    frame, names = columns.frame, columns.names
     engine = frame.implementation
     is_database = engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()
     _check_output(output, names, is_database)
@@ -132,7 +132,7 @@ def _check(recalibrator):
 
 def _with_case(columns, frame, keys, maps, name):
     """Return a lazy frame that has the columns of `keys` with the case of each row as a column."""
-    nw, segment, number = narwhals(), f"{name}_segment", f"{name}_number"
+    segment, number = f"{name}_segment", f"{name}_number"
     segments = columns.segments(keys)
     frame = segments.attached(frame, segment)
     found = segments.numbers(maps.numbers)
@@ -196,7 +196,6 @@ def _by_partition(frame, score, number, output, predict):
 
 
 def _without_nan(name):
-    nw = narwhals()
     return nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name)
 
 
@@ -205,7 +204,6 @@ def _without_nan(name):
 
 def _written(frame, cases, score, number, output):
     """Return a lazy frame of a database or of Spark with the forecasts as the column `output`."""
-    nw = narwhals()
     dialect = DIALECTS["spark" if frame.implementation.is_spark_like() else "duckdb"]
     x, of_row = (dialect.as_double(dialect.identifier(name)) for name in (score, number))
     pieces = [as_pieces(own) for own in cases]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcalib.engines._native import narwhals, numbered
+from skcalib.engines._native import numbered, nw
 
 
 def table_changed():
@@ -47,7 +47,7 @@ class Segments:
 
         Other frames than that which the segments are of may have other values: their number is negative.
         """
-        nw, segment = narwhals(), narwhals().lit(0)
+        segment = nw.lit(0)
         if not self.keys:
             return frame
         for key, values, table in zip(self.keys, self.values, self.tables, strict=True):

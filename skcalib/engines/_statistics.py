@@ -11,7 +11,7 @@ from skcalib.binning._base import edges_above, resolve_n_bins
 from skcalib.binning._equal_mass import equal_mass_cuts
 from skcalib.engines._cells import width_bin
 from skcalib.engines._histogram import ScoreHistogram
-from skcalib.engines._native import fetched, narwhals
+from skcalib.engines._native import fetched, nw
 
 _MOST_DISTINCT = 10**6
 _SUMS = [field.name for field in fields(BinStatistics) if field.name != "edges"]
@@ -91,7 +91,7 @@ def _check_few_scores(histogram):
     """Refuse a table of too many distinct scores before they are fetched."""
     if histogram.n_rows <= _MOST_DISTINCT:
         return
-    nw, (frame, (*by_segment, _)) = narwhals(), histogram.frames[0]
+    frame, (*by_segment, _) = histogram.frames[0]
     distinct = frame.group_by([*by_segment, "score"]).agg(nw.len().alias("n"))
     n_distinct = int(fetched(distinct.select(nw.len().alias("n")))["n"][0])
     if n_distinct > _MOST_DISTINCT:

@@ -2,8 +2,7 @@
 
 from skcalib._input.scalars import check_int
 from skcalib.engines._apply import with_forecasts
-from skcalib.engines._classes import marginal_columns, top_label_columns
-from skcalib.engines._columns import PredictionColumns
+from skcalib.engines._columns import binary_columns, marginal_columns, top_label_columns
 from skcalib.engines._cumulative import exact_cumulative_error
 from skcalib.engines._fit import fitted, fitted_groupwise
 from skcalib.engines._native import clear_errors
@@ -67,7 +66,7 @@ class PredictionTable:
 
     def __init__(self, data, *, label, score, weight=None, by=None, pos_label=None, on_invalid="raise"):
         self._by_is_one, self._names = isinstance(by, str), {"label": label, "score": score, "weight": weight, "by": by}
-        self._columns = PredictionColumns.from_names(
+        self._columns = binary_columns(
             data, label=label, score=score, weight=weight, by=by, pos_label=pos_label, on_invalid=on_invalid
         )
 

@@ -12,10 +12,10 @@ from skcalib._cells.reductions import BinnedTask, counted_rows, one_task, refuse
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.bin_free import range_of
 from skcalib._errors.binned import check_norm
-from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells
+from skcalib._inference.count_draws import ClusterDraws, RowsInCells
 from skcalib._inference.hypotheses import Resampling
 from skcalib._inference.inversion import inverted_limits
-from skcalib._inference.results import IntervalEstimate, ResultTable, html_table, text_table
+from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
@@ -23,7 +23,7 @@ from skcalib._input.warn import warn
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib.binning import EqualMass, check_binning
 from skcalib.evaluation._compare import square_and_add
-from skcalib.metrics._sample import Sample
+from skcalib.metrics._by_group import Sample
 
 _LEAST_ROWS_A_CELL = 20
 _FEWEST_EQUAL = 30  # rows whose labels all agree in both samples: hardly by chance
@@ -74,12 +74,6 @@ class CalibrationChange(ResultTable):
         intervals = {name: value for name, value in vars(self).items() if isinstance(value, IntervalEstimate)}
         estimate, low, high = np.array(list(intervals.values())).T
         return {"quantity": np.array(list(intervals), dtype=object), "estimate": estimate, "low": low, "high": high}
-
-    def __repr__(self):
-        return f"{self._headline()}\n{text_table(self.columns())}"
-
-    def _repr_html_(self):
-        return html_table(self.columns(), caption=self._headline())
 
     def _headline(self):
         return f"CalibrationChange (n_before={self.n_before:.7g}, n_after={self.n_after:.7g}, pvalue={self.pvalue:.3g})"

@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from math import pi
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -152,11 +151,11 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         """
         if not hasattr(self, "monitors_"):
             self._reset()
-        parts = self._statistics(scores, y, groups, time) if isinstance(scores, dict) else None
-        for group, rows, events, times in self._rows(scores, y, groups, time) if parts is None else parts:
+        by_group = self._statistics if isinstance(scores, dict) else self._rows
+        for group, rows, events, times in by_group(scores, y, groups, time):
             monitor = self.monitors_.get(group)
             if monitor is None:
-                level = 1 - self._delta * 6 / (pi * (len(self.monitors_) + 1)) ** 2
+                level = 1 - self._delta * 6 / (np.pi * (len(self.monitors_) + 1)) ** 2
                 monitor = self.monitors_[group] = clone(self._template).set_params(confidence_level=level)
                 self._times[group] = []
             for start, label in times:
