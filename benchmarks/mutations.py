@@ -92,10 +92,10 @@ MUTATIONS = [
     ("_inference/bias.py", "min(1.0, 2 * min(bdtrc(k - 1", "min(1.0, 2 * min(bdtrc(k", "by_group"),
     # Metrics, evaluation, recalibrators.
     ("metrics/_slope.py", "(1 + confidence_level) / 2", "confidence_level", "slope"),
-    ("recalibrators/_gain.py", "(len(folds) - 1) * gains.var", "gains.var", "model_selection cautious"),
+    ("recalibrators/_folds.py", "(len(folds) - 1) * gains.var", "gains.var", "model_selection cautious"),
     ("recalibrators/_uniform_mass.py", "* (n_rows + 1) // n_bins) - 1", "* n_rows // n_bins) - 1", "uniform_mass"),
     ("recalibrators/_venn_abers.py", "upper / (1 - lower + upper)", "(lower + upper) / 2", "venn_abers"),
-    ("recalibrators/_floor.py", "likelihoods[best] + _LEAST_GAIN", "likelihoods[best]", "floor"),
+    ("recalibrators/_clipping.py", "likelihoods[best] + _LEAST_GAIN", "likelihoods[best]", "floor"),
     ("recalibrators/_histogram.py", "self.smoothing * base_rate", "self.smoothing / 2", "histogram"),
     ("recalibrators/_isotonic.py", "weight * distinct, first", "distinct, first", "isotonic"),
     # Decisions, monitoring, export, engines.

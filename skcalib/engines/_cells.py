@@ -1,6 +1,6 @@
 """Cells of the score: integers that grow with it, the same on every engine."""
 
-from skcalib.engines._native import narwhals
+from skcalib.engines._native import nw
 
 # Of the coarse cells a quarter are equally wide; others are narrow within 2^-7, 2^-13, 2^-20 of 0 and of 1.
 _LINEAR_SHARE, _SHARES = 1 / 4, {2.0**-7: 3 / 8, 2.0**-13: 1 / 4, 2.0**-20: 1 / 8}
@@ -22,7 +22,7 @@ def coarse_place(score, n_cells):
 
 def coarse_cell(n_cells=2**12, name="score"):
     """Return the number of one of about `n_cells` cells of a column, narrow near 0 and 1."""
-    return coarse_place(narwhals().col(name), n_cells).floor().cast(narwhals().Int32)
+    return coarse_place(nw.col(name), n_cells).floor().cast(nw.Int32)
 
 
 def fine_cell(bits):
@@ -31,7 +31,6 @@ def fine_cell(bits):
     With u the lesser of s and 1 - s, each band of u that spans a factor of 16 is scaled by a power of two, which is
     exact, and cut into cells of equal width.
     """
-    nw = narwhals()
     resolution = bits - 7
     score = nw.col("score")
     least = nw.when(score <= 0.5).then(score).otherwise(1 - score)
@@ -51,6 +50,5 @@ def width_bin(n_bins):
 
     The product s B may round across an edge k (1 / B). The least and the greatest score of a bin tell.
     """
-    nw = narwhals()
     integer = nw.Int8 if n_bins < 127 else nw.Int32  # groups by small integers are quicker
     return (nw.col("score") * float(n_bins)).ceil().cast(integer)

@@ -21,9 +21,11 @@ _SUMS = {
 SCORE_SUMS, MOMENTS = tuple(_SUMS)[:3], tuple(_SUMS)[3:]
 
 _CELLS, _CELLS_OF_SEGMENT = 2**14, 2**12  # of the first histogram
-_MOST_SPLIT = 2**26  # rows that are split at a time, into so many cells and with at least so many rows in each
+_MOST_SPLIT = 2**26  # rows that are split at a time, about, into so many cells and with at least so many rows in each
 _MOST_CELLS, _ROWS_OF_PART = 2**20, 16
-_MOST_FETCHED = 2**21  # rows of split cells that are fetched as distinct scores; of more, a finer histogram comes first
+# Rows of split cells that are fetched as distinct scores; of more, a finer histogram comes first. To fetch a sixteenth
+# of the table takes about as long as one more pass.
+_FEW_FETCHED, _MOST_FETCHED, _FETCHED_SHARE = 2**19, 2**21, 1 / 16
 _SETTLED = -1  # depth of a cell that is not split any more
 _LARGEST_SCALE = 1e300
 
@@ -102,6 +104,7 @@ class ScoreHistogram:
         sums = self._sums(rows, [*keys, "cell"], segments)
         columns.check_rows(sums)
         check_no_hidden_nan(sums["weighted_score"], sums["weight"])
+        self.n_rows = int(sums["count"].sum())
         self.segments, codes = segments.found(sums)
         self.segment_numbers = np.unique(sums["segment"]) if keys else None
         self.cells = self._cells(sums, codes, 0)
@@ -110,11 +113,6 @@ class ScoreHistogram:
         """Return the cells of each segment, a dict whose keys are tuples."""
         ends = np.searchsorted(self.cells.segment, np.arange(len(self.segments) + 1))
         return {key: self.cells.at(slice(*ends[code : code + 2])) for code, key in enumerate(self.segments)}
-
-    @property
-    def n_rows(self):
-        """Number of valid rows."""
-        return int(self.cells.count.sum())
 
     def refine(self, is_needed, pool=False):
         """Split cells until those that are still needed are distinct scores.
@@ -135,7 +133,8 @@ class ScoreHistogram:
             deepest = deepest[np.argsort(cells.low[deepest], kind="stable")]
             n_rows = np.cumsum(cells.count[deepest])
             split = np.zeros(len(needed), dtype=bool)
-            split[deepest[n_rows <= max(_MOST_SPLIT, n_rows[0])]] = True
+            most = n_rows[-1] / max(1, round(n_rows[-1] / _MOST_SPLIT))
+            split[deepest[n_rows <= max(most, n_rows[0])]] = True
             parents, kept, self.cells = cells.at(split), cells.at(~split), None
             if pool:
                 kept = kept.pooled((needed | np.append(True, needed[:-1]))[~split])
@@ -157,7 +156,8 @@ class ScoreHistogram:
         frame = frame.filter((score >= parents.low.min()) & (score <= parents.high.max()))
         # The columns of the join are chosen before they are computed with: Ibis would join to the expressions.
         frame = frame.join(beside(frame, keys | small), on=list(keys), how="inner").select(*kept, *small)
-        if n_rows <= _MOST_FETCHED or not steps.all():  # a cell too narrow to be divided is fetched, whatever it holds
+        most_fetched = min(max(self.n_rows * _FETCHED_SHARE, _FEW_FETCHED), _MOST_FETCHED)
+        if n_rows <= most_fetched or not steps.all():  # a cell too narrow to be divided is fetched, whatever it holds
             columns = self._sums(frame.select(*kept, nw.col("first").alias("cell")), ["cell", "score"])
         else:
             part = ((score - nw.col("start")) * nw.col("scale")).floor().cast(nw.Int32)

@@ -5,7 +5,7 @@ from math import comb
 import numpy as np
 
 from skcalib.engines._cells import coarse_cell, coarse_place
-from skcalib.engines._native import beside, narwhals
+from skcalib.engines._native import beside, nw
 from skcalib.recalibrators._maps import Mixture, Pieces
 
 _MOST_CASES = 64  # pieces of one CASE; more are joined
@@ -55,7 +55,6 @@ def joined(frame, name, maps, group=None):
     group : str, default=None
         Column of the number of the group, if there are several.
     """
-    nw = narwhals()
     n_pieces = max(len(node.origins) for node in maps)
     n_cells = min(4 * n_pieces, max(n_pieces, _MOST_OF_ALL // len(maps)))
     n_cells = int(np.clip(n_cells, _LEAST_CELLS, _MOST_CELLS))
