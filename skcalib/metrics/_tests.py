@@ -1,6 +1,6 @@
 """Hypothesis tests of calibration: whether the error that is seen is more than noise."""
 
-from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -209,7 +209,7 @@ def _kept(data):
 
 
 def _resampling_test(metric, value, multiclass, data, resampling, n_jobs):
-    given = _only_if(multiclass != "auto", multiclass=multiclass)
+    given = {} if multiclass == "auto" else {"multiclass": multiclass}
     if resolve_multiclass(multiclass, data, pooled=True) == "marginal":
         check_scores(data.scores, name="y_proba")  # one label a row is drawn: rows must sum to 1
     known, params = unwrapped_metric(metric or sweep_calibration_error, given)
@@ -226,21 +226,18 @@ def _resampling_test(metric, value, multiclass, data, resampling, n_jobs):
     if row is not None and row.statistics is not None:
         statistic, statistics = float(value(known, **params)), row.statistics(kept, draws, **params)
     else:
-        parallel = Parallel(n_jobs=n_jobs, prefer="threads")
-        statistics = _metric_statistics(partial(metric, **given), kept, draws, parallel)
+        if not kept.is_binary:
+            given["labels"] = np.arange(len(kept.classes))
+        observed, parallel = (kept.labels, kept.scores, _weights(kept)), Parallel(n_jobs=n_jobs, prefer="threads")
+        calls = (delayed(metric)(*rows, **given, **weight) for *rows, weight in chain([observed], draws))
+        statistics = list(map(float, parallel(calls)))
         statistic = statistics[0]
     # Labels that give the same bins may differ in the last digit of the statistic.
     return CalibrationTestResult(statistic, float(np.mean(np.asarray(statistics) >= statistics[0] - 1e-12)))
 
 
-def _metric_statistics(metric, data, draws, parallel):
-    """Return a metric for the labels and for labels drawn from the scores."""
-    n_classes = len(data.classes)
-    given = _only_if(not data.is_binary, labels=np.arange(n_classes))
-    weight = _only_if(data.sample_weight is not None, sample_weight=data.sample_weight)
-    statistic = metric(data.labels, data.scores, **given, **weight)
-    drawn = parallel(delayed(metric)(labels, scores, **given, **weight) for labels, scores, weight in draws)
-    return [float(statistic), *drawn]
+def _weights(data):
+    return {} if data.sample_weight is None else {"sample_weight": data.sample_weight}
 
 
 def _drawn_rows(data, resampling):
@@ -250,7 +247,7 @@ def _drawn_rows(data, resampling):
     class.
     """
     probability = np.column_stack((1 - data.scores, data.scores)) if data.is_binary else data.scores
-    weight = _only_if(data.sample_weight is not None, sample_weight=data.sample_weight)
+    weight = _weights(data)
     if resampling.cluster is not None:
         for codes in cluster_labels(probability, data.labels.astype(np.intp), data.sample_weight, resampling):
             yield codes.astype(data.labels.dtype), data.scores, weight
@@ -278,10 +275,6 @@ def _repeated(codes, cumulative, data, rng):
     weight[np.arange(n), codes] += data.sample_weight - whole
     labels = np.repeat(np.arange(n_classes), n).astype(data.labels.dtype)
     return labels, np.concatenate([data.scores] * n_classes), {"sample_weight": weight.T.ravel()}
-
-
-def _only_if(condition, **options):
-    return options if condition else {}
 
 
 _CLOSED_FORM = {
