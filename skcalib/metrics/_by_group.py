@@ -288,9 +288,7 @@ def _as_array(names):
     kinds = {type(name) for name in names}
     if len(kinds) == 1 and kinds <= {str, int, float, bool}:
         return np.array(names)
-    array = np.empty(len(names), dtype=object)
-    array[:] = names
-    return array
+    return np.fromiter(names, dtype=object, count=len(names))
 
 
 def _errors(samples, params, resampling, confidence_level, progress):

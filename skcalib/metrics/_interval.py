@@ -7,7 +7,7 @@ from numbers import Real
 from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import BinnedTask, check_rows_or_bins, counted_rows
-from skcalib._inference.bootstrap import BootstrapOptions, basic_limits
+from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate
@@ -163,8 +163,9 @@ def calibration_error_interval(
     rng = check_random_state(random_state)
     if kind == "basic":
         warn(_OF_BASIC)
-        options = BootstrapOptions(confidence_level, n_resamples, cluster, stratify, rng, n_jobs, verbose)
-        limits = basic_limits(partial(value, metric, **params), data, estimate, options)
+        options = {"cluster": cluster, "stratify": stratify, "n_jobs": n_jobs, "verbose": verbose}
+        evaluate = partial(value, metric, **params)
+        limits = basic_limits(evaluate, data, estimate, confidence_level, n_resamples, rng, **options)
         if row is not None:
             limits = [min(max(limit, row.limits[0]), row.limits[1]) for limit in limits]
         return IntervalEstimate(float(estimate), *limits)
