@@ -7,7 +7,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import BinnedTask, binary_tasks, resolve_multiclass
+from skcalib._cells.reductions import binary_tasks, resolve_multiclass
 from skcalib._inference.closed_form import hosmer_lemeshow, kolmogorov_smirnov, kuiper, spiegelhalter
 from skcalib._inference.count_draws import cluster_labels
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
@@ -18,7 +18,7 @@ from skcalib._input.scores import check_scores
 from skcalib._progress import Progress
 from skcalib.binning import EqualMass, check_binning
 from skcalib.metrics._errors import sweep_calibration_error
-from skcalib.metrics._interval import checked_input, unwrapped_metric
+from skcalib.metrics._interval import checked_input, kept_rows, unwrapped_metric
 from skcalib.metrics._table import METRICS, metric_of
 
 
@@ -187,7 +187,7 @@ def calibration_test(
             f"method={method!r} tests one binary problem with independent labels, multiclass={kind!r} is none: use "
             '"resampling" or "top_label".'
         )
-    (task,) = binary_tasks(_kept(data), multiclass)
+    (task,) = binary_tasks(kept_rows(data), multiclass)
     options = (check_binning(binning, EqualMass(10)),) if method == "hosmer_lemeshow" else ()
     statistic, pvalue = _CLOSED_FORM[method](task, *options)
     return CalibrationTestResult(float(statistic), float(pvalue))
@@ -203,11 +203,6 @@ def _check_method(method, metric, binning):
         raise ValueError(f'binning is for method="hosmer_lemeshow" and has no meaning for {method!r}: see metric.')
 
 
-def _kept(data):
-    """Return the rows of positive weight."""
-    return data if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores) else data.at(data.kept)
-
-
 def _resampling_test(metric, value, multiclass, data, resampling, n_jobs):
     given = {} if multiclass == "auto" else {"multiclass": multiclass}
     if resolve_multiclass(multiclass, data, pooled=True) == "marginal":
@@ -220,7 +215,7 @@ def _resampling_test(metric, value, multiclass, data, resampling, n_jobs):
         return CalibrationTestResult(statistic, resampling_pvalue(error_hypotheses(error, data, resampling)))
     if multiclass == "pooled":
         check_scores(data.scores, name="y_proba")
-    kept = _kept(data)
+    kept = kept_rows(data)
     draws = _drawn_rows(kept, resampling.at(data.kept))
     draws = resampling.progress.over(draws, resampling.n_draws, "draws")
     if row is not None and row.statistics is not None:
