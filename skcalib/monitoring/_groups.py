@@ -217,8 +217,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         check_confidence_level(level)
         self._delta = 1 - level
         # labels are made events before the rows are split, so that the monitors of groups see events only
-        self._template = template.set_params(classes=None)
-        self._classes = self._resolved("monitor").classes
+        self._classes, self._template = template.classes, template.set_params(classes=None)
         self.monitors_, self._times = {}, {}
 
     def _seen(self):
@@ -244,7 +243,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         """Return (group, statistics, None, times) of each entry of a dict."""
         if y is not None or groups is not None:
             raise ValueError(
-                "y and groups have no meaning for a dict of BinStatistics, which has both: leave them out."
+                "y and groups mean nothing beside a dict of BinStatistics, which has both: leave them out."
             )
         wrong = next((key for key, value in statistics.items() if not isinstance(value, BinStatistics)), None)
         if wrong is not None:
