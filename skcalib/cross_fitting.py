@@ -389,9 +389,8 @@ class ClassifierFits(NamedTuple):
         if partition and not is_partition:
             row = int(np.argmax(times_tested != 1))
             raise ValueError(
-                f"{name} must put every row into exactly one test fold, but row {row} is in {times_tested[row]}. Use "
-                "a partition such as StratifiedKFold or GroupKFold; RecalibratedClassifierCV(ensemble=True) takes any "
-                "split."
+                f"{name} must put every row into exactly one test fold, but row {row} is in {times_tested[row]}. Use a "
+                "partition such as StratifiedKFold; RecalibratedClassifierCV(ensemble=True) takes any split."
             )
         return splits, is_partition
 

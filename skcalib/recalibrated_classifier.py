@@ -272,10 +272,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         if get_config()["enable_metadata_routing"] or has_fit_parameter(estimator, "sample_weight"):
             return {"sample_weight": sample_weight, **fit_params}
         if sample_weight is not None and not isinstance(estimator, FrozenEstimator):
-            warn(
-                f"{type(estimator).__name__}.fit takes no sample_weight, so the weights are used for the "
-                "recalibration alone, which then differs in weighting from the classifier."
-            )
+            warn(f"{type(estimator).__name__}.fit takes no sample_weight: the weights serve the recalibration alone.")
         return fit_params
 
 
