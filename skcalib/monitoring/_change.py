@@ -11,7 +11,7 @@ from skcalib._cells.reductions import BinnedTask, counted_rows, one_task, refuse
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.bin_free import range_of
 from skcalib._errors.binned import check_norm
-from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells
+from skcalib._inference.count_draws import ClusterDraws, RowsInCells
 from skcalib._inference.hypotheses import Resampling
 from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable
@@ -22,7 +22,7 @@ from skcalib._input.warn import warn
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib.binning import EqualMass, check_binning
 from skcalib.evaluation._compare import square_and_add
-from skcalib.metrics._sample import Sample
+from skcalib.metrics._by_group import Sample
 
 _LEAST_ROWS_A_CELL = 20
 _FEWEST_EQUAL = 30  # rows whose labels all agree in both samples: hardly by chance
