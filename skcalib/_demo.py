@@ -2,11 +2,9 @@
 
 from tempfile import TemporaryDirectory
 
-import numpy as np
 import sklearn
+from sklearn import datasets
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
@@ -14,26 +12,30 @@ from sklearn.utils.fixes import parse_version
 
 from skcalib.binning import EqualMass, EqualWidth
 from skcalib.cross_fitting import CrossFittedClassifier
-from skcalib.metrics import calibration_error, get_scorer
+from skcalib.metrics import get_scorer
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators import DirichletCalibration, HistogramBinning, SplineCalibration
 
-_LOADERS = {"digits": load_digits, "breast_cancer": load_breast_cancer}
 _SEARCH = {"recalibrator__binning": [EqualMass(), EqualWidth()], "recalibrator__binning__n_bins": [5, 10, 15, 25]}
-_ERROR = {"norm": "l1", "binning": EqualWidth(15)}
+_COLUMNS = {
+    "log-loss": get_scorer("neg_log_loss"),
+    "Brier": get_scorer("neg_brier_score"),
+    "ECE": get_scorer("neg_expected_calibration_error"),
+    "debiased": get_scorer("neg_calibration_error", norm=1, binning=EqualWidth(15)),
+}
 
 
-def run_demo(data, seed, out):
+def run_demo(data, seed):
     """Print the table: the bare model, scikit-learn's forms and ours on rows that none of them has seen."""
-    X, y = _LOADERS[data](return_X_y=True)
+    X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
     X, X_held_out, y, y_held_out = train_test_split(X, y, test_size=0.4, stratify=y, random_state=seed)
-    print(f"Naive Bayes on {data}: {len(y)} rows to train and calibrate, {len(y_held_out)} held out.", file=out)
-    print("Bins are chosen by 3-fold GridSearchCV (log-loss); nothing is fitted on the held-out rows.\n", file=out)
-    print(f"{'model':<42}{'log-loss':>10}{'Brier':>10}{'ECE':>10}{'debiased':>10}", file=out)
-    for name, model in _models(n_classes=len(np.unique(y))):
-        y_proba = model.fit(X, y).predict_proba(X_held_out)
-        figures = _figures(y_held_out, y_proba, model.classes_)
-        print(f"{name:<42}" + "".join(f"{figure:10.4f}" for figure in figures), file=out)
+    print(f"Naive Bayes on {data}: {len(y)} rows to train and calibrate, {len(y_held_out)} held out.")
+    print("Bins are chosen by 3-fold GridSearchCV (log-loss); nothing is fitted on the held-out rows.\n")
+    print(f"{'model':<42}" + "".join(f"{column:>10}" for column in _COLUMNS))
+    for name, model in _models(n_classes=len(set(y))):
+        model.fit(X, y)
+        figures = (-scorer(model, X_held_out, y_held_out) for scorer in _COLUMNS.values())
+        print(f"{name:<42}" + "".join(f"{figure:10.4f}" for figure in figures))
         if hasattr(model, "gain_"):
             gain = model.gain_
     print(
@@ -41,7 +43,6 @@ def run_demo(data, seed, out):
         "\nECE: norm 1, 15 equal-width bins, of the predicted class (two classes: of the positive one). Debiased: the"
         "\nsame error less what chance adds to it. 0 means that chance explains all of it."
         "\nNext: python -m skcalib report FILE --label LABEL --score SCORE makes a page about your own predictions.",
-        file=out,
     )
 
 
@@ -59,18 +60,5 @@ def _models(n_classes):
     with TemporaryDirectory() as folder:  # the cache of the out-of-fold scores: they are the same for all bins
         steps = [("scores", CrossFittedClassifier(GaussianNB())), ("recalibrator", HistogramBinning(smoothing=1))]
         pipeline = Pipeline(steps, memory=folder)
-        yield (
-            "HistogramBinning, its bins searched",
-            GridSearchCV(pipeline, _SEARCH, scoring=get_scorer("neg_log_loss"), cv=3),
-        )
-
-
-def _figures(y_true, y_proba, classes):
-    """Return log-loss, Brier score, equal-width ECE and the same debiased."""
-    one_hot = y_true[:, None] == classes
-    return (
-        log_loss(y_true, y_proba, labels=classes),
-        np.mean(np.sum((y_proba - one_hot) ** 2, axis=1)),
-        calibration_error(y_true, y_proba, labels=classes, method="plugin", **_ERROR),
-        calibration_error(y_true, y_proba, labels=classes, **_ERROR),
-    )
+        search = GridSearchCV(pipeline, _SEARCH, scoring=get_scorer("neg_log_loss"), cv=3)
+        yield "HistogramBinning, its bins searched", search

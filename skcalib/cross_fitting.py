@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets
+from skcalib._input.scalars import check_option
 from skcalib._input.scores import check_sample_weight, refuse_repeated_names
 from skcalib._input.sklearn_private import check_feature_names_in, check_method_params, num_samples, safe_split
 from skcalib._progress import Progress
@@ -302,7 +303,9 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     def _fit(self, X, y, caller, params):
         """Fit on all rows; return the out-of-fold scores if `caller` is "fit_transform"."""
         keys = self._passthrough_keys()
-        methods = {"auto": ("predict_proba", "decision_function")}.get(self.response_method, (self.response_method,))
+        methods = ("predict_proba", "decision_function")
+        if check_option(self.response_method, "response_method", ("auto", *methods)) != "auto":
+            methods = (self.response_method,)
         fits = self._fits(X, y, methods, params, caller)
         validate_data(self, fits.X, skip_check_array=True)
         column_positions(fits.X, keys, name="passthrough")
@@ -316,15 +319,13 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         return scores
 
     def _passthrough_keys(self):
-        if self.passthrough is False:
-            return []
-        keys = [self.passthrough] if isinstance(self.passthrough, str | Integral) else self.passthrough
-        if isinstance(keys, list | tuple | np.ndarray) and not any(isinstance(key, bool | np.bool_) for key in keys):
-            if all(isinstance(key, str | Integral) for key in keys):
-                return list(keys)
-        raise ValueError(
-            f"passthrough must be False or the names or integer positions of columns of X, found {self.passthrough!r}."
-        )
+        keys = [] if self.passthrough is False else np.array(self.passthrough, dtype=object, ndmin=1).tolist()
+        if any(isinstance(key, bool) or not isinstance(key, str | Integral) for key in keys):
+            raise ValueError(
+                "passthrough must be False or the names or integer positions of columns of X, found "
+                f"{self.passthrough!r}."
+            )
+        return keys
 
     def _joined(self, scores, X):
         """Return the scores with the passed columns of `X` after them."""
@@ -334,7 +335,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         X = indexable(X)[0]
         columns = select_columns(X, column_positions(X, keys, name="passthrough"))
         if hasattr(columns, "columns"):
-            return _joined_frame(scores, columns, self.get_feature_names_out())
+            return _before_columns(scores, columns, self.get_feature_names_out().tolist())
         if columns.dtype.kind not in "biuf":
             scores, columns = scores.astype(object), columns.astype(object)
         return np.hstack([scores, columns])
@@ -376,9 +377,7 @@ class ClassifierFits(NamedTuple):
         splits = splitter.split(self.X, self.y, **self.routed.splitter.split)
         splits = [tuple(row_indices(rows, n_samples) for rows in split) for split in splits]
         if not splits:
-            raise ValueError(
-                f"{name} gives no splits. A generator is used up after one fit: give a list or a splitter."
-            )
+            raise ValueError(f"{name} gives no splits. A generator is used up after a fit: give a list or a splitter.")
         for fold, (train, test) in enumerate(splits):
             if not (len(train) and len(test)):
                 raise ValueError(f"{name} trains fold {fold} on {len(train)} rows and tests it on {len(test)}.")
@@ -390,9 +389,8 @@ class ClassifierFits(NamedTuple):
         if partition and not is_partition:
             row = int(np.argmax(times_tested != 1))
             raise ValueError(
-                f"{name} must put every row into exactly one test fold, but row {row} is in {times_tested[row]}. Use "
-                "a partition such as StratifiedKFold or GroupKFold; RecalibratedClassifierCV(ensemble=True) takes any "
-                "split."
+                f"{name} must put every row into exactly one test fold, but row {row} is in {times_tested[row]}. Use a "
+                "partition such as StratifiedKFold; RecalibratedClassifierCV(ensemble=True) takes any split."
             )
         return splits, is_partition
 
@@ -450,17 +448,13 @@ def classifier_scores(model, X, classes, response_method):
 
 def _response_method(estimator, methods):
     """Return the first of `methods` that the classifier has."""
-    allowed = ("predict_proba", "decision_function")
-    if not set(methods) <= set(allowed):
-        raise ValueError(f"response_method must be 'auto', {' or '.join(map(repr, allowed))}, found {methods[0]!r}.")
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise TypeError(f"estimator must be a classifier, found {estimator!r}.")
     for method in methods:
         if hasattr(estimator, method):
             return method
-    raise TypeError(
-        f"estimator must be a classifier with {' or '.join(methods)}, but {type(estimator).__name__} has none of them."
-    )
+    wanted = " or ".join(methods)
+    raise TypeError(f"estimator must be a classifier with {wanted}, but {type(estimator).__name__} has none of them.")
 
 
 def _known_classes(estimator, y):
@@ -482,13 +476,13 @@ def _known_classes(estimator, y):
     return classes
 
 
-def _joined_frame(scores, columns, names):
+def _before_columns(scores, columns, names):
     """Return a DataFrame of the kind of `columns` that holds the scores before them."""
     if len(set(names)) < len(names):
-        raise ValueError(f"passthrough gives columns of the same name: {names.tolist()}. Rename a column of X.")
-    score_names = names[: scores.shape[1]].tolist()
+        raise ValueError(f"passthrough gives columns of the same name: {names}. Rename a column of X.")
+    n_scores = scores.shape[1]
     if hasattr(columns, "hstack"):
-        return type(columns)(scores, schema=score_names, orient="row").hstack(columns)
-    joined = type(columns)(scores, index=columns.index, columns=score_names)
-    joined[names[scores.shape[1] :].tolist()] = columns
+        return type(columns)(scores, schema=names[:n_scores], orient="row").hstack(columns)
+    joined = type(columns)(scores, index=columns.index, columns=names[:n_scores])
+    joined[names[n_scores:]] = columns
     return joined

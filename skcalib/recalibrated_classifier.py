@@ -219,8 +219,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             Probability of each class, in the order of `classes_`.
         """
         check_is_fitted(self)
-        total = sum(pair.predict_proba(X) for pair in self.calibrated_classifiers_)
-        return total / len(self.calibrated_classifiers_)
+        return sum(pair.predict_proba(X) for pair in self.calibrated_classifiers_) / len(self.calibrated_classifiers_)
 
     def predict(self, X):
         """Return the most probable class.
@@ -260,12 +259,10 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return self._resolved("estimator")
 
     def _resolved_ensemble(self, estimator):
-        if isinstance(self.ensemble, bool | np.bool_):
-            return bool(self.ensemble)
-        if self.ensemble != "auto":
+        if self.ensemble != "auto" and not isinstance(self.ensemble, bool | np.bool_):
             raise ValueError(f"ensemble must be True, False or 'auto', found {self.ensemble!r}.")
         whole = isinstance(self.estimator, FrozenEstimator) or get_tags(estimator).input_tags.pairwise
-        return False if whole else "auto"
+        return False if self.ensemble == "auto" and whole else self.ensemble
 
     def _metadata(self, estimator, sample_weight, fit_params):
         """Return the metadata of the classifier and the splitter: without routing with the weights if `fit` takes them.
@@ -275,10 +272,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         if get_config()["enable_metadata_routing"] or has_fit_parameter(estimator, "sample_weight"):
             return {"sample_weight": sample_weight, **fit_params}
         if sample_weight is not None and not isinstance(estimator, FrozenEstimator):
-            warn(
-                f"{type(estimator).__name__}.fit takes no sample_weight, so the weights are used for the "
-                "recalibration alone, which then differs in weighting from the classifier."
-            )
+            warn(f"{type(estimator).__name__}.fit takes no sample_weight: the weights serve the recalibration alone.")
         return fit_params
 
 
@@ -292,13 +286,13 @@ class _PairFits(NamedTuple):
     def pairs(self, cv, run, ensemble):
         """Return the fitted pairs of classifier and recalibrator, for a resolved `ensemble`."""
         fits = self.fits
-        if ensemble is False:
+        if not ensemble:
             scores, model = fits.cross_fitted(cv, run)
             return [self._pair(model, self._recalibrator(scores))]
         if get_tags(fits.estimator).input_tags.pairwise:
             raise ValueError("ensemble=True cannot predict from a precomputed kernel: use ensemble=False.")
         splits, is_partition = fits.splits(cv)
-        if ensemble is True or not is_partition:
+        if ensemble != "auto" or not is_partition:
             if any(len(test) < 2 for _, test in splits):
                 raise ValueError("cv tests a fold on one row alone, too little for a recalibrator: use ensemble=False.")
             return run([delayed(self._of_fold)(fold, *split) for fold, split in enumerate(splits)])
@@ -351,9 +345,8 @@ class RecalibratedModel(NamedTuple):
 
     def _scores(self, X):
         # A recalibrator of all folds knows classes that a fold's classifier may not know.
-        return _rounded(
-            classifier_scores(self.estimator, X, np.unique(self.recalibrator.classes_), self.response_method)
-        )
+        classes = np.unique(self.recalibrator.classes_)
+        return _rounded(classifier_scores(self.estimator, X, classes, self.response_method))
 
 
 def _known_classes(model, fold):
@@ -413,9 +406,7 @@ def _weight_params(recalibrator, sample_weight):
         return {}
     takers = {name: step for name, step in _steps(recalibrator).items() if has_fit_parameter(step, "sample_weight")}
     if not takers:
-        raise ValueError(
-            f"sample_weight was given, but fit of {recalibrator!r} does not take it: choose one that does."
-        )
+        raise ValueError(f"sample_weight was given, but fit of {recalibrator!r} does not take it: use one that does.")
     if isinstance(recalibrator, Pipeline):
         if not get_config()["enable_metadata_routing"]:
             return {f"{name}__sample_weight": sample_weight for name in takers}

@@ -640,7 +640,7 @@ def test_a_search_over_the_classifier(binary):
 @pytest.mark.parametrize(
     ("params", "error", "message"),
     [
-        ({"response_method": "predict"}, ValueError, "response_method must be 'auto'"),
+        ({"response_method": "predict"}, ValueError, "response_method must be one of 'auto'"),
         ({"estimator": None}, TypeError, "estimator must be a classifier, found None"),
         ({"estimator": GaussianNB}, TypeError, "estimator must be a classifier"),
         ({"estimator": CountVectorizer()}, TypeError, "predict_proba or decision_function, but CountVectorizer"),

@@ -603,7 +603,7 @@ def test_labels_for_abstaining(cancer):
         fitted(rest_y == 1, LogisticRegression())
     with refused(ValueError, "abstain_label", "-1, 1"):
         fitted(2 * rest_y - 1, LogisticRegression())
-    with refused(ValueError, "abstain_label=1"):
+    with refused(ValueError, "abstain_label", "found 1"):
         fitted(abstain_label=1)
 
 
@@ -751,8 +751,8 @@ def test_json_refuses_what_no_certified_threshold_is(field, value):
 
     document = to_dict(certified_threshold(Y, SCORES, promise="precision", target=0.8))
     with refused(ValueError, "The document is not valid", field):
-        from_dict({**document, "fields": {**document["fields"], field: value}})
+        from_dict({**document, "parameters": {**document["parameters"], field: value}})
     if field != "more":
-        missing = {name: one for name, one in document["fields"].items() if name != field}
+        missing = {name: one for name, one in document["parameters"].items() if name != field}
         with refused(ValueError, "The document is not valid", field):
-            from_dict({**document, "fields": missing})
+            from_dict({**document, "parameters": missing})

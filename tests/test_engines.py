@@ -336,9 +336,9 @@ def test_wrong_arguments_are_named():
     data = native("pyarrow", p=[0.1, 0.2], y=[0, 1], text=["a", "b"])
     with pytest.raises(ValueError, match="score='q' is not a column of the table; its columns are p, y, text"):
         PredictionTable(data, label="y", score="q")
-    with pytest.raises(ValueError, match="score must be a column of numbers, but 'text' is String"):
+    with pytest.raises(ValueError, match="score must be numbers, but the column 'text' is String"):
         PredictionTable(data, label="y", score="text")
-    with pytest.raises(ValueError, match="weight must be a column of numbers"):
+    with pytest.raises(ValueError, match="weight must be numbers"):
         PredictionTable(data, label="y", score="p", weight="text")
     with pytest.raises(ValueError, match="on_invalid must be one of 'raise', 'drop', found 'ignore'"):
         PredictionTable(data, label="y", score="p", on_invalid="ignore")
@@ -495,7 +495,7 @@ def test_scores_that_cannot_be_divided_are_fetched(monkeypatch):
 @pytest.mark.parametrize("shape", ["spread", "concentrated", "near 1"])
 @pytest.mark.slow
 def test_parametric_fits_of_many_rows(shape, monkeypatch):
-    monkeypatch.setattr("skcalib.engines._weighted._FEW_ROWS", 20_000)  # many more are split
+    monkeypatch.setattr("skcalib.engines._histogram._MOST_FETCHED", 20_000)  # many more are split
     rng = np.random.default_rng(5)
     scores = rng.beta(0.4, 1.5, 100000)
     labels = (rng.random(len(scores)) < scores**1.4).astype(int)

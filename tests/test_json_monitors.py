@@ -75,26 +75,34 @@ def _change(document, path, value):
     document[last] = value
 
 
-_INNER = ("groups", 1, "monitor")
+_GROUPS, _TIMES = ("fitted", "monitors_", "pairs"), ("fitted", "_times", "pairs")
+_INNER = (*_GROUPS, 1, 1)
 
 
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("groups",), {}),
-        (("groups", 1, "group"), "a"),
-        (("groups", 1, "times"), [[0]]),
+        (_GROUPS, {}),
+        (_GROUPS, []),
+        ((*_GROUPS, 1, 0), "a"),
+        ((*_GROUPS, 1, 0), "z"),
+        ((*_GROUPS, 1, 1), {"class": "CalibrationMonitor", "parameters": {}}),
+        ((*_TIMES, 1, 1), [[0]]),
+        ((*_TIMES, 1, 1), [{"tuple": ["0", "May"]}]),
+        ((*_TIMES, 1, 1), 3),
         (("parameters", "confidence_level"), 2.0),
         (("parameters", "monitor"), {"average_run_length": 100}),
         ((*_INNER, "class"), "GroupMonitors"),
-        ((*_INNER, "seen", "n_rows_"), -1),
-        ((*_INNER, "seen", "n_rows_"), 3),
-        ((*_INNER, "seen", "alarm_"), False),
-        ((*_INNER, "seen", "alarm_row_"), 10**9),
-        ((*_INNER, "seen", "e_value_"), "many"),
-        ((*_INNER, "seen", "_log_wealth"), {"array": [0.0], "dtype": "float64"}),
-        ((*_INNER, "seen", "_log_wealth"), None),
-        ((*_INNER, "batches"), [[1], [2]]),
+        ((*_INNER, "fitted", "n_rows_"), -1),
+        ((*_INNER, "fitted", "n_rows_"), 3),
+        ((*_INNER, "fitted", "alarm_"), False),
+        ((*_INNER, "fitted", "alarm_row_"), 10**9),
+        ((*_INNER, "fitted", "e_value_"), "many"),
+        ((*_INNER, "fitted", "_log_wealth"), {"array": [0.0], "dtype": "float64"}),
+        ((*_INNER, "fitted", "_log_wealth"), {"array": ["inf"] * 20, "dtype": "float64"}),
+        ((*_INNER, "fitted", "_log_wealth"), None),
+        ((*_INNER, "fitted", "_batches"), {"tuple": [[1], [2]]}),
+        ((*_INNER, "fitted", "_batches"), [[1], [2]]),
         ((*_INNER, "parameters", "confidence_level"), {"class": "PlattScaling"}),
     ],
     ids=str,

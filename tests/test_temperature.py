@@ -315,13 +315,13 @@ def test_few_events_need_no_more_passes_over_the_rows(monkeypatch):
     # Every 20th row is looked at for a start, and none of them is an event.
     scores = np.full(40_000, 0.001)
     labels = (np.arange(40_000) % 400 == 7).astype(int)
-    passes, derivatives = [], temperature._log_loss_derivatives
+    passes, derivatives = [], temperature.row_derivatives
 
     def counted(inverse, logits, *rest):
         passes.append(len(logits) / 40_000)
         return derivatives(inverse, logits, *rest)
 
-    monkeypatch.setattr(temperature, "_log_loss_derivatives", counted)
+    monkeypatch.setattr(temperature, "row_derivatives", counted)
     found = TemperatureScaling(clip=None).fit(scores, labels).temperature_
     assert found == pytest.approx(logit(0.001) / logit(0.0025), rel=1e-6)
     assert sum(passes) < 10

@@ -7,11 +7,10 @@ import numpy as np
 from skcalib._errors.binned import BinnedPower
 from skcalib._errors.power import Power
 from skcalib._rows.sorting import DistinctScores
-from skcalib.binning._monotonic_sweep import MonotonicSweep, cuts_of, sweep
+from skcalib.binning._monotonic_sweep import MonotonicSweep, cuts_of, finest_cuts, sweep
 
 _TOGETHER = 64  # bins up to which all draws are swept together; few go on, unless the labels are nearly separable
 _TIED, _ROUNDING = 1e-12, 1e-6  # differences of frequencies, and of sums of events, that are rounding
-_FIRST_FEW = 64
 
 
 class SweepPower(Power):
@@ -21,8 +20,7 @@ class SweepPower(Power):
         super().__init__(cells, norm=norm)
         cumulative = np.append(self.weight[:1] * 0, np.cumsum(self.weight))
         self.table = DistinctScores(self.scores, cumulative, cumulative)
-        self.make_cuts = cuts_of(base)
-        self.cuts = self.make_cuts(self.table)
+        self.below = cuts_of(base)
         self.expected = np.append(0.0, np.cumsum(self.weight * self.scores))
 
     @classmethod
@@ -45,8 +43,8 @@ class SweepPower(Power):
         if np.abs(positives[0] - np.rint(positives[0])).max() < _ROUNDING:
             np.rint(positives, out=positives)  # counts, free of rounding
         powers = np.empty(len(frequency))
-        rising = _rises(frequency)
-        powers[rising] = self._binned(positives[rising], self.cuts.finest()[1])
+        rising = np.all(np.diff(frequency, axis=1) >= -_TIED, axis=1)
+        powers[rising] = self._binned(positives[rising], finest_cuts(self.table, self.below))
         left, before = np.flatnonzero(~rising), np.array([0, len(self.scores)])
         for below in self.partitions:
             sums = np.diff(positives[np.ix_(left, below)], axis=1) / np.diff(self.table.weight[below])
@@ -63,10 +61,10 @@ class SweepPower(Power):
     def partitions(self):
         """How many scores lie below each cut of 2, 3, ... bins."""
         n_bins = range(2, min(len(self.scores), _TOGETHER) + 1)
-        return [np.unique(self.cuts.below(count, np.arange(count + 1))) for count in n_bins]
+        return [np.unique(self.below(self.table, count, np.arange(count + 1))) for count in n_bins]
 
     def _sweep(self, positives):
-        return sweep(self.make_cuts(self.table._replace(positives=positives)))[1]
+        return sweep(self.table._replace(positives=positives), self.below)[1]
 
     def _binned(self, positives, below):
         below = np.unique(below)
@@ -77,10 +75,3 @@ class SweepPower(Power):
     def noiseless(self, frequency):
         """Return the power of the error of each score."""
         return float(self.norm_of(np.abs(frequency - self.scores)))
-
-
-def _rises(frequency):
-    """Return which draws have frequencies that never fall; most show it within a few scores."""
-    rising = np.all(np.diff(frequency[:, :_FIRST_FEW], axis=1) >= -_TIED, axis=1)
-    rising[rising] = np.all(np.diff(frequency[rising], axis=1) >= -_TIED, axis=1)
-    return rising

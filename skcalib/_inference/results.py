@@ -45,10 +45,14 @@ class ResultTable:
         return len(next(iter(self.columns().values())))
 
     def __repr__(self):
-        return f"{type(self).__name__} ({len(self)} rows)\n{text_table(self.columns())}"
+        return f"{self._headline()}\n{text_table(self.columns())}"
 
     def _repr_html_(self):
-        return html_table(self.columns(), caption=type(self).__name__)
+        said = f"<p>{escape(str(self))}</p>" * (type(self).__str__ is not object.__str__)
+        return html_table(self.columns(), caption=self._headline()) + said
+
+    def _headline(self):
+        return f"{type(self).__name__} ({len(self)} rows)"
 
 
 def record_text(record):

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from scipy import sparse
 
-from skcalib._input.labels import is_missing
+from skcalib._input.labels import missing_values
 from skcalib._input.scores import refuse_repeated_names
 from skcalib._input.sklearn_private import safe_indexing
 
@@ -58,11 +58,8 @@ def table_columns(X, *, name="X"):
 
 def _of_arrow(column):
     """Return an array; integers and codes beside nulls would come as floats, which round them."""
-    return (
-        np.array(column.to_pylist(), dtype=object)
-        if column.null_count and "int" in str(column.type)
-        else np.asarray(column)
-    )
+    is_rounded = column.null_count and "int" in str(column.type)
+    return np.array(column.to_pylist(), dtype=object) if is_rounded else np.asarray(column)
 
 
 def plain_column(column, *, name):
@@ -83,20 +80,10 @@ def plain_column(column, *, name):
     if values.dtype.kind in "cV":
         raise ValueError(f"{name} must hold numbers, dates or categories, found {values.dtype}.")
     if missing is None:
-        missing = _missing(values)
+        missing = missing_values(values)
     if values.dtype.kind == "O" and not is_category:
         values = _of_own_type(values, missing)
     return (values.astype(object) if values.dtype.kind in "bUS" else values), missing
-
-
-def _missing(values):
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    if values.dtype.kind in "mM":
-        return np.isnat(values)
-    if values.dtype.kind == "O":
-        return np.fromiter(map(is_missing, values), bool, len(values))
-    return np.zeros(len(values), dtype=bool)
 
 
 def _of_own_type(values, missing):

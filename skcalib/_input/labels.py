@@ -28,31 +28,25 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
     n_classes = max(n_columns, 2)
     if classes is None:
         classes, codes = unique_labels(y, name)
-        if column_numbers and 2 < n_columns > len(classes) and _count_from_zero(classes, n_columns):
+        is_number = classes.dtype.kind in "iu" and classes[0] == 0 and classes[-1] < n_columns
+        if column_numbers and 2 < n_columns > len(classes) and is_number:
             return np.arange(n_columns), classes[codes].astype(np.intp)
     else:
         classes = _check_classes(classes, n_classes, classes_name)
         codes = _lookup(y, classes, name, classes_name)
     if len(classes) > n_classes:
-        if n_columns > 1:
-            raise ValueError(
-                f"{name} has {len(classes)} classes but the scores have {n_columns} columns, one for each class."
-            )
+        columns = "one column" if n_columns == 1 else f"{n_columns} columns"
         raise ValueError(
-            f"{name} has {len(classes)} classes but the scores have one column. Give one column for each class. "
+            f"{name} has {len(classes)} classes but the scores have {columns}. Give one column for each class. "
             "Reshape your data: X.reshape(1, -1) if it is a single row."
         )
     if len(classes) < n_classes:
         raise ValueError(
-            f"{name} has {_count(len(classes), 'class', 'classes')} ({shown(classes)}) but the scores are those of "
+            f"{name} has {len(classes)} class{'es' * (len(classes) > 1)} ({shown(classes)}) but the scores those of "
             f"{n_classes} classes. It is not clear which columns are missing: name the labels of all columns with "
             f"{classes_name}=."
         )
     return classes, codes
-
-
-def _count_from_zero(classes, n_columns):
-    return classes.dtype.kind in "iu" and classes[0] == 0 and classes[-1] < n_columns
 
 
 def zero_one(y):
@@ -89,9 +83,7 @@ def unique_labels(y, name):
     try:
         target = type_of_target(classes, input_name=name)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"Unknown label type: {name} must hold class labels, found {shown(classes)}. {error}"
-        ) from None
+        target = error
     if target not in ("binary", "multiclass"):
         raise ValueError(f"Unknown label type: {target}. {name} must hold class labels, found {shown(classes)}.")
     return classes, codes
@@ -129,14 +121,15 @@ def _check_classes(classes, n_classes, name):
 
 
 def _lookup(y, classes, name, classes_name):
-    if (y.dtype.kind in "US") != (classes.dtype.kind in "US") and "O" not in (y.dtype.kind, classes.dtype.kind):
-        raise ValueError(f"{name} holds {shown(y[:1])}, which is of another type than {classes_name} {shown(classes)}.")
     if y.dtype.kind == classes.dtype.kind == "b" and len(classes) == 2:
         return _as_codes(y)
     try:
+        if (y.dtype.kind in "US") != (classes.dtype.kind in "US") and "O" not in (y.dtype.kind, classes.dtype.kind):
+            raise TypeError
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     except TypeError:
-        raise ValueError(f"{name} holds labels of another type than {classes_name} {shown(classes)}.") from None
+        found = f"{name} holds {shown(y[:1])}, which is of another type than {classes_name} {shown(classes)}."
+        raise ValueError(found) from None
     unknown = classes[codes] != y
     if unknown.any():
         row = first_index(unknown)[0]
@@ -167,22 +160,22 @@ def check_label_vector(y, n_samples, *, name, scores_name):
         y = y.astype(y.dtype.newbyteorder("="))
     if y.dtype.kind == "S":
         raise ValueError(f"Unknown label type: {name} holds bytes such as {shown(y[:1])}. Decode them to strings.")
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        row = first_index(~np.isfinite(y))[0]
-        raise ValueError(f"{name} contains NaN or infinity in row {row}: labels must be known. Drop such rows.")
-    if y.dtype.kind in "OmM":
-        missing = np.isnat(y) if y.dtype.kind in "mM" else np.fromiter(map(is_missing, y), bool, len(y))
-        if missing.any():
-            kind = "NaT" if y.dtype.kind in "mM" else "NaN"
-            raise ValueError(
-                f"{name} contains a missing value ({kind}) in row {first_index(missing)[0]}: drop such rows."
-            )
-        y = _native(y)
-    return y
+    missing = ~np.isfinite(y) if y.dtype.kind == "f" else missing_values(y)
+    if missing.any():
+        kinds = {"f": "NaN or infinity", "O": "a missing value (NaN)"}
+        kind, row = kinds.get(y.dtype.kind, "a missing value (NaT)"), first_index(missing)[0]
+        raise ValueError(f"{name} contains {kind} in row {row}: labels must be known. Drop such rows.")
+    return _native(y)
 
 
-def is_missing(value):
-    """Return whether a value stands for a missing one: None, NaN, NaT or pandas.NA."""
+def missing_values(values):
+    """Return which values of an array are missing: None, NaN, NaT and pandas.NA."""
+    if values.dtype.kind == "O":
+        return np.fromiter(map(_is_missing, values), bool, len(values))
+    return np.isnan(values) if values.dtype.kind in "fmM" else np.zeros(len(values), dtype=bool)
+
+
+def _is_missing(value):
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA knows no truth
@@ -204,7 +197,3 @@ def check_targets(y, n_samples):
 def shown(values, most=6):
     shown = ", ".join(repr(getattr(value, "item", lambda value=value: value)()) for value in values[:most])
     return shown + ", ..." * (len(values) > most)
-
-
-def _count(number, singular, plural):
-    return f"{number} {singular if number == 1 else plural}"

@@ -48,11 +48,16 @@ def as_numbers(values, name):
     """Return an array of numbers as float64; text is none, also where it reads as one."""
     try:
         array = np.asarray(values)
-        if array.dtype.kind in "USO" and any(isinstance(value, str | bytes) for value in array.flat):
+        if array.dtype.kind not in "biufO" or array.dtype.kind == "O" and first_string(array) is not None:
             raise ValueError
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise invalid(name, "numbers", values) from None
+
+
+def first_string(array):
+    """Return the first string in an array of objects, None if there is none."""
+    return next((value for value in array.flat if isinstance(value, str | bytes)), None)
 
 
 def check_option(value, name, options):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._input.labels import check_label_vector, encode_labels, shown, unique_labels, zero_one
-from skcalib._input.scores import as_array, check_sample_weight, check_scores, checked_scores
+from skcalib._input.scores import as_array, check_sample_weight, check_scores, checked_scores, drop_zero_weight
 from skcalib._input.warn import warn
 
 _FEW_ROWS = 10  # below, scores of 0 and 1 are no sign of anything
@@ -63,8 +63,8 @@ def check_scored_labels(
         rows_sum_to_one=not by_class,
         predict_from=np.inf if by_class else 3 if multiclass == "auto" else 2,
     )
-    y_true = check_label_vector(y_true, len(scores), name="y_true", scores_name="y_proba")
     sample_weight = check_sample_weight(sample_weight, len(scores))
+    y_true = check_label_vector(y_true, len(scores), name="y_true", scores_name="y_proba")
     refuse_swapped(y_true, scores)
     if scores.shape[1] <= 2:
         codes, classes, column = _positive_class(y_true, scores.shape[1], pos_label, labels)
@@ -103,11 +103,7 @@ def check_score_column(scores, labels, sample_weight, *, labels_name, name="scor
         labels = zero_one(check_label_vector(labels, len(scores), name=labels_name, scores_name=name))
         if labels is None:
             raise ValueError(f"{labels_name} must be 0 and 1 or booleans: compare them with the positive label first.")
-    weight = check_sample_weight(sample_weight, len(scores))
-    if weight is None or weight.min() > 0:
-        return scores, labels, weight
-    keep = weight > 0
-    return scores[keep], None if labels is None else labels[keep], weight[keep]
+    return drop_zero_weight(check_sample_weight(sample_weight, len(scores)), scores, labels)
 
 
 def _positive_class(y_true, n_columns, pos_label, labels):
@@ -130,7 +126,8 @@ def _positive_class(y_true, n_columns, pos_label, labels):
                 raise _one_label_only(label, pos_label)
             return codes == 0, np.array([None, pos_label], dtype=object), 0  # the other label is not known
     positive_code = 1 if pos_label is None else _position(pos_label, classes)
-    return codes == positive_code, _negative_first(classes, positive_code), positive_code if n_columns == 2 else 0
+    classes = classes if positive_code == 1 else classes[::-1]  # (negative, positive)
+    return codes == positive_code, classes, positive_code if n_columns == 2 else 0
 
 
 def _one_label_only(label, pos_label):
@@ -145,10 +142,6 @@ def _one_label_only(label, pos_label):
     except TypeError:
         return ValueError(f"{found}, which is of another type than pos_label={pos_label!r}.")
     return ValueError(f"{found}: no row has pos_label={pos_label!r}. If that is meant, name both: labels={both!r}.")
-
-
-def _negative_first(classes, positive_code):
-    return classes if positive_code == 1 else classes[::-1]
 
 
 def _position(pos_label, classes):

@@ -4,16 +4,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from skcalib._input.scalars import as_numbers, first_string
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 
 # How far a probability or a row sum may be off by rounding: (refused beyond, left untouched within).
-_ROUNDING = {
-    "bfloat16": (5e-2, 5e-3),
-    "float16": (1e-2, 1e-3),
-    "float32": (1e-3, 1e-6),
-    "float64": (1e-6, 1e-12),
-}
+_ROUNDING = {"bfloat16": (5e-2, 5e-3), "float16": (1e-2, 1e-3), "float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
 
 # Larger logits, and weights that are larger or (the largest of them) smaller than the inverse, are refused: their
 # squares and sums would leave the range of float64.
@@ -99,11 +95,6 @@ def refuse_repeated_names(X):
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"X has {names.count(repeated)} columns of the name {repeated!r}: rename them.")
-
-
-def first_string(array):
-    """Return the first string in an array of objects, None if there is none."""
-    return next((value for value in array.flat if isinstance(value, str | bytes)), None)
 
 
 def first_index(mask):
@@ -239,13 +230,11 @@ def _normalize_rows(scores, total, name, refused, untouched):
 
 def as_array(values):
     """Return values as an array and the name of the type they came in; only tensors are copied to the processor."""
-    if not all(callable(getattr(values, name, None)) for name in ("detach", "cpu", "float")):
-        array = np.asarray(values)
-    else:
-        tensor = values.detach().cpu()  # without its gradient, wherever it lives
-        name = str(getattr(tensor, "dtype", "")).rpartition(".")[2]
-        array = np.asarray(tensor.float() if name == "bfloat16" else tensor)  # NumPy has no bfloat16 of its own
-        return array, name if name == "bfloat16" else array.dtype.name
+    if all(callable(getattr(values, name, None)) for name in ("detach", "cpu", "float")):
+        values = values.detach().cpu()  # without its gradient, wherever it lives
+        if str(getattr(values, "dtype", "")).endswith("bfloat16"):  # NumPy has none of its own
+            return np.asarray(values.float()), "bfloat16"
+    array = np.asarray(values)
     if array.dtype.name == "bfloat16":  # of the package ml_dtypes, as JAX gives it
         return array.astype(np.float32), "bfloat16"
     return array, array.dtype.name
@@ -256,13 +245,7 @@ def check_sample_weight(sample_weight, n_samples):
     if sample_weight is None:
         return None
     refuse_masked(sample_weight, "sample_weight")
-    weight, _ = as_array(sample_weight)
-    if weight.dtype.kind not in "biufO" or (weight.dtype.kind == "O" and first_string(weight) is not None):
-        raise ValueError(f"sample_weight must be real numbers, found {weight.dtype}.")
-    try:
-        weight = weight.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must be real numbers ({error}).") from None
+    weight = as_numbers(as_array(sample_weight)[0], "sample_weight")
     if weight.ndim != 1 or len(weight) != n_samples:
         raise ValueError(f"sample_weight must have shape ({n_samples},), found {weight.shape}.")
     low, high = weight.min(), weight.max()
@@ -282,4 +265,4 @@ def drop_zero_weight(sample_weight, *arrays):
     if sample_weight is None or sample_weight.min() > 0:
         return *arrays, sample_weight
     keep = sample_weight > 0
-    return *(array[keep] for array in arrays), sample_weight[keep]
+    return *(None if array is None else array[keep] for array in arrays), sample_weight[keep]

@@ -50,7 +50,7 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
         probability, label = softmax(logits, axis=0), (codes[rows], np.arange(logits.shape[1]))
         residual = probability.copy()
         residual[label] -= 1
-        move = np.einsum("kjn,jn->kn", affine_map.covariances(inverse, block), residual)
+        move = affine_map.moves(inverse, residual, block)
         weighted = probability * move
         curvature = np.einsum("kn,kn->n", weighted, move) - weighted.sum(axis=0) ** 2
         gain = np.einsum("kn,kn->n", residual, move)

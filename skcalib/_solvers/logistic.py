@@ -32,7 +32,7 @@ def fit_logistic(
     features : ndarray of shape (n, d) or callable
         Features, scaled to the order of 1; an intercept is a column of ones. A callable gives the features of a slice
         of the rows, (d, m). They are then made block by block in each pass, and not kept.
-    targets : ndarray of shape (n,) or PlattTargets
+    targets : ndarray of shape (n,)
         Event indicators, which may be boolean, or probabilities in [0, 1].
     sample_weight : ndarray of shape (n,), default=None
         Weights.
@@ -63,74 +63,17 @@ def fit_logistic(
     return minimised(loss, *begin, lower)
 
 
-def fit_standardised(features, targets, sample_weight, *, lowest_slope=-np.inf, has_intercept=True):
-    """Return the slopes and the intercept of least log-loss; the fit sees features of mean 0 and deviation 1.
-
-    `features` is an array (d, n), or a callable that gives them for a slice of the rows, without a column of ones.
-    Where a slope would be below `lowest_slope` the others are fitted with it there. Without an intercept features keep
-    their mean, and there is one coefficient fewer.
-    """
-    features, n_intercepts = _by_slice(features), int(has_intercept)
-    centre, scale = location_scale(features, len(targets), sample_weight)
-    if not has_intercept:
-        size = np.hypot(centre, np.where(np.isinf(scale), 0, scale))
-        centre, scale = np.zeros(len(size)), np.where(size > 0, size, np.inf)
-
-    def standardised(rows):
-        block = (features(rows) - centre[:, None]) / scale[:, None]
-        return np.vstack((block, np.ones((n_intercepts, block.shape[1]))))
-
-    lower = np.repeat([lowest_slope, -np.inf], [len(scale), n_intercepts])
-    slopes, intercept = np.split(fit_logistic(standardised, targets, sample_weight, lower=lower), [len(scale)])
-    slopes = slopes / scale
-    return np.append(slopes, intercept - slopes @ centre)
+def location_scale(values, sample_weight):
+    """Return the weighted mean and the standard deviation of values (n,): infinite where it is mere rounding."""
+    centre = np.average(values, weights=sample_weight)
+    scale = np.sqrt(np.average((values - centre) ** 2, weights=sample_weight))
+    return centre, scale if scale > 1e-12 * np.abs(centre) else np.inf
 
 
-def location_scale(features, n_rows, sample_weight):
-    """Return the weighted means and standard deviations of features, which are as in `fit_standardised`.
-
-    A deviation that is mere rounding is infinite, which makes the standardised feature 0.
-    """
-    features = _by_slice(features)
-
-    def average(of_block):
-        total = weight = 0.0
-        for rows in row_blocks(n_rows):
-            values = of_block(features(rows))
-            block_weight = np.ones(values.shape[1]) if sample_weight is None else sample_weight[rows]
-            total, weight = total + values @ block_weight, weight + block_weight.sum()
-        return total / weight
-
-    centre = average(lambda values: values)
-    scale = np.sqrt(average(lambda values: (values - centre[:, None]) ** 2))
-    return centre, np.where(scale > 1e-12 * np.abs(centre), scale, np.inf)
-
-
-def _by_slice(features):
-    return features if callable(features) else lambda rows: features[:, rows]
-
-
-class PlattTargets:
-    """Platt's smoothed targets, ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)``: an array that is made slice by slice."""
-
-    def __init__(self, labels, positives, negatives):
-        self.labels = labels
-        self.low, self.high = 1 / (negatives + 2), (positives + 1) / (positives + 2)
-
-    @classmethod
-    def of(cls, labels, sample_weight):
-        """Return the targets of labels, with weights as counts."""
-        positives = float(np.sum(labels) if sample_weight is None else sample_weight @ labels)
-        total = float(len(labels) if sample_weight is None else sample_weight.sum())
-        return cls(labels, positives, total - positives)
-
-    def __len__(self):
-        return len(self.labels)
-
-    def __getitem__(self, rows):
-        targets = self.labels[rows] * (self.high - self.low)
-        targets += self.low
-        return targets
+def platt_targets(labels, sample_weight=None, counts=None):
+    """Return Platt's smoothed targets, ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)``; `counts` are other N- and N+."""
+    negatives, positives = np.bincount(labels, sample_weight, 2) if counts is None else counts
+    return np.where(labels, (positives + 1) / (positives + 2), 1 / (negatives + 2))
 
 
 class _PenalisedLogLoss(NamedTuple):

@@ -69,15 +69,11 @@ class DiagonalMap:
         return hessian
 
     @staticmethod
-    def covariances(covariance, features):
-        """Return, (K, K, n), how the logits of each column vary if the parameters have a covariance."""
-        n_classes, x = len(covariance) // 2, features[:-1]
-        quadrants = covariance.reshape(2, n_classes, 2, n_classes)[..., None]
-        both = quadrants[0, :, 0] * x[:, None] * x
-        both += quadrants[0, :, 1] * x[:, None]
-        both += quadrants[1, :, 0] * x
-        both += quadrants[1, :, 1]
-        return both
+    def moves(inverse, residual, features):
+        """Return how the logits of each column move by a matrix times the adjoint of its own residual, (K, n)."""
+        x = features[:-1]
+        coef, intercept = np.split(inverse @ np.concatenate((residual * x, residual)), 2)
+        return coef * x + intercept
 
 
 class MatrixMap:
@@ -111,28 +107,19 @@ class MatrixMap:
     def hessian(variance, root, features):
         """Return the sum over the columns of the derivatives of ``diag(variance) - outer(root, root)``, K by K each."""
         classes, columns = np.triu_indices(len(root)), np.triu_indices(len(features))
-        sums = 0  # one for each pair of classes and pair of features
+        sums = 0  # one for each pair of classes and pair of features: .7 of the time of a product of all with all
         for rows in row_blocks(root.shape[1], 2 * len(columns[0])):
-            covariance = -_products(root[:, rows], classes)
+            covariance = -root[classes[0], rows] * root[classes[1], rows]
             covariance[classes[0] == classes[1]] = variance[:, rows]
-            sums += covariance @ _products(features[:, rows], columns).T
+            sums += covariance @ (features[columns[0], rows] * features[columns[1], rows]).T
         hessian = sums[_square(classes)[:, None, :, None], _square(columns)[:, None, :]]
         return hessian.reshape(root.shape[0] * features.shape[0], -1)
 
     @staticmethod
-    def covariances(covariance, features):
-        """Return, (K, K, n), how the logits of each column vary if the parameters have a covariance."""
-        n_features, n_classes = len(features), len(features) - 1
-        classes, columns = np.triu_indices(n_classes), np.triu_indices(n_features)
-        blocks = covariance.reshape(n_classes, n_features, n_classes, n_features)[classes[0], :, classes[1]]
-        blocks += blocks.swapaxes(1, 2)
-        blocks = blocks[:, *columns]
-        blocks[:, columns[0] == columns[1]] /= 2
-        return (blocks @ _products(features, columns))[_square(classes)]
-
-
-def _products(array, pairs):
-    return array[pairs[0]] * array[pairs[1]]
+    def moves(inverse, residual, features):
+        """Return how the logits of each column move by a matrix times the adjoint of its own residual, (K, n)."""
+        gradients = (residual[:, None] * features).reshape(len(inverse), -1)
+        return np.einsum("kjn,jn->kn", (inverse @ gradients).reshape(len(residual), *features.shape), features)
 
 
 def _square(pairs):

@@ -100,24 +100,24 @@ def _warm_start_step(logits, codes):
 
 def _minimum(start, bounds, logits, codes, sample_weight, doubt_slope=0.0, tolerance=1e-6):
     """Return the inverse temperature of least log-loss, whose derivative is monotone."""
+    weight = np.ones(len(logits)) if sample_weight is None else sample_weight
 
     def derivatives(inverse):
-        slope, curvature = _log_loss_derivatives(inverse[0], logits, codes, sample_weight)
-        return slope + doubt_slope, curvature
+        slope, curvature = np.full(1, doubt_slope), np.zeros(1)
+        for rows, row_slope, row_curvature in row_derivatives(inverse[0], logits, codes):
+            slope += weight[rows] @ row_slope
+            curvature += weight[rows] @ row_curvature
+        return slope, curvature
 
     return float(minimise_convex(derivatives, np.array([start]), bounds, tolerance)[0])
 
 
 def largest_spread(logits):
     """Return the largest difference between two logits of a row."""
-    return max(float(_spread(logits[rows]).max()) for rows in row_blocks(*logits.shape))
-
-
-def _spread(logits):
-    """Return the largest minus the smallest logit of each row."""
     if logits.shape[1] == 2:
-        return np.abs(np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64))
-    return np.subtract(logits.max(axis=1), logits.min(axis=1), dtype=np.float64)
+        return float(np.abs(np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)).max())
+    ends = ((logits[rows].max(axis=1), logits[rows].min(axis=1)) for rows in row_blocks(*logits.shape))
+    return max(float(np.subtract(high, low, dtype=np.float64).max()) for high, low in ends)
 
 
 def row_derivatives(inverse, logits, codes):
@@ -154,16 +154,6 @@ def _two_class_derivatives(inverse, logits, codes):
         other = expit(-margin * (inverse if np.ndim(inverse) == 0 else inverse[rows]))
         slope = -margin * other
         yield rows, slope, -slope * margin * (1 - other)
-
-
-def _log_loss_derivatives(inverse, logits, codes, sample_weight):
-    """Return the first two derivatives of the summed log-loss, shape (1,)."""
-    weight = np.ones(len(logits)) if sample_weight is None else sample_weight
-    slope, curvature = np.zeros(1), np.zeros(1)
-    for rows, row_slope, row_curvature in row_derivatives(inverse, logits, codes):
-        slope += weight[rows] @ row_slope
-        curvature += weight[rows] @ row_curvature
-    return slope, curvature
 
 
 def fit_brier_temperature(logits, codes, sample_weight=None):

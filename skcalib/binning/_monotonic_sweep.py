@@ -4,11 +4,13 @@ from bisect import bisect_left
 
 import numpy as np
 
-from skcalib._rows.blocks import row_blocks
-from skcalib._rows.sorting import DistinctScores
-from skcalib.binning._base import BaseBinning, edges_above
+from skcalib._rows.sorting import DistinctScores, in_order
+from skcalib.binning._base import WEIGHT_TOLERANCE, BaseBinning, edges_above
 from skcalib.binning._equal_mass import EqualMass
 from skcalib.binning._equal_width import EqualWidth
+
+# Cuts (of all bin counts in a block) that are looked at in one go: the temporaries stay in the cache.
+_BLOCK_CUTS = 1 << 16
 
 
 class MonotonicSweep(BaseBinning):
@@ -53,137 +55,99 @@ class MonotonicSweep(BaseBinning):
     @property
     def needs_unit_interval(self):
         """Whether the base strategy needs scores on [0, 1]."""
-        return cuts_of(self.base) is EqualWidthCuts
+        return cuts_of(self.base) is equal_width_below
 
     def _edges(self, scores, y, sample_weight):
-        cuts = cuts_of(self.base)
+        below = cuts_of(self.base)
         table = DistinctScores.from_rows(scores, y, sample_weight)
-        n_bins, below = sweep(cuts(table))
-        return np.linspace(0, 1, n_bins + 1) if cuts is EqualWidthCuts else edges_above(table.scores, below[1:-1] - 1)
+        n_bins, cuts = sweep(table, below)
+        if below is equal_width_below:
+            return np.linspace(0, 1, n_bins + 1)
+        return edges_above(table.scores, cuts[1:-1] - 1)
 
 
 def cuts_of(base):
-    """Return the class of the cuts that a sweep with this base goes through."""
-    for strategy, cuts in ((EqualMass, EqualMassCuts), (EqualWidth, EqualWidthCuts)):
+    """Return the function that finds the cuts that a sweep with this base goes through."""
+    for strategy, below in ((EqualMass, equal_mass_below), (EqualWidth, equal_width_below)):
         if isinstance(EqualMass() if base is None else base, strategy):
-            return cuts
+            return below
     raise TypeError(f"base of MonotonicSweep must be EqualMass() or EqualWidth(), found {base!r}.")
 
 
-# Cuts (of all bin counts in a block) that are looked at in one go: the temporaries stay in the cache.
-_BLOCK_CUTS = 1 << 16
+def equal_mass_below(table, n_bins, cut):
+    """Return how many distinct scores lie below cut `cut` of `n_bins` of equal mass, arrays of one shape."""
+    weight = table.weight
+    if table.is_count:
+        reached = -(-cut * int(weight[-1]) // n_bins)
+    else:
+        reached = cut * (weight[-1] * (1 - WEIGHT_TOLERANCE)) / n_bins
+    below = np.searchsorted(weight, np.asarray(reached, dtype=weight.dtype), side="left")
+    return np.where(cut == n_bins, len(table.scores), below)
 
 
-class EqualMassCuts:
-    """Cuts of B bins of equal mass: the library's one rule, as in `skcalib.binning.EqualMass`."""
-
-    def __init__(self, table):
-        self.table = table
-
-    def below(self, n_bins, cut):
-        """Return how many distinct scores lie below cut `cut` of `n_bins`, arrays of one shape."""
-        weight = self.table.weight
-        if self.table.is_count:
-            reached = -(-cut * int(weight[-1]) // n_bins)
-        else:
-            reached = cut * (weight[-1] * (1 - 1e-12)) / n_bins  # a sum of weights counts as reached within rounding
-        below = np.searchsorted(weight, np.asarray(reached, dtype=weight.dtype), side="left")
-        return np.where(cut == n_bins, len(self.table.scores), below)
-
-    def finest(self):
-        """Return what the sweep ends with if no partition stops it: a bin for each distinct score."""
-        m = len(self.table.scores)
-        return m, np.arange(m + 1)
-
-    def bracket(self, n_bins, first, last):
-        """Return a cut below distinct score `first` and one above `last`, within a cut or two of the closest."""
-        share = self.table.weight[[first, last + 1]] / self.table.weight[-1]
-        return _bracket(n_bins, *share)
+def equal_width_below(table, n_bins, cut):
+    """Return how many distinct scores lie below cut `cut` of `n_bins` of equal width, arrays of one shape."""
+    edge = cut * (1 / n_bins)  # rounds as np.linspace(0, 1, n_bins + 1) does
+    below = np.searchsorted(table.scores, edge, side="right")
+    return np.where(cut == 0, 0, np.where(cut == n_bins, len(table.scores), below))
 
 
-class EqualWidthCuts:
-    """Cuts of B bins of equal width on [0, 1], as in `skcalib.binning.EqualWidth`."""
-
-    def __init__(self, table):
-        self.table = table
-
-    def below(self, n_bins, cut):
-        """Return how many distinct scores lie below cut `cut` of `n_bins`, arrays of one shape."""
-        edge = cut * (1 / n_bins)  # rounds as np.linspace(0, 1, n_bins + 1) does
-        below = np.searchsorted(self.table.scores, edge, side="right")
-        return np.where(cut == 0, 0, np.where(cut == n_bins, len(self.table.scores), below))
-
-    def finest(self):
-        """Return what the sweep ends with if no partition stops it: as many bins as there are distinct scores."""
-        m = len(self.table.scores)
-        return m, self.below(m, np.arange(m + 1))
-
-    def bracket(self, n_bins, first, last):
-        """Return a cut below distinct score `first` and one above `last`, within a cut or two of the closest."""
-        return _bracket(n_bins, *self.table.scores[[first, last]].astype(np.float64))
+def finest_cuts(table, below):
+    """Return the cuts if no partition stops a sweep: of as many bins as distinct scores, by mass one for each score."""
+    cuts = np.arange(len(table.scores) + 1)
+    return cuts if below is equal_mass_below else below(table, len(table.scores), cuts)
 
 
-def sweep(cuts):
+def sweep(table, below):
     """Find the largest B up to the number of distinct scores for which 2, ..., B bins all have rising frequencies.
 
     Parameters
     ----------
-    cuts : EqualMassCuts or EqualWidthCuts
-        The family of partitions to sweep through.
+    table : DistinctScores
+        The distinct scores.
+    below : callable
+        `equal_mass_below` or `equal_width_below`: the family of partitions to sweep through.
 
     Returns
     -------
     n_bins : int
         The sweep's number of bins; 1 for a single distinct score.
-    below : ndarray of int
+    cuts : ndarray of int
         For each cut from the lowest (0) to the highest how many distinct scores lie below it. Equal cuts are empty
         bins.
     """
-    table = cuts.table
     limit = len(table.scores)
-    if _rises(table):
-        return cuts.finest()  # averages of rising frequencies rise, for every B
+    if in_order(table.event_frequency):
+        return limit, finest_cuts(table, below)  # averages of rising frequencies rise, for every B
     # Bins left of the first positive have frequency 0 and bins right of the last negative 1: nothing falls there.
     first = np.searchsorted(table.positives, table.positives[:1], side="right")[0] - 1
     negatives = table.weight[-1] - table.positives[-1]
-    last = bisect_left(range(limit), negatives, key=lambda below: table.weight[below] - table.positives[below]) - 1
+    last = bisect_left(range(limit), negatives, key=lambda k: table.weight[k] - table.positives[k]) - 1
+    of_mass = below is equal_mass_below
+    share = table.weight[[first, last + 1]] / table.weight[-1] if of_mass else table.scores[[first, last]].astype(float)
     start, falling = 2, None
     while start <= limit and falling is None:
-        low, high = cuts.bracket(start, first, last)
-        size = min(start, max(1, _BLOCK_CUTS // int(high - low + 1)))
-        falling = _first_falling(cuts, np.arange(start, min(start + size, limit + 1)), first, last)
+        size = min(start, max(1, _BLOCK_CUTS // int(start * (share[1] - share[0]) + 5)))
+        falling = _first_falling(table, below, np.arange(start, min(start + size, limit + 1)), *share)
         start += size
     n_bins = limit if falling is None else falling - 1
-    return n_bins, cuts.below(n_bins, np.arange(n_bins + 1))
+    return n_bins, below(table, n_bins, np.arange(n_bins + 1))
 
 
-def _rises(table):
-    """Return whether the event frequency never falls from a distinct score to the next."""
-    for block in row_blocks(len(table.scores)):
-        entries = slice(block.start, block.stop + 2)  # with the first score of the next block
-        frequency = np.diff(table.positives[entries]) / np.diff(table.weight[entries])
-        if np.any(frequency[1:] < frequency[:-1]):
-            return False
-    return True
+def _first_falling(table, below, n_bins, low, high):
+    """Return the first of several bin counts for which the event frequency falls from a bin to the next, or None.
 
-
-def _first_falling(cuts, n_bins, first, last):
-    """Return the first of several bin counts for which the event frequency falls from a bin to the next, or None."""
-    low, high = cuts.bracket(n_bins, first, last)
+    Frequencies may fall between two shares only, of the mass or of the width.
+    """
+    # One cut more than needed on either side: rounding of the products cannot matter then.
+    low = np.maximum(np.floor(n_bins * low) - 1, 0).astype(np.int64)
+    high = np.minimum(np.ceil(n_bins * high) + 1, n_bins).astype(np.int64)
     n_cuts = high - low + 1
     owner = np.repeat(np.arange(len(n_bins)), n_cuts)
     cut = np.arange(len(owner)) + np.repeat(low - (np.cumsum(n_cuts) - n_cuts), n_cuts)
-    below = cuts.below(n_bins[owner], cut)
+    below = below(table, n_bins[owner], cut)
     filled = np.flatnonzero((owner[1:] == owner[:-1]) & (below[1:] > below[:-1]))  # empty bins are skipped
     left, right, owner = below[filled], below[filled + 1], owner[filled]
-    weight, positives = cuts.table.weight, cuts.table.positives
-    frequency = (positives[right] - positives[left]) / (weight[right] - weight[left])
+    frequency = (table.positives[right] - table.positives[left]) / (table.weight[right] - table.weight[left])
     falls = (frequency[1:] < frequency[:-1]) & (owner[1:] == owner[:-1])
     return int(n_bins[owner[1:][np.argmax(falls)]]) if falls.any() else None
-
-
-def _bracket(n_bins, low_share, high_share):
-    # One cut more than needed on either side: rounding of the products cannot matter then.
-    low = np.maximum(np.floor(n_bins * low_share) - 1, 0).astype(np.int64)
-    high = np.minimum(np.ceil(n_bins * high_share) + 1, n_bins).astype(np.int64)
-    return low, high

@@ -251,7 +251,7 @@ def _by_order(data, promised, level):
         above = scores if is_recall else scores[scores > own[-1 - most]]
         threshold = float(own[most] if is_recall else above.min(initial=inf))
     accepted = scores >= threshold
-    wrong = data.labels & ~accepted if is_recall else accepted & ~data.labels
+    wrong = (data.labels == is_recall) & (accepted != is_recall)
     return CertifiedThreshold(
         **promised,
         threshold=threshold,

@@ -152,14 +152,9 @@ default="error_when_answered"
                     "more rows, another random_state, or a model that is fitted already, in a FrozenEstimator."
                 )
             (model, X_test), y_test = fits.on_fold(train, test), fits.y[test]
-        self.certificate_ = certified_threshold(
-            y_test,
-            classifier_scores(model, X_test, self.classes_, "predict_proba"),
-            promise=self.promise,
-            target=self.target,
-            confidence_level=self.confidence_level,
-            labels=self.classes_,
-        )
+        y_proba = classifier_scores(model, X_test, self.classes_, "predict_proba")
+        promised = {"promise": self.promise, "target": self.target, "confidence_level": self.confidence_level}
+        self.certificate_ = certified_threshold(y_test, y_proba, **promised, labels=self.classes_)
         self.threshold_ = self.certificate_.threshold
         if not self.certificate_.found:
             said = str(self.certificate_).split("\n")
@@ -199,8 +194,5 @@ default="error_when_answered"
         if label is None and (classes.dtype.kind in "UT" or all(isinstance(one, str) for one in classes)):
             label = "abstain"
         if label is None or label in classes.tolist():
-            raise ValueError(
-                f"abstain_label={self.abstain_label!r} cannot be told from the classes {shown(classes)}: name a "
-                "label that is none of them."
-            )
+            raise ValueError(f"abstain_label must be a label beside {shown(classes)}, found {self.abstain_label!r}.")
         return label

@@ -5,6 +5,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib._input.labels import check_label_vector, encode_labels, shown
+from skcalib._input.scalars import as_numbers
 from skcalib._input.scores import check_sample_weight, first_index
 from skcalib.cross_fitting import ClassifierWrapper, classifier_scores
 
@@ -279,10 +280,7 @@ def mean_cost(y_true, action, cost_matrix, *, actions=None, labels=None, sample_
 
 def _check_costs(costs, shape, classes):
     """Return costs as float64 of a shape: (n_classes, n_actions), or the same for each row."""
-    try:
-        found = np.asarray(costs, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"cost_matrix must be numbers ({error}).") from None
+    found = as_numbers(costs, "cost_matrix")
     if found.shape != shape:
         raise ValueError(
             f"cost_matrix must have the shape {shape}, a row for each of the classes {shown(classes)} and a column for "

@@ -1,12 +1,12 @@
 """Thresholds that are fixed before any data, and the search along them from strict to lenient."""
 
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import bdtr, ndtr, ndtri
 from scipy.stats import binom
 
+from skcalib._input.scalars import as_numbers
 from skcalib._input.scores import first_index
 from skcalib._rows.sorting import sorted_rows
 from skcalib.decisions._certified import CertifiedThreshold
@@ -22,14 +22,14 @@ def check_thresholds(thresholds, *, below_one=False):
     if thresholds is None:
         digits, unit = np.arange(10, 100), 10.0 ** np.arange(10, 2, -1)[:, None]
         thresholds = np.concatenate(([0.0, 1.0], np.arange(100, 901) / 1000, *digits / unit, *(unit - digits) / unit))
-    found = np.atleast_1d(np.asarray(thresholds))
-    if found.ndim != 1 or len(found) == 0 or found.dtype.kind not in "iuf":
-        raise ValueError(f"thresholds must be a list of numbers, found shape {found.shape} of {found.dtype}.")
+    found = np.atleast_1d(as_numbers(thresholds, "thresholds"))
+    if found.ndim != 1 or len(found) == 0:
+        raise ValueError(f"thresholds must be a list of numbers, found the shape {found.shape}.")
     outside = ~((found >= 0) & ((found < 1) if below_one else (found <= 1)))
     if outside.any():
         entry, end = first_index(outside)[0], "below 1" if below_one else "at most 1"
         raise ValueError(f"thresholds must be at least 0 and {end}, but entry {entry} is {found[entry]:g}.")
-    return np.unique(found.astype(np.float64))
+    return np.unique(found)
 
 
 class AcceptedSets(NamedTuple):
@@ -50,16 +50,9 @@ class AcceptedSets(NamedTuple):
         thresholds = thresholds[::-1]
         # In the precision of the scores, as `scores >= float(threshold)` compares them.
         first = np.searchsorted(ordered, thresholds.astype(scores.dtype))
-        edges, place = np.unique(first, return_inverse=True)
-        filled = edges[edges < len(scores)]
-
-        def summed(values, dtype):
-            parts = np.add.reduceat(values, filled, dtype=dtype)
-            return np.append(np.cumsum(parts[::-1])[::-1], 0)[place]
-
-        n_rows = len(scores) - first
-        predicted = summed(1 - ordered, np.float64) / np.maximum(n_rows, 1)
-        return cls(thresholds, n_rows, summed(wrong, np.int64), predicted)
+        n_rows, n_wrong = len(scores) - first, np.append(np.cumsum(wrong[::-1])[::-1], 0)[first]
+        predicted = np.append(np.cumsum(1 - ordered[::-1], dtype=np.float64)[::-1], 0)[first]
+        return cls(thresholds, n_rows, n_wrong, predicted / np.maximum(n_rows, 1))
 
 
 def most_errors(n_rows, target, level):
@@ -89,7 +82,7 @@ def certified(promised, sets, trials, pvalue, starts, limit):
     best = most_lenient(pvalue, sets.n_rows, starts)
     if best is None:
         needed = rows_needed(promised["n_samples"], trials, sets.n_wrong, limit, min(level for _, level in starts))
-        return CertifiedThreshold(**promised, threshold=inf, n_accepted=0, n_wrong=0, pvalue=1.0, n_needed=needed)
+        return CertifiedThreshold(**promised, threshold=np.inf, n_accepted=0, n_wrong=0, pvalue=1.0, n_needed=needed)
     seen = {"threshold": sets.threshold, "n_accepted": sets.n_rows, "n_wrong": sets.n_wrong, "pvalue": pvalue}
     return CertifiedThreshold(**promised, **{name: values[best].item() for name, values in seen.items()})
 

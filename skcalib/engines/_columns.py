@@ -1,15 +1,22 @@
-"""The columns of a prediction table as expressions: score, label, weight, segments, and which rows are valid."""
+"""The columns of a prediction table as expressions: score, label, weight, segments, and which rows are valid.
+
+K score columns become binary problems: is the predicted class right, or each class against the rest.
+"""
 
 from copy import copy
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
 
 import numpy as np
 
 from skcalib._input.scalars import check_option
-from skcalib.engines._native import fetched, hidden_nan, narwhals, numbered, wrapped
-from skcalib.engines._segments import Segments, table_changed
+from skcalib.engines._native import fetched, hidden_nan, numbered, nw, wrapped
 
 _REASONS = ("missing", "score", "label", "weight")
+# How far a row sum may be off by rounding, in double and in single precision; the same as in metrics.
+_ROUNDING, _ROUNDING_SINGLE = 1e-6, 1e-3
+_INVALID = 2.0  # no score and no label: counted as such
 _TYPES = ((bool | np.bool_, "is_boolean"), (str, "is_text"), (int | float | np.number, "is_numeric"))
 
 
@@ -20,44 +27,32 @@ class PredictionColumns:
     of the frame that is not the user's.
     """
 
-    def __init__(self, frame, score, label, weight, by, on_invalid, own=None):
+    def __init__(self, frame, score, label, weight, by, on_invalid, own=None, event=None):
         check_option(on_invalid, "on_invalid", ("raise", "drop"))
-        self.frame, self.score, self.label, self.weight = frame, score, label, weight
-        self.by, self.on_invalid, self.own = by, on_invalid, own
-        self.event = None  # the label's column and the label that a user named
-
-    @classmethod
-    def from_names(cls, data, *, label, score, weight, by, pos_label, on_invalid):
-        """Check names and types, and return the expressions."""
-        nw, frame = narwhals(), wrapped(data)
-        by = names_of("by", by)
-        names = {"label": label, "score": score} | ({} if weight is None else {"weight": weight})
-        schema = check_names(frame, [*names.items(), *(("by", name) for name in by)])
-        for what in ("score", "weight"):
-            if what in names and not schema[names[what]].is_numeric():
-                raise ValueError(f"{what} must be a column of numbers, but {names[what]!r} is {schema[names[what]]}.")
-        columns = cls(
+        self.frame, self.score, self.label, self.by, self.on_invalid, self.own = (
             frame,
-            nw.col(score).cast(nw.Float64),
-            _event(schema[label], label, pos_label),
-            None if weight is None else nw.col(weight).cast(nw.Float64),
+            score,
+            label,
             by,
             on_invalid,
+            own,
         )
-        columns.event = None if pos_label is None else (label, pos_label)
-        return columns
+        self.weight = None if weight is None else nw.col(weight).cast(nw.Float64)
+        self.event = event  # the label's column and the label that a user named
+        self.valid = {"score": (score >= 0) & (score <= 1), "label": (label == 0) | (label == 1)}
+        if weight is not None:
+            self.valid["weight"] = (self.weight >= 0) & (self.weight < float("inf"))
 
     def rows(self):
-        """Return the rows that count, and how they name segments: numbers that are made anew for each job."""
-        nw = narwhals()
-        valid = self._is_valid_score & self._is_valid_label
-        if self.weight is not None:
-            valid = valid & self._is_valid_weight & (self.weight > 0)
+        """Return the rows that count, with `score`, `label`, `weight` and keys; these columns, and the `Segments`.
+
+        What is grouped by the keys gets the segments' numbers once it is small: to join all rows takes longer.
+        """
         own = {"score": self.score, "label": self.label.cast(nw.Int8)}
-        own |= {} if self.weight is None else {"weight": self.weight}
-        keys = self.keys("")
-        rows = self.frame.lazy().filter(valid).select(**own, **keys)
-        return ValidRows(rows, list(keys), self.segments(keys))
+        valid, keys = reduce(and_, self.valid.values()), self.keys("")
+        if self.weight is not None:
+            valid, own["weight"] = valid & (self.weight > 0), self.weight
+        return self.frame.lazy().filter(valid).select(**own, **keys), list(keys), self.segments(keys)
 
     def segments(self, keys):
         """Return the segments of all rows, which are read faster than the valid ones alone."""
@@ -87,7 +82,7 @@ class PredictionColumns:
         self._check_events(sums)
         if self.on_invalid == "drop":
             return
-        if n_used == int(fetched(self.frame.lazy().select(narwhals().len().alias("n")))["n"][0]):
+        if n_used == int(fetched(self.frame.lazy().select(nw.len().alias("n")))["n"][0]):
             return
         counts = self._rows_by_reason()
         if any(counts[name] for name in _REASONS):
@@ -118,42 +113,24 @@ class PredictionColumns:
 
     def _rows_by_reason(self):
         """Return the same with the number of rows that are used and of those whose weight is 0."""
-        nw = narwhals()
+        values = {"score": self.score, "label": self.label.cast(nw.Float64)}
         reason = nw.lit(0)
         if self.weight is not None:
+            values["weight"] = self.weight
             reason = nw.when(self.weight == 0).then(nw.lit(5)).otherwise(reason)
-            reason = nw.when(~self._is_valid_weight).then(nw.lit(4)).otherwise(reason)
-        reason = nw.when(~self._is_valid_label).then(nw.lit(3)).otherwise(reason)
-        reason = nw.when(~self._is_valid_score).then(nw.lit(2)).otherwise(reason)
-        columns = [self.score, self.label.cast(nw.Float64)] + ([] if self.weight is None else [self.weight])
-        missing = columns[0].is_null() | columns[0].is_nan()
-        for column in columns[1:]:
-            missing = missing | column.is_null() | column.is_nan()
+        for name, valid in reversed(self.valid.items()):
+            reason = nw.when(~valid).then(nw.lit(1 + _REASONS.index(name))).otherwise(reason)
+        missing = reduce(or_, (value.is_null() | value.is_nan() for value in values.values()))
         reason = nw.when(missing).then(nw.lit(1)).otherwise(reason)
-        columns = [column.alias(f"value{i}") for i, column in enumerate(columns)]
-        frame = self.frame.lazy().select(reason.alias("reason"), *columns)
-        sums = [nw.col(f"value{i}").sum().alias(f"value{i}") for i in range(len(columns))]
+        sums = [nw.col(name).sum() for name in values]
+        frame = self.frame.lazy().select(reason.alias("reason"), **values)
         result = fetched(frame.group_by("reason").agg(nw.len().alias("n"), *sums))
-        valid = result["reason"] == 0
-        check_no_hidden_nan(*(result[f"value{i}"][valid] for i in range(len(columns))))
+        check_no_hidden_nan(*(result[name][result["reason"] == 0] for name in values))
         counts = dict(zip(result["reason"].tolist(), result["n"].tolist(), strict=True))
         return {name: counts.get(code, 0) for code, name in enumerate(("used", *_REASONS, "no weight"))}
 
-    @property
-    def _is_valid_score(self):
-        return (self.score >= 0) & (self.score <= 1)
-
-    @property
-    def _is_valid_label(self):
-        return (self.label == 0) | (self.label == 1)
-
-    @property
-    def _is_valid_weight(self):
-        return (self.weight >= 0) & (self.weight < float("inf"))
-
     def _key(self, name):
         """Return a segment column in which a missing value is NULL, -0.0 is 0.0, and categories are text."""
-        nw = narwhals()
         column, dtype = nw.col(name), self.frame.collect_schema()[name]
         if dtype.is_float():
             return nw.when(~column.is_nan()).then(nw.when(column != 0).then(column).otherwise(nw.lit(0.0).cast(dtype)))
@@ -166,26 +143,89 @@ class PredictionColumns:
         return column.cast(nw.String) if dtype in (nw.Categorical, nw.Enum) else column
 
     def _has_values(self, name):
-        n_values = (~narwhals().col(name).is_null()).cast(narwhals().Int64).sum()
+        n_values = (~nw.col(name).is_null()).cast(nw.Int64).sum()
         return fetched(self.frame.lazy().select(n_values.alias("n")))["n"][0] > 0
 
 
-class ValidRows(NamedTuple):
-    """The rows that count: a lazy frame of `score`, `label`, `weight` and the columns of segments.
+def table_changed():
+    """Return the error for rows of a later pass that are not those of an earlier one."""
+    return ValueError(
+        "The table changed between two passes, or segments do not compare equal: later rows are not those that were "
+        "counted first. Use a table that stays as it is, and cast by= to text or integers."
+    )
+
+
+@dataclass(frozen=True)
+class Segments:
+    """The distinct values of the columns of segments; a segment is the number of a place in the grid that they make.
+
+    A value that went through Python need not compare equal to what the engine has (decimals, nanoseconds, time zones):
+    values are for showing, numbers for joining.
 
     Parameters
     ----------
-    frame : narwhals LazyFrame
-        The rows.
     keys : list of str
-        The columns of segments.
-    segments : Segments
-        Their values. What is grouped by the keys gets numbers once it is small: to join all rows takes longer.
+        The columns.
+    values : list of list
+        For each column its Python values in order, and None.
+    tables : list of narwhals LazyFrame
+        For each column its values in the engine beside their numbers.
     """
 
-    frame: object
     keys: list
-    segments: Segments
+    values: list
+    tables: list
+
+    @classmethod
+    def of(cls, frame, keys):
+        """Return the segments of a lazy frame, which is asked for the distinct values of each column."""
+        values, tables = zip(*(numbered(frame, key) for key in keys), strict=True)
+        return cls(keys, [[*own, None] for own in values], tables)
+
+    def attached(self, frame, name="segment"):
+        """Return a lazy frame with the number of each row's segment as the column `name`, in place of the keys.
+
+        Other frames than that which the segments are of may have other values: their number is negative.
+        """
+        segment = nw.lit(0)
+        if not self.keys:
+            return frame
+        for key, values, table in zip(self.keys, self.values, self.tables, strict=True):
+            place = nw.lit(-1)
+            if len(values) > 1:
+                frame = frame.join(table, on=key, how="left")
+                place = nw.col(f"{key}_number").fill_null(-1)
+            place = nw.when(nw.col(key).is_null()).then(nw.lit(len(values) - 1)).otherwise(place)
+            frame = frame.with_columns(place.alias(f"{key}_place"))
+            place = nw.col(f"{key}_place")
+            segment = nw.when((segment >= 0) & (place >= 0)).then(segment * len(values) + place).otherwise(nw.lit(-1))
+        is_small = (
+            np.prod([len(own) for own in self.values], dtype=float) < 2**31
+        )  # groups by small integers are quicker
+        frame = frame.with_columns(segment.cast(nw.Int32 if is_small else nw.Int64).alias(name))
+        added = [f"{key}{end}" for key in self.keys for end in ("", "_number", "_place")]
+        return frame.drop([column for column in added if column in frame.collect_schema()])
+
+    def found(self, sums):
+        """Return the keys of the segments of some groups (tuples), in order, and the index of each group's."""
+        if not self.values:
+            return [()] * bool(len(sums["count"])), np.zeros(len(sums["count"]), dtype=np.int64)
+        if not np.all(sums["segment"] >= 0):
+            raise table_changed()
+        numbers, of = np.unique(sums["segment"].astype(np.int64), return_inverse=True)
+        places = np.unravel_index(numbers, [len(values) for values in self.values])
+        columns = ([own[place] for place in of_key] for own, of_key in zip(self.values, places, strict=True))
+        return list(zip(*columns, strict=True)), of
+
+    def numbers(self, keys):
+        """Return the numbers of those of some keys that are segments, a dict by key."""
+        places = [{value: place for place, value in enumerate(own)} for own in self.values]
+        shape, out = [len(own) for own in self.values], {}
+        for key in keys:
+            place = [of.get(value) for of, value in zip(places, key, strict=True)]
+            if None not in place:
+                out[key] = int(np.ravel_multi_index(place, shape))
+        return out
 
 
 def free_name(names):
@@ -206,7 +246,6 @@ def names_of(what, names):
 
 def check_value(what, value, name, dtype):
     """Refuse a value that a column of this type cannot hold: some engines fail there, others find no row."""
-    nw = narwhals()
     kinds = {"is_boolean": dtype == nw.Boolean, "is_text": dtype in (nw.String, nw.Categorical, nw.Enum)}
     kinds["is_numeric"] = dtype.is_numeric()
     expected = next((kind for types, kind in _TYPES if isinstance(value, types)), None)
@@ -216,25 +255,36 @@ def check_value(what, value, name, dtype):
         raise ValueError(f"{what}={value!r} is no value of the column {name!r}, which is {dtype}.")
 
 
-def check_names(frame, names):
-    """Return the schema of a frame that has all columns; `names` are pairs of what a column is for and its name."""
-    schema = frame.collect_schema()
-    for what, name in names:
-        if name not in schema:
-            shown = ", ".join(list(schema)[:12]) + ", ..." * (len(schema) > 12)
-            raise ValueError(f"{what}={name!r} is not a column of the table; its columns are {shown}.")
-    return schema
-
-
 def check_no_hidden_nan(*sums):
     """Refuse a table whose engine does not find the NaN that it holds."""
     if any(np.isnan(values).any() for values in sums):
         raise hidden_nan()
 
 
+def binary_columns(data, *, label, score, weight, by, pos_label, on_invalid):
+    """Return the columns of one score."""
+    frame, schema, by = _checked(data, label, {"score": [score]}, weight, by)
+    event = None if pos_label is None else (label, pos_label)
+    found = _event(schema[label], label, pos_label)
+    return PredictionColumns(frame, nw.col(score).cast(nw.Float64), found, weight, by, on_invalid, event=event)
+
+
+def _checked(data, label, scores, weight, by):
+    """Return the frame, its schema and the list of the columns of segments; `scores` is a dict of a list of names."""
+    frame, by = wrapped(data), names_of("by", by)
+    schema, numbers = frame.collect_schema(), scores | ({} if weight is None else {"weight": [weight]})
+    for what, names in ({"label": [label]} | numbers | {"by": by}).items():
+        for name in names:
+            if name not in schema:
+                shown = ", ".join(list(schema)[:12]) + ", ..." * (len(schema) > 12)
+                raise ValueError(f"{what}={name!r} is not a column of the table; its columns are {shown}.")
+            if what in numbers and not schema[name].is_numeric():
+                raise ValueError(f"{what} must be numbers, but the column {name!r} is {schema[name]}.")
+    return frame, schema, by
+
+
 def _event(dtype, name, pos_label):
     """Return the label as 1 for the event and 0 for all else."""
-    nw = narwhals()
     label = nw.col(name)
     if pos_label is None:
         if not (dtype.is_numeric() or dtype == nw.Boolean):
@@ -247,5 +297,65 @@ def _event(dtype, name, pos_label):
     check_value("pos_label", pos_label, name, dtype)
     if isinstance(pos_label, float) and pos_label != pos_label:
         raise ValueError(f"pos_label=nan equals no label of the column {name!r}: missing labels are invalid rows.")
-    present = ~label.is_null() & ~label.is_nan() if dtype.is_float() else ~label.is_null()
-    return nw.when(present).then((label == nw.lit(pos_label)).cast(nw.Float64))
+    return nw.when(_present(label, dtype)).then((label == nw.lit(pos_label)).cast(nw.Float64))
+
+
+def _present(column, dtype):
+    return ~column.is_null() & ~column.is_nan() if dtype.is_float() else ~column.is_null()
+
+
+def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
+    """Return the score of the predicted class (the first of the largest) and whether it is right, as columns."""
+    frame, present, by = _checked_classes(data, label, scores, classes, weight, by)
+    columns = [nw.col(name).cast(nw.Float64) for name in scores]
+    known = reduce(and_, (~column.is_null() & ~column.is_nan() for column in columns))
+    # A column of its own: otherwise engines make it again for each class, and Dask cannot compare it with others.
+    name = free_name(frame.collect_schema().names())
+    frame = frame.with_columns(nw.max_horizontal(*columns).alias(name))
+    largest, total = nw.col(name), reduce(lambda a, b: a + b, columns)
+    is_valid = reduce(and_, ((column >= 0) & (column <= 1) for column in columns))
+    schema = frame.collect_schema()
+    is_single = any(schema[name] == nw.Float32 for name in scores)
+    is_valid = is_valid & ((total - 1).abs() <= (_ROUNDING_SINGLE if is_single else _ROUNDING))
+    confidence = nw.when(known).then(nw.when(is_valid).then(largest).otherwise(nw.lit(_INVALID)))
+    predicted = _first([column == largest for column in columns])
+    code = _first([nw.col(label) == nw.lit(value) for value in classes])
+    right = nw.when(code < 0).then(nw.lit(_INVALID)).otherwise((code == predicted).cast(nw.Float64))
+    return PredictionColumns(frame, confidence, nw.when(present).then(right), weight, by, on_invalid, own=name)
+
+
+def marginal_columns(data, *, label, scores, classes, weight, by, on_invalid):
+    """Return a dict of the columns of each class's problem."""
+    frame, present, by = _checked_classes(data, label, scores, classes, weight, by)
+    is_known = reduce(or_, (nw.col(label) == nw.lit(value) for value in classes))
+    out = {}
+    for name, value in zip(scores, classes, strict=True):
+        is_class = (nw.col(label) == nw.lit(value)).cast(nw.Float64)
+        event = nw.when(present).then(nw.when(is_known).then(is_class).otherwise(nw.lit(_INVALID)))
+        score = nw.col(name).cast(nw.Float64)
+        out[value] = PredictionColumns(frame, score, event, weight, by, on_invalid)
+    return out
+
+
+def _checked_classes(data, label, scores, classes, weight, by):
+    """Return the frame, whether a row has a label, and the columns of segments."""
+    if not isinstance(scores, list | tuple) or len(scores) < 2:
+        raise ValueError(f"scores must be a list that names one column a class, two at least, found {scores!r}.")
+    if not hasattr(classes, "__len__") or isinstance(classes, str):
+        raise TypeError(f"classes must be a list of the labels that belong to the scores, found {classes!r}.")
+    if len(classes) != len(scores) or len(set(classes)) < len(classes):
+        raise ValueError(
+            f"classes must be the distinct labels of the {len(scores)} columns of scores, found {list(classes)!r}."
+        )
+    frame, schema, by = _checked(data, label, {"scores": scores}, weight, by)
+    for value in classes:
+        check_value("classes", value, label, schema[label])
+    return frame, _present(nw.col(label), schema[label]), by
+
+
+def _first(conditions):
+    """Return the position of the first condition that holds, -1 where none does."""
+    number = nw.lit(-1)
+    for position, condition in reversed(list(enumerate(conditions))):
+        number = nw.when(condition).then(nw.lit(position)).otherwise(number)
+    return number

@@ -1,6 +1,5 @@
 """What differs between engines: wrapping a table, fetching a small result, joining a small table."""
 
-from contextlib import contextmanager
 from datetime import UTC
 from importlib import import_module
 from uuid import uuid4
@@ -10,18 +9,27 @@ import numpy as np
 _LISTS = {"i": "BIGINT[]", "f": "DOUBLE[]"}
 
 
-def narwhals():
-    """Return the module of Narwhals whose interface is kept stable."""
-    try:
-        return import_module("narwhals.stable.v2")
-    except ImportError as error:
-        raise ImportError('skcalib.engines needs narwhals: pip install "skcalib[engine]".') from error
+class _Narwhals:
+    """The module of Narwhals whose interface is kept stable, imported where it is first used."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            module = import_module("narwhals.stable.v2")
+        except ImportError as error:
+            raise ImportError('skcalib.engines needs narwhals: pip install "skcalib[engine]".') from error
+        vars(self).update(vars(module))
+        return getattr(module, name)
+
+
+nw = _Narwhals()
 
 
 def wrapped(data):
     """Return any table that Narwhals knows as a Narwhals frame, lazy or eager as it comes."""
     try:
-        return narwhals().from_native(data)
+        return nw.from_native(data)
     except TypeError:
         hint = " Open a file with skcalib.engines.scan." if isinstance(data, str) else ""
         raise TypeError(
@@ -38,28 +46,6 @@ def fetched(frame):
         collected = frame.collect()
         columns = {name: collected[name].to_numpy() for name in collected.columns}
     return {name: _numbers(values) for name, values in columns.items()}
-
-
-@contextmanager
-def clear_errors():
-    """Turn those errors of engines that a user can mend into errors that say how."""
-    try:
-        yield
-    except Exception as error:
-        if not type(error).__module__.startswith(("duckdb", "_duckdb")):
-            raise
-        kind, text = type(error).__name__, str(error)
-        if "CSV" in text:
-            shown = " ".join(text.split("Error: ", 1)[-1].split("Possible ")[0].split("Column ")[0].split())
-            raise ValueError(f"The file cannot be read: {shown}") from error
-        if kind == "ConversionException" and "nan" in text.lower():
-            raise hidden_nan() from error
-        if "expression depth" in text.lower():
-            raise ValueError(
-                "DuckDB's max_expression_depth is too low for the expressions of calibration: SET max_expression_depth "
-                "= 1000, which is its default."
-            ) from error
-        raise
 
 
 def hidden_nan():
@@ -80,7 +66,6 @@ def numbered(frame, name):
 
     The table is a lazy frame of the same engine, with the columns `name` (the engine's own values) and `name`_number.
     """
-    nw = narwhals()
     # Not `unique`, which on databases numbers all rows.
     distinct = frame.group_by(name).agg(nw.len().alias("n")).select(name).filter(~nw.col(name).is_null())
     if frame.implementation.is_duckdb():
@@ -109,7 +94,7 @@ def _numbered_duckdb(relation, name):
     codes = ",".join(texts[place].encode().hex() for place in order)
     text = f"decode(unhex(unnest(string_split('{codes}', ','))))"
     query = f'SELECT ({text})::{kind} AS {column}, unnest(range({len(order)})) AS {column[:-1]}_number"'
-    return values, narwhals().from_native(relation.query("skcalib_relation", query)).lazy()
+    return values, nw.from_native(relation.query("skcalib_relation", query)).lazy()
 
 
 def _ordered(values, texts):
@@ -127,7 +112,7 @@ def beside(frame, columns):
 
     Columns that both have get the type that they have in `frame`.
     """
-    nw, schema = narwhals(), frame.collect_schema()
+    schema = frame.collect_schema()
     table = nw.from_native(_native_table(frame, columns)).lazy()
     return table.with_columns(*(nw.col(name).cast(schema[name]) for name in columns if name in schema))
 
@@ -144,7 +129,7 @@ def _native_table(frame, columns):
         return _in_engine(frame, import_module("pyarrow").table(columns))
     if engine.is_dask():
         return _in_engine(frame, import_module("pandas").DataFrame(columns))
-    return narwhals().from_dict(columns, backend=engine).to_native()
+    return nw.from_dict(columns, backend=engine).to_native()
 
 
 def _in_engine(frame, table):
@@ -177,4 +162,4 @@ def with_sql(frame, expression, name, dialect):
         query = import_module("sqlglot").transpile(query, read="duckdb", write=backend.dialect)[0]
         schema = ibis.schema({**native.schema(), name: "float64"})
         native = operations.SQLStringView(native.alias(view).op(), query, schema).to_expr()
-    return narwhals().from_native(native)
+    return nw.from_native(native)

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from html import escape
-from math import hypot
 from typing import NamedTuple
 
 import numpy as np
@@ -109,14 +107,9 @@ class ModelComparison(ResultTable):
                 continue
             verdict = "lower" if difference < 0 else "higher"
             seen = f"has a {verdict} {metric} than" if pvalue <= 0.05 else f"is not seen to differ in {metric} from"
-            numbers = (
-                f"difference {difference:.3g}, {level} interval {low:.3g} to {high:.3g}, adjusted p = {pvalue:.2g}"
-            )
-            said.append(f"{model} {seen} {self.reference} ({numbers}).")
+            numbers = f"{level} interval {low:.3g} to {high:.3g}, adjusted p = {pvalue:.2g}"
+            said.append(f"{model} {seen} {self.reference} (difference {difference:.3g}, {numbers}).")
         return " ".join(said)
-
-    def _repr_html_(self):
-        return super()._repr_html_() + f"<p>{escape(str(self))}</p>"
 
 
 def compare(
@@ -304,15 +297,13 @@ class _Rows(NamedTuple):
         elif row is None:
             return self._bootstrapped(partial(function, **params))
         else:
-            own, error = {name: self._interval(metric, name) for name in self.models}, row.error(params)
+            given, error = {"metric": metric, **self.given, **self.options}, row.error(params)
+            own = {name: calibration_error_interval(self.y_true, s, **given) for name, s in self.models.items()}
             if not _is_mean_over_pairs(error):
                 return own, lambda name: _with_pvalue(*square_and_add(own[name], own[self.reference]), level)
             means = {name: self._pairs(error, data) for name, data in self.data.items()}
             own = {name: (means[name][0], *limits) for name, (_, *limits) in own.items()}
         return own, lambda name: _paired(means[name], means[self.reference], level)
-
-    def _interval(self, metric, name):
-        return calibration_error_interval(self.y_true, self.models[name], metric=metric, **self.given, **self.options)
 
     def _bootstrapped(self, metric):
         """Compare a function of labels and probabilities that is no error of the library by a basic bootstrap."""
@@ -370,9 +361,9 @@ def square_and_add(one, other):
     """
     (estimate, low, high), (base, base_low, base_high) = one, other
     first, second = min(max(estimate, low), high), min(max(base, base_low), base_high)
-    below, above = hypot(first - low, base_high - second), hypot(high - first, second - base_low)
+    below, above = np.hypot(first - low, base_high - second), np.hypot(high - first, second - base_low)
     centre = first - second
-    return IntervalEstimate(estimate - base, centre - below, centre + above), centre
+    return IntervalEstimate(estimate - base, float(centre - below), float(centre + above)), centre
 
 
 def _with_pvalue(difference, centre, level):

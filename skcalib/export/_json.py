@@ -3,7 +3,7 @@
 import inspect
 import warnings
 from collections.abc import Mapping
-from dataclasses import fields
+from functools import partial
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -12,12 +12,10 @@ from skcalib import binning, recalibrators
 from skcalib._defaults import check_fitted
 from skcalib._rows.links import expit
 from skcalib.decisions import CertifiedThreshold
-from skcalib.export._json_classifier import NAME as CLASSIFIER
-from skcalib.export._json_classifier import classifier_as_json, classifier_from_json
-from skcalib.export._json_monitors import MONITORS, monitor_as_json, monitor_from_json
 from skcalib.export._json_values import Defect, NotWritable, as_json, check_keys, described, from_json, tried
+from skcalib.export._json_whole import CHECKS, restore, state
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
-from skcalib.recalibrators._attributes import count, fitted, labels, names, text
+from skcalib.recalibrators._attributes import count, labels, names, text
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._maps import Scores
 from skcalib.recalibrators._provenance import check_provenance
@@ -46,7 +44,8 @@ _RECALIBRATORS = {
     for name, one in {**_public(recalibrators), "Uncalibrated": Uncalibrated}.items()
     if issubclass(one, ProbabilityTransformer)
 }
-_CLASSES = {**_public(binning), **_RECALIBRATORS}
+_WHOLE = {**_RECALIBRATORS, **{one.__name__: one for one in CHECKS}}
+_CLASSES = {**_public(binning), **_WHOLE}
 
 
 def to_dict(recalibrator):
@@ -90,16 +89,15 @@ def to_dict(recalibrator):
     >>> from_dict(json.loads(text)).predict([0.5, 0.9]).tolist()
     ['open', 'paid']
     """
-    if type(recalibrator) is CertifiedThreshold:
-        written = {one.name: as_json(getattr(recalibrator, one.name), None) for one in fields(recalibrator)}
-        return {"schema": SCHEMA, "class": "CertifiedThreshold", "fields": written}
-    if type(recalibrator) in MONITORS.values():
-        return {"schema": SCHEMA, **monitor_as_json(recalibrator)}
-    write = _Encoder().recalibrator
-    if type(recalibrator) is RecalibratedClassifierCV:
+    name = type(recalibrator).__name__
+    if type(recalibrator) is not _WHOLE.get(name):
+        raise ValueError(
+            f"{name} cannot be written as JSON: only the recalibrators of this package are, and not classes derived "
+            "from them. Of a pipeline write the last step, `pipeline[-1]`."
+        )
+    if not isinstance(recalibrator, CertifiedThreshold):
         check_is_fitted(recalibrator)
-        return {"schema": SCHEMA, **classifier_as_json(recalibrator, write)}
-    return {"schema": SCHEMA, **write(recalibrator)}
+    return {"schema": SCHEMA, **_Encoder().object(recalibrator, name)}
 
 
 def from_dict(mapping):
@@ -160,14 +158,14 @@ def from_dict(mapping):
     schema = mapping["schema"]
     if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
         raise ValueError(f"schema must be a whole number from 1 on, found {schema!r:.60}.")
-    if schema not in _READERS:
+    if schema > SCHEMA:
         raise ValueError(
             f"The document has the schema {schema}, and this version of skcalib reads schemas up to {SCHEMA}: update "
             "skcalib."
         )
     document = {key: value for key, value in mapping.items() if key != "schema"}
     try:
-        return _READERS[schema](document)
+        return _Decoder(document).whole(document)
     except Defect as error:
         raise ValueError(f"The document is not valid. {error}.") from None
     except RecursionError:
@@ -182,28 +180,22 @@ class _Encoder:
     def __init__(self):
         self.written = {}
 
-    def recalibrator(self, estimator):
-        name = type(estimator).__name__
-        if type(estimator) is not _RECALIBRATORS.get(name):
-            raise ValueError(
-                f"{name} cannot be written as JSON: only the recalibrators of this package are, and not classes "
-                "derived from them. Of a pipeline write the last step, `pipeline[-1]`."
-            )
-        check_is_fitted(estimator)
-        return self._object(estimator, name)
-
-    def _object(self, estimator, where):
-        """Return an estimator of this package as JSON; `where` is how errors name it."""
+    def object(self, estimator, where):
+        """Return an object of this package as JSON; `where` is how errors name it."""
         if id(estimator) in self.written:
             first = self.written[id(estimator)]
             number = first.setdefault("id", sum("id" in other for other in self.written.values()) + 1)
             return {"same": number}
         written = self.written[id(estimator)] = {"class": type(estimator).__name__}
-        parameters = estimator.get_params(deep=False)
+        if type(estimator) in CHECKS:
+            parameters, attributes = state(estimator)
+        else:
+            parameters = estimator.get_params(deep=False)
+            attributes = {name: value for name, value in vars(estimator).items() if name not in parameters}
         written["parameters"] = self._values(parameters, where)
-        attributes = {name: value for name, value in vars(estimator).items() if name not in parameters}
         if attributes:
-            written["fitted"] = self._fitted(estimator, attributes, where)
+            fitted = self._values if type(estimator) in CHECKS else partial(self._fitted, estimator)
+            written["fitted"] = fitted(attributes, where)
         return written
 
     def _fitted(self, estimator, attributes, where):
@@ -228,7 +220,7 @@ class _Encoder:
     def _value(self, value, where, name):
         def nested(inner):
             if type(inner) is _CLASSES.get(type(inner).__name__):
-                return self._object(inner, f"{type(inner).__name__} in {where}.{name}")
+                return self.object(inner, f"{type(inner).__name__} in {where}.{name}")
             raise NotWritable(described(inner))
 
         try:
@@ -252,27 +244,14 @@ class _Decoder:
         self.cost, self.inner, self.work = {}, [0], 0
         self._find_objects(document)
 
-    @classmethod
-    def read(cls, document):
-        """Return the recalibrator that a whole document stands for."""
-        decoder = cls(document)
-        if document.get("class") == CLASSIFIER:
-            return classifier_from_json(document, decoder)
-        if document.get("class") in MONITORS:
-            return monitor_from_json(document)
-        if document.get("class") == "CertifiedThreshold":
-            return decoder.certified(document)
-        estimator = decoder.object(document, str(document.get("class", "document")))
-        return tried(lambda: fitted(estimator), type(estimator).__name__)
-
-    def certified(self, document):
-        """Return the certified threshold that a whole document stands for."""
-        name = "CertifiedThreshold"
-        check_keys(document, {"class", "fields"}, set(), name)
-        written, wanted = document["fields"], {one.name for one in fields(CertifiedThreshold)}
-        check_keys(written, wanted, set(), f"{name}.fields")
-        values = {key: from_json(value, f"{name}.{key}", self.object) for key, value in written.items()}
-        return tried(lambda: CertifiedThreshold(**values), name)
+    def whole(self, document):
+        """Return what a whole document stands for."""
+        made = self.object(document, str(document.get("class", "document")))
+        name = type(made).__name__
+        is_done = isinstance(made, CertifiedThreshold) or hasattr(made, "classes_") or hasattr(made, "n_rows_")
+        if name not in _WHOLE or not is_done:
+            raise Defect(name, "must be a fitted recalibrator")
+        return made
 
     def object(self, data, where):
         """Return the estimator that a dict stands for."""
@@ -323,16 +302,22 @@ class _Decoder:
         return _CLASSES[name]
 
     def _unfitted(self, cls, parameters, where):
-        wanted = set(inspect.signature(cls).parameters)
+        wanted = set() if cls is RecalibratedClassifierCV else set(inspect.signature(cls).parameters)
         check_keys(parameters, wanted, set(), f"{where}.parameters")
         values = {name: from_json(value, f"{where}.{name}", self.object) for name, value in parameters.items()}
-        estimator = cls(**values)
+        made = tried(lambda: cls(**values), where)
         if cls.__name__ in _RECALIBRATORS:
-            tried(estimator._validate_params, where)
-        return estimator
+            tried(made._validate_params, where)
+        return made
 
     def _restore(self, estimator, written, where):
         """Set the fitted attributes, each checked by itself, then all together, then by what they predict."""
+        if type(estimator) in CHECKS:
+            checks = CHECKS[type(estimator)]
+            check_keys(written, checks.keys(), set(), where)
+            values = {name: self._checked(data, checks[name], f"{where}.{name}") for name, data in written.items()}
+            tried(lambda: restore(estimator, values), where)
+            return
         if type(estimator).__name__ not in _RECALIBRATORS:
             raise Defect(where, f"a {type(estimator).__name__} has no fitted attributes")
         checks, of_part = _checks(estimator), estimator._part_attributes
@@ -369,9 +354,11 @@ class _Decoder:
 
     def _set(self, estimator, written, checks, where):
         for name, data in written.items():
-            place = f"{where}.{name}"
-            value = from_json(data, place, self.object)
-            setattr(estimator, name, tried(lambda name=name, value=value: checks[name](value), place))
+            setattr(estimator, name, self._checked(data, checks[name], f"{where}.{name}"))
+
+    def _checked(self, data, check, where):
+        value = from_json(data, where, self.object)
+        return tried(lambda: check(value), where)
 
 
 def _checks(estimator):
@@ -415,6 +402,3 @@ def _probe_scores(fitted):
         return columns
     odds = np.exp(columns - columns.max(axis=1, keepdims=True))
     return odds / odds.sum(axis=1, keepdims=True)
-
-
-_READERS = {1: _Decoder.read}

@@ -6,7 +6,7 @@ telling key: ``{"array": [...], "dtype": "float64"}``, ``{"tuple": [...]}``, ``{
 """
 
 import math
-from numbers import Integral, Real
+from array import array
 
 import numpy as np
 
@@ -18,6 +18,7 @@ _DTYPES = {
     "str": "string",
     "object": "string",
 }
+_KINDS = {"number": int | float, "integer": int, "boolean": bool, "string": str}
 
 
 class Defect(Exception):
@@ -43,7 +44,7 @@ def as_json(value, nested):
         return value if math.isfinite(value) else {"number": _infinity(value)}
     if isinstance(value, np.ndarray):
         return _array_as_json(value)
-    if isinstance(value, list):
+    if isinstance(value, list | array):
         return [as_json(item, nested) for item in value]
     if isinstance(value, tuple):
         return {"tuple": [as_json(item, nested) for item in value]}
@@ -93,53 +94,41 @@ def _infinity(value):
     return "inf" if value > 0 else "-inf"
 
 
-def _array_as_json(array):
-    name = "str" if array.dtype.kind == "U" else array.dtype.name
-    if name not in _DTYPES or (name == "object" and not all(isinstance(item, str) for item in array.flat)):
-        raise NotWritable(f"an array of the type {array.dtype}")
-    items = array.tolist()
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        items = _without_infinities(items)
-    return {"array": items, "dtype": name}
-
-
-def _without_infinities(items):
-    if isinstance(items, list):
-        return [_without_infinities(item) for item in items]
-    return items if math.isfinite(items) else _infinity(items)
+def _array_as_json(values):
+    name = "str" if values.dtype.kind == "U" else values.dtype.name
+    if name not in _DTYPES or (name == "object" and not all(isinstance(item, str) for item in values.flat)):
+        raise NotWritable(f"an array of the type {values.dtype}")
+    items = values.astype(object)
+    if values.dtype.kind == "f":
+        for place in zip(*np.nonzero(~np.isfinite(values)), strict=True):
+            items[place] = _infinity(values[place])
+    return {"array": items.tolist(), "dtype": name}
 
 
 def _array_from_json(items, dtype, where):
     if not isinstance(dtype, str) or dtype not in _DTYPES or not isinstance(items, list):
         raise Defect(where, f"must be a list and one of the types {', '.join(_DTYPES)}, found the type {dtype!r}")
-    checked = [_item(item, _DTYPES[dtype], f"{where}[{i}]") for i, item in enumerate(items)]
-    if len({len(item) if isinstance(item, list) else -1 for item in checked}) > 1:
-        raise Defect(where, "must have rows of one length")
+    found = np.array(items, dtype=object)  # where rows differ in length, an array of lists
+    if found.ndim > 2:
+        raise Defect(where, "is nested too deeply")
+    checked = [_item(item, _DTYPES[dtype], f"{where}[{i}]") for i, item in enumerate(found.flat)]
     try:
-        array = np.array(checked, dtype=dtype)
+        values = np.array(checked, dtype=dtype).reshape(found.shape)
     except (OverflowError, ValueError, TypeError) as error:
         raise Defect(where, f"is no array of the type {dtype}: {error}") from None
-    if dtype in ("float32", "float16") and not np.array_equal(array.astype(np.float64), np.array(checked, np.float64)):
+    if dtype in ("float32", "float16") and not np.array_equal(values.ravel().astype(np.float64), checked):
         raise Defect(where, f"holds numbers that the type {dtype} cannot hold")
-    return array
+    return values
 
 
 def _item(item, kind, where):
-    """Return one item of an array, or a row of it, of the right kind."""
-    if isinstance(item, list):
-        if any(isinstance(inner, list) for inner in item):
-            raise Defect(where, "is nested too deeply")
-        return [_item(inner, kind, f"{where}[{i}]") for i, inner in enumerate(item)]
-    is_number = isinstance(item, Real) and not isinstance(item, bool)
-    fits = {
-        "number": (is_number and math.isfinite(item)) or (isinstance(item, str) and item in _INFINITIES),
-        "integer": is_number and isinstance(item, Integral),
-        "boolean": isinstance(item, bool),
-        "string": isinstance(item, str),
-    }
-    if not fits[kind]:
+    """Return one item of an array, of the right kind."""
+    if kind == "number" and isinstance(item, str) and item in _INFINITIES:
+        return _INFINITIES[item]
+    fits = isinstance(item, _KINDS[kind]) and isinstance(item, bool) == (kind == "boolean")
+    if not fits or (kind == "number" and not math.isfinite(item)):
         raise Defect(where, f"must be a {kind}, found {item!r:.60}")
-    return _INFINITIES[item] if kind == "number" and isinstance(item, str) else item
+    return item
 
 
 def _dict_from_json(items, where, nested):

@@ -154,23 +154,17 @@ def calibration_error_interval(
     row = metric_of(metric)
     kind = _resolved_kind(interval, row)
     _check_stratify(stratify, kind, clusters)
-    given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    given = {name: value for name, value in given.items() if value is not None}
-    data = check_rows_or_bins(y_true, y_proba, **given, multiclass=params.get("multiclass", "auto"), drop=False)
-    data = counted_rows(data, weight_type)
-    if isinstance(data, BinnedTask):
-        y_true = data.bins
-    elif sample_weight is not None:
-        given["sample_weight"] = data.sample_weight
-    estimate = metric(y_true, y_proba, **given, **params)
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    rows["multiclass"] = params.get("multiclass", "auto")
+    data, cluster, value = checked_input(y_true, y_proba, rows, weight_type, clusters)
+    estimate = value(metric, **params)
     if not isinstance(estimate, Real):
         raise TypeError(f"metric must return a number, found {type(estimate).__name__}.")
-    cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
     rng = check_random_state(random_state)
     if kind == "basic":
         warn(_OF_BASIC)
         options = BootstrapOptions(confidence_level, n_resamples, cluster, stratify, rng, n_jobs, verbose)
-        limits = basic_limits(partial(metric, y_true, y_proba, **given | params), data, estimate, options)
+        limits = basic_limits(partial(value, metric, **params), data, estimate, options)
         if row is not None:
             limits = [min(max(limit, row.limits[0]), row.limits[1]) for limit in limits]
         return IntervalEstimate(float(estimate), *limits)
@@ -178,6 +172,22 @@ def calibration_error_interval(
     resampling = Resampling(n_resamples, rng, cluster, weight_type == "importance", progress)
     hypotheses = error_hypotheses(row.error(params), data, resampling)
     return IntervalEstimate(float(estimate), *inverted_limits(hypotheses, (1 - confidence_level) / 2))
+
+
+def checked_input(y_true, y_proba, rows, weight_type, clusters, binning=None):
+    """Return validated data, codes of the clusters or None, and a function that evaluates metrics of what was given."""
+    data = counted_rows(check_rows_or_bins(y_true, y_proba, binning=binning, drop=False, **rows), weight_type)
+    cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
+    given = {name: value for name, value in rows.items() if name != "multiclass" and value is not None}
+    if isinstance(data, BinnedTask):
+        y_true = data.bins
+    elif "sample_weight" in given:
+        given["sample_weight"] = data.sample_weight
+
+    def value(metric, **params):
+        return metric(y_true, y_proba, **given | params)
+
+    return data, cluster, value
 
 
 def unwrapped_metric(metric, params):

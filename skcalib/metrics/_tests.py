@@ -7,19 +7,18 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import BinnedTask, binary_tasks, check_rows_or_bins, counted_rows, resolve_multiclass
+from skcalib._cells.reductions import BinnedTask, binary_tasks, resolve_multiclass
 from skcalib._inference.closed_form import hosmer_lemeshow, kolmogorov_smirnov, kuiper, spiegelhalter
-from skcalib._inference.dependent_draws import cluster_labels
+from skcalib._inference.count_draws import cluster_labels
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import resampling_pvalue
 from skcalib._inference.results import record_html, record_text
-from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_int, check_option, hint_at_keywords
 from skcalib._input.scores import check_scores
 from skcalib._progress import Progress
 from skcalib.binning import EqualMass, check_binning
-from skcalib.metrics._interval import unwrapped_metric
-from skcalib.metrics._sweep import sweep_calibration_error
+from skcalib.metrics._errors import sweep_calibration_error
+from skcalib.metrics._interval import checked_input, unwrapped_metric
 from skcalib.metrics._table import METRICS, metric_of
 
 
@@ -169,25 +168,18 @@ def calibration_test(
     True
     """
     _check_method(method, metric, binning)
-    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, drop=False, **rows)
-    data = counted_rows(data, weight_type)
-    cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels, "multiclass": multiclass}
+    data, cluster, value = checked_input(y_true, y_proba, rows, weight_type, clusters, binning)
     kind = resolve_multiclass(multiclass, data, pooled=True)
     is_cumulative = f"{method}_calibration_error" in METRICS
     if is_cumulative and (cluster is not None or kind == "pooled"):
         method, metric = "resampling", METRICS[f"{method}_calibration_error"].function
     if method == "resampling":
         check_int(n_resamples, "n_resamples")
-        if isinstance(data, BinnedTask):
-            y_true = data.bins
-        elif sample_weight is not None:
-            rows["sample_weight"] = data.sample_weight
-        given = {name: value for name, value in rows.items() if value is not None}
         progress = Progress("calibration_test", verbose)
         importance = weight_type == "importance"
         resampling = Resampling(n_resamples, check_random_state(random_state), cluster, importance, progress)
-        return _resampling_test(metric, partial(_called, y_true, y_proba, given), multiclass, data, resampling, n_jobs)
+        return _resampling_test(metric, value, multiclass, data, resampling, n_jobs)
     if clusters is not None:
         raise ValueError(f'clusters= has no meaning for method={method!r}: use "resampling" or "kuiper".')
     if kind in ("marginal", "pooled"):
@@ -216,12 +208,7 @@ def _kept(data):
     return data if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores) else data.at(data.kept)
 
 
-def _called(y_true, y_proba, given, metric, params):
-    """Return a metric of what the user gave."""
-    return float(metric(y_true, y_proba, **given, **params))
-
-
-def _resampling_test(metric, called, multiclass, data, resampling, n_jobs):
+def _resampling_test(metric, value, multiclass, data, resampling, n_jobs):
     given = _only_if(multiclass != "auto", multiclass=multiclass)
     if resolve_multiclass(multiclass, data, pooled=True) == "marginal":
         check_scores(data.scores, name="y_proba")  # one label a row is drawn: rows must sum to 1
@@ -229,16 +216,15 @@ def _resampling_test(metric, called, multiclass, data, resampling, n_jobs):
     row = metric_of(known)
     error = None if row is None else row.error(params)
     if error is not None and not error.has_bins_of_labels:
-        return CalibrationTestResult(
-            called(known, params), resampling_pvalue(error_hypotheses(error, data, resampling))
-        )
+        statistic = float(value(known, **params))
+        return CalibrationTestResult(statistic, resampling_pvalue(error_hypotheses(error, data, resampling)))
     if multiclass == "pooled":
         check_scores(data.scores, name="y_proba")
     kept = _kept(data)
     draws = _drawn_rows(kept, resampling.at(data.kept))
     draws = resampling.progress.over(draws, resampling.n_draws, "draws")
     if row is not None and row.statistics is not None:
-        statistic, statistics = called(known, params), row.statistics(kept, draws, **params)
+        statistic, statistics = float(value(known, **params)), row.statistics(kept, draws, **params)
     else:
         parallel = Parallel(n_jobs=n_jobs, prefer="threads")
         statistics = _metric_statistics(partial(metric, **given), kept, draws, parallel)

@@ -197,7 +197,7 @@ class CalibrationMonitor(BaseEstimator):
         scores, events = self._checked_batch(scores, y) if plain is None else plain
         for start in range(0, len(scores), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
-            self._advance(log_likelihood_ratios(scores[rows], events[rows]), None)
+            self._advance(log_likelihood_ratios(scores[rows], events[rows]))
         self._record(len(scores), scores.sum(), np.count_nonzero(events))
         return self
 
@@ -243,20 +243,20 @@ class CalibrationMonitor(BaseEstimator):
         self._advance(ratio[None], n_rows)
         self._record(n_rows, statistics.weighted_score.sum(), round(events.sum()))
 
-    def _advance(self, ratios, n_at_once):
-        """Add the log likelihood ratios (steps, bets) of steps, each of one row or all of `n_at_once` rows."""
+    def _advance(self, ratios, n_each=1):
+        """Add the log likelihood ratios (steps, bets) of steps, each of `n_each` rows."""
         sums = np.cumsum(ratios, axis=0) if len(ratios) > 1 else ratios
         wealth = self._log_wealth + sums
         if self.restarts:
-            evidence = self._detector(sums, *_released(self.n_rows_, len(ratios), n_at_once or 1))
+            evidence = self._detector(sums, *_released(self.n_rows_, len(ratios), n_each))
         elif self.average_run_length is not None:
-            evidence = self._detector(sums, log(n_at_once or 1), None)
+            evidence = self._detector(sums, log(n_each), None)
         else:
             evidence = wealth
         if not self.alarm_:
-            self._look_for_alarm(evidence, wealth, n_at_once or 1)
+            self._look_for_alarm(evidence, wealth, n_each)
         self._log_wealth = wealth[-1]
-        self.n_rows_ += n_at_once or len(ratios)
+        self.n_rows_ += n_each * len(ratios)
         self.e_value_ = exp(min(_log_mean(evidence[-1]), _LARGEST_LOG))
 
     def _detector(self, sums, log_stakes, log_kept_back):
@@ -273,19 +273,15 @@ class CalibrationMonitor(BaseEstimator):
         if evidence.max() >= threshold:  # the mean of the bets is at most their maximum, which is cheap
             near = np.flatnonzero(evidence.max(axis=1) >= threshold)
             alarm = next((step for step in near if _log_mean(evidence[step]) >= threshold), None)
-        self._remember_lowest(wealth if alarm is None else wealth[: alarm + 1], n_each)
-        if alarm is not None:
-            self.alarm_, self.alarm_row_ = True, int(self.n_rows_ + (alarm + 1) * n_each - 1)
-            best = np.argmax(wealth[alarm] - self._lowest)
-            self.change_row_ = int(self._lowest_end[best])
-
-    def _remember_lowest(self, wealth, n_each):
-        """Keep for each bet the last row at which its cumulative sum is lowest: there the sum from 0 leaves 0."""
+        wealth = wealth if alarm is None else wealth[: alarm + 1]
+        # The sum of a bet from 0 on leaves 0 where its cumulative sum is lowest, at the last of such rows.
         last = len(wealth) - 1 - np.argmin(wealth[::-1], axis=0)
         lowest = wealth[last, np.arange(_N_BETS)]
-        lower = lowest <= self._lowest
+        self._lowest_end = np.where(lowest <= self._lowest, self.n_rows_ + (last + 1) * n_each, self._lowest_end)
         self._lowest = np.minimum(lowest, self._lowest)
-        self._lowest_end = np.where(lower, self.n_rows_ + (last + 1) * n_each, self._lowest_end)
+        if alarm is not None:
+            self.alarm_, self.alarm_row_ = True, int(self.n_rows_ + (alarm + 1) * n_each - 1)
+            self.change_row_ = int(self._lowest_end[np.argmax(wealth[-1] - self._lowest)])
 
     def _record(self, n, score, events):
         values = self.n_rows_, n, float(score), int(events), self.e_value_, self.alarm_
@@ -327,11 +323,8 @@ def log_likelihood_ratios(scores, events):
     sign = 1.0 - 2.0 * events
     against = sign * (np.log(clipped) - np.log1p(-clipped))  # minus the log-odds of what happened
     # log(q / p) = log(1 + exp(against)) - log(1 + exp(against of the bet))
-    of_bets = against[:, None] * _BETS[0]
-    of_bets += sign[:, None] * _BETS[1]
-    np.exp(of_bets, out=of_bets)
-    np.log1p(of_bets, out=of_bets)
-    return np.subtract(np.log1p(np.exp(against))[:, None], of_bets, out=of_bets)
+    of_bets = against[:, None] * _BETS[0] + sign[:, None] * _BETS[1]
+    return np.log1p(np.exp(against))[:, None] - np.log1p(np.exp(of_bets))
 
 
 def _released(n_rows, n_steps, n_each):

@@ -1,19 +1,17 @@
 """Beta calibration: the map between two beta densities."""
 
-from dataclasses import KW_ONLY
-
 import numpy as np
 from scipy.special import expit
 
 from skcalib._input.sklearn_private import BOOLEAN, StrOptions
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib._solvers.logistic import fit_logistic, platt_targets
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._maps import Affine, Expit, LogSides
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
 
 
-class BetaCalibration(PartiallyPooledRecalibrator):
+class BetaCalibration(PartiallyPooledRecalibrator, positional=("parameters",)):
     """Beta calibration: ``sigmoid(a * log(s) - b * log(1 - s) + c)`` with a and b not negative.
 
     The map is exact if the scores of both classes follow beta distributions. Unlike `PlattScaling` it can change scores
@@ -96,7 +94,6 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     """
 
     parameters: [StrOptions({"abm", "am", "ab"})] = "abm"
-    _: KW_ONLY
     smooth_targets: [BOOLEAN] = True
 
     _part_attributes = {"a_": number, "b_": number, "c_": number}
@@ -106,7 +103,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         return "any" if self.smooth_targets else super()._needs_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
-        targets = PlattTargets.of(labels, sample_weight) if self.smooth_targets else labels
+        targets = platt_targets(labels, sample_weight) if self.smooth_targets else labels
         coef = fit_logistic(lambda rows: self._features(log_odds[rows]), targets, sample_weight, lower=self._lower)
         self._set_map(coef, None)
 

@@ -1,7 +1,6 @@
 """Many classes against the rest, each held near one map for all: partial pooling by a ridge."""
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import log_odds_against_rest
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
-from skcalib._solvers.logistic import PlattTargets, fit_logistic
+from skcalib._solvers.logistic import fit_logistic, platt_targets
 from skcalib.recalibrators._alpha_path import best_on_path, tried
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
@@ -121,7 +120,7 @@ class ClassProblems(NamedTuple):
             return labels
         n_classes, n = self.log_odds.shape
         positives = n if self.sample_weight is None else self.sample_weight.sum()
-        return PlattTargets(labels, positives, (n_classes - 1) * positives)
+        return platt_targets(labels, counts=((n_classes - 1) * positives, positives))
 
 
 class PooledMap(NamedTuple):
@@ -146,7 +145,6 @@ class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
     sets the fitted attributes from a class's coefficients; beside the two functions for one event.
     """
 
-    _: KW_ONLY
     class_pooling: [RIDGE, StrOptions({"auto"})] = "auto"
 
     _scale = "log_odds"

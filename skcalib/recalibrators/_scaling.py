@@ -1,13 +1,11 @@
 """Platt scaling: a sigmoid of the log-odds."""
 
-from dataclasses import KW_ONLY
-
 import numpy as np
 from scipy.special import expit
 
 from skcalib._input.sklearn_private import BOOLEAN, StrOptions
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.logistic import PlattTargets, fit_standardised, location_scale
+from skcalib._solvers.logistic import fit_logistic, location_scale, platt_targets
 from skcalib._solvers.squared_sigmoid import fit_squared_sigmoid
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._maps import Expit, Scaled
@@ -96,7 +94,6 @@ class PlattScaling(PartiallyPooledRecalibrator):
     (0.5, 0.0)
     """
 
-    _: KW_ONLY
     loss: [StrOptions({"log", "squared"})] = "log"
     smooth_targets: [BOOLEAN] = True
 
@@ -115,13 +112,14 @@ class PlattScaling(PartiallyPooledRecalibrator):
         return self.loss == "log" and self.smooth_targets
 
     def _fit_binary(self, log_odds, labels, sample_weight):
+        centre, scale = location_scale(log_odds, sample_weight)
+        position = (log_odds - centre) / scale
         if self.loss == "squared":
-            (centre,), (scale,) = location_scale(log_odds[None], len(labels), sample_weight)
-            slope, at_centre = fit_squared_sigmoid((log_odds - centre) / scale, labels, sample_weight)
-            self.slope_, self.intercept_ = float(slope / scale), float(at_centre - slope * centre / scale)
+            slope, at_centre = fit_squared_sigmoid(position, labels, sample_weight)
         else:
-            targets = PlattTargets.of(labels, sample_weight) if self._smooths_targets else labels
-            self.slope_, self.intercept_ = fit_standardised(log_odds[None], targets, sample_weight).tolist()
+            targets = platt_targets(labels, sample_weight) if self._smooths_targets else labels
+            slope, at_centre = fit_logistic(lambda rows: _affine_features(position[rows]), targets, sample_weight)
+        self.slope_, self.intercept_ = float(slope / scale), float(at_centre - slope * centre / scale)
 
     def _fit_pooled(self, problems):
         if self.loss == "squared":

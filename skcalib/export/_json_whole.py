@@ -1,0 +1,143 @@
+"""Whole objects of JSON that are no recalibrators: what is written of them, and how it is set again.
+
+A monitor goes on with the same evidence. Of a `RecalibratedClassifierCV` the recalibrators come back, without the
+classifiers.
+"""
+
+from array import array
+
+import numpy as np
+
+from skcalib.decisions import CertifiedThreshold
+from skcalib.monitoring import CalibrationMonitor, GroupMonitors
+from skcalib.recalibrated_classifier import RecalibratedClassifierCV, RecalibratedModel
+from skcalib.recalibrators._attributes import count, fitted, flag, labels, must_be, within
+
+_METHODS = ("predict_proba", "decision_function")
+
+
+def _a(kind):
+    return must_be(f"a {kind.__name__}", lambda value: type(value) is kind)
+
+
+# The check of each attribute that is written.
+_ROW = must_be("a row or None", lambda value: value is None or count(value) >= 0)
+_NUMBERS = {"n_rows_": count, "e_value_": within(0, np.inf), "alarm_": flag, "alarm_row_": _ROW, "change_row_": _ROW}
+_BY_BET = dict.fromkeys(("_log_wealth", "_log_detector", "_lowest", "_lowest_end"), _a(np.ndarray))
+CHECKS = {
+    CalibrationMonitor: {**_NUMBERS, **_BY_BET, "_batches": _a(tuple)},
+    GroupMonitors: {"monitors_": _a(dict), "_times": _a(dict)},
+    RecalibratedClassifierCV: {"classes_": labels, "calibrated_classifiers_": _a(list)},
+    CertifiedThreshold: {},
+}
+
+
+def state(estimator):
+    """Return the parameters and the fitted attributes as they are written."""
+    if isinstance(estimator, CertifiedThreshold):
+        return vars(estimator), {}
+    if isinstance(estimator, RecalibratedClassifierCV):
+        pairs = [(pair.response_method, pair.recalibrator) for pair in estimator.calibrated_classifiers_]
+        return {}, {"classes_": estimator.classes_, "calibrated_classifiers_": pairs}
+    attributes = {name: vars(estimator)[name] for name in CHECKS[type(estimator)] if name in vars(estimator)}
+    if isinstance(estimator, GroupMonitors):
+        times = attributes["_times"].items()
+        attributes["_times"] = {group: [(row, _time(label)) for row, label in of_group] for group, of_group in times}
+    return estimator.get_params(deep=False), attributes
+
+
+def _time(label):
+    """Return a time as text, or as the plain value that it is: dates come back as texts."""
+    return label if isinstance(label, str | int | float | bool) else str(label)
+
+
+def restore(estimator, written):
+    """Set attributes of which each was checked by itself."""
+    if isinstance(estimator, RecalibratedClassifierCV):
+        written["calibrated_classifiers_"] = list(_pairs(written["calibrated_classifiers_"], written["classes_"]))
+    else:
+        estimator._reset()
+        (_check_groups if isinstance(estimator, GroupMonitors) else _check_monitor)(estimator, written)
+    vars(estimator).update(written)
+
+
+def _check_monitor(monitor, seen):
+    """Check what one monitor has seen against one that has seen nothing."""
+    for name in _BY_BET:
+        new, fresh = seen[name], getattr(monitor, name)
+        if new.dtype != fresh.dtype or new.shape != fresh.shape or not (new < np.inf).all():
+            raise ValueError(f"{name} must hold {len(fresh)} numbers")
+    n_rows, rows = seen["n_rows_"], (seen["alarm_row_"], seen["change_row_"])
+    if any((row is None) == seen["alarm_"] for row in rows):
+        raise ValueError("alarm_ must say whether alarm_row_ and change_row_ are known")
+    if seen["alarm_"] and max(rows) > n_rows:
+        raise ValueError(f"alarm_row_ must be a row from 0 to {n_rows}")
+    columns = tuple(array(old.typecode, new) for old, new in zip(monitor._batches, seen["_batches"], strict=True))
+    if len(set(map(len, columns))) > 1 or sum(columns[1]) != n_rows:
+        raise ValueError(f"_batches must be columns of one length, of {n_rows} rows together")
+    seen["_batches"] = columns
+
+
+def _check_groups(_, seen):
+    monitors, times = seen["monitors_"], seen["_times"]
+    for group, monitor in monitors.items():
+        if type(monitor) is not CalibrationMonitor or not hasattr(monitor, "n_rows_"):
+            raise ValueError(f"monitors_ must hold a CalibrationMonitor that has seen rows for {group!r:.60}")
+    pairs = [pair for of_group in times.values() for pair in _a(list)(of_group)]
+    if times.keys() != monitors.keys() or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+        raise ValueError("_times must hold pairs of a row and a time for each group")
+    for row, _label in pairs:
+        count(row)
+
+
+def _pairs(written, classes):
+    for number, pair in enumerate(written):
+        if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] not in _METHODS:
+            raise ValueError(f"calibrated_classifiers_ must hold pairs of one of {_METHODS} and a recalibrator")
+        method, recalibrator = pair[0], fitted(pair[1])
+        if not set(recalibrator.classes_.tolist()) <= set(classes.tolist()):
+            raise ValueError(f"a recalibrator has other classes: {recalibrator.classes_.tolist()}")
+        scores = GivenScores(recalibrator.classes_, number, len(written))
+        yield RecalibratedModel(scores, recalibrator, classes, method)
+
+
+class GivenScores:
+    """What stands where a classifier was: its rows are that classifier's scores already.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels that the classifier knew.
+    pair, n_pairs : int
+        Which of how many classifiers this is.
+    """
+
+    def __init__(self, classes, pair, n_pairs):
+        self.classes_ = classes
+        self.pair, self.n_pairs = pair, n_pairs
+
+    def predict_proba(self, X):
+        """Return the classifier's probabilities (n, n_classes)."""
+        columns = self._columns(X)
+        return np.hstack((1 - columns, columns)) if columns.shape[1] == 1 else columns
+
+    def decision_function(self, X):
+        """Return the classifier's decisions, (n,) for two classes."""
+        columns = self._columns(X)
+        if columns.shape[1] == 2:
+            raise ValueError("X must hold one column of decisions for two classes, found 2.")
+        return columns[:, 0] if columns.shape[1] == 1 else columns
+
+    def _columns(self, X):
+        """Return this classifier's columns: the same rows of scores for all classifiers, or one array for each."""
+        X = np.asarray(X, dtype=np.float64)
+        if X.ndim == 3 and len(X) == self.n_pairs:
+            X = X[self.pair]
+        X = X.reshape(-1, 1) if X.ndim == 1 else X
+        widths = (1, 2) if len(self.classes_) == 2 else (len(self.classes_),)
+        if X.ndim != 2 or X.shape[1] not in widths:
+            raise ValueError(
+                f"X must hold scores in place of rows: (n, {widths[-1]}) for all classifiers, or ({self.n_pairs}, n, "
+                f"{widths[-1]}) with those of each; found the shape {X.shape}."
+            )
+        return X
