@@ -245,24 +245,20 @@ def binary_tasks(data, multiclass, *, pooled=False):
         yield data
         return
     kind = resolve_multiclass(multiclass, data, pooled=pooled)
-    weight = data.sample_weight
+    scores, weight = data.scores, data.sample_weight
     if kind == "binary":
-        yield BinaryTask(data.scores, data.labels, weight)
-    elif kind == "top_label":
-        if data.is_binary:
-            predicted = data.scores > 0.5
-            yield BinaryTask(np.maximum(data.scores, 1 - data.scores), data.labels == predicted, weight)
-        else:
-            yield BinaryTask(data.confidence, data.labels == data.predicted, weight)
+        yield BinaryTask(scores, data.labels, weight)
+        return
+    if data.is_binary:
+        scores = np.column_stack((1 - scores, scores))
+    if kind == "top_label":
+        predicted, confidence = top_label(scores) if data.predicted is None else (data.predicted, data.confidence)
+        yield BinaryTask(confidence, data.labels == predicted, weight)
     elif kind == "pooled":
-        scores = np.column_stack((1 - data.scores, data.scores)) if data.is_binary else data.scores
         yield PooledTask.of(scores, data.labels, weight)
-    elif data.is_binary:
-        yield BinaryTask(1 - data.scores, ~data.labels, weight)
-        yield BinaryTask(data.scores, data.labels, weight)
     else:
-        for k, scores in enumerate(_columns(data.scores)):
-            yield BinaryTask(scores, data.labels == k, weight)
+        for k, column in enumerate(_columns(scores)):
+            yield BinaryTask(column, data.labels == k, weight)
 
 
 def one_task(data, multiclass, *, pooled=False):

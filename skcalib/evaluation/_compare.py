@@ -107,10 +107,8 @@ class ModelComparison(ResultTable):
                 continue
             verdict = "lower" if difference < 0 else "higher"
             seen = f"has a {verdict} {metric} than" if pvalue <= 0.05 else f"is not seen to differ in {metric} from"
-            numbers = (
-                f"difference {difference:.3g}, {level} interval {low:.3g} to {high:.3g}, adjusted p = {pvalue:.2g}"
-            )
-            said.append(f"{model} {seen} {self.reference} ({numbers}).")
+            numbers = f"{level} interval {low:.3g} to {high:.3g}, adjusted p = {pvalue:.2g}"
+            said.append(f"{model} {seen} {self.reference} (difference {difference:.3g}, {numbers}).")
         return " ".join(said)
 
 
