@@ -54,9 +54,14 @@ MUTATIONS = [
         "equal_mass",
         "information",
     ),
-    ("binning/_information_preserving.py", "weight * (1 - scores))", "weight * (1 + scores))", "information"),
+    (
+        "binning/_information_preserving.py",
+        "np.stack((scores, 1 - scores))",
+        "np.stack((scores, 1 + scores))",
+        "information",
+    ),
     ("binning/_base.py", "scores > cut.take(", "scores >= cut.take(", "binning sorting"),
-    ("_cells/statistics.py", 'side="right"), len(scores))', 'side="left"), len(scores))', "bin_statistics"),
+    ("_cells/statistics.py", "is_above = scores > edge", "is_above = scores >= edge", "bin_statistics"),
     ("_cells/cells.py", "_ONE_SCORE = 1e-12", "_ONE_SCORE = 1e-2", "by_group interval"),
     # Errors.
     ("_errors/binned.py", "variance / (self.n_rows - 1)  # Kumar", "variance / self.n_rows  # Kumar", "golden errors"),
@@ -87,10 +92,10 @@ MUTATIONS = [
     ("_inference/bias.py", "min(1.0, 2 * min(bdtrc(k - 1", "min(1.0, 2 * min(bdtrc(k", "by_group"),
     # Metrics, evaluation, recalibrators.
     ("metrics/_slope.py", "(1 + confidence_level) / 2", "confidence_level", "slope"),
-    ("recalibrators/_gain.py", "(len(folds) - 1) * gains.var", "gains.var", "model_selection cautious"),
+    ("recalibrators/_folds.py", "(len(folds) - 1) * gains.var", "gains.var", "model_selection cautious"),
     ("recalibrators/_uniform_mass.py", "* (n_rows + 1) // n_bins) - 1", "* n_rows // n_bins) - 1", "uniform_mass"),
     ("recalibrators/_venn_abers.py", "upper / (1 - lower + upper)", "(lower + upper) / 2", "venn_abers"),
-    ("recalibrators/_floor.py", "likelihoods[best] + _LEAST_GAIN", "likelihoods[best]", "floor"),
+    ("recalibrators/_clipping.py", "likelihoods[best] + _LEAST_GAIN", "likelihoods[best]", "floor"),
     ("recalibrators/_histogram.py", "self.smoothing * base_rate", "self.smoothing / 2", "histogram"),
     ("recalibrators/_isotonic.py", "weight * distinct, first", "distinct, first", "isotonic"),
     # Decisions, monitoring, export, engines.

@@ -1,7 +1,7 @@
 """Parameters that stand for a default object, and hints where a parameter of another library is given."""
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import get_annotations
 
 import numpy as np
@@ -11,15 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 _FREE = {"random_state", "confidence_level", "n_jobs", "verbose"}  # no forecast depends on them after a fit
 
 
-def parameters(cls):
+def parameters(cls, positional=None):
     """Return an estimator's class with a constructor made of its fields, ``name: type = default``.
 
     Fields below ``_: KW_ONLY`` are given by name only. In the signature those of the class itself come first, then
-    those of the nearest base. Where the type is a list, it holds the constraints that scikit-learn checks.
+    those of the nearest base. Where the type is a list, it holds the constraints that scikit-learn checks. With
+    `positional` all but the fields of these names are given by name only.
     """
     constraints = {name: kind for name, kind in get_annotations(cls).items() if isinstance(kind, list)}
     cls._parameter_constraints = {**getattr(cls, "_parameter_constraints", {}), **constraints}
-    cls = dataclass(cls, eq=False, repr=False, match_args=False)
+    for name in positional or ():
+        setattr(cls, name, field(default=vars(cls)[name], kw_only=False))
+    cls = dataclass(cls, eq=False, repr=False, match_args=False, kw_only=positional is not None)
     names = [name for base in cls.__mro__ for name in get_annotations(base)]
     signature = inspect.signature(cls.__init__)
     given = [one.replace(annotation=one.empty) for one in signature.parameters.values()]

@@ -532,7 +532,7 @@ class Offset(BinaryRecalibrator):
 
 
 def test_a_parameter_may_be_a_field():
-    class Pulled(Offset):
+    class Pulled(Offset, positional=("pull",)):
         """One with a parameter of its own, beside fitted attributes that have a type."""
 
         pull: [Interval(Real, 0, 1, closed="both")] = 1.0

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from skcalib import TemperatureScaling
 from skcalib._rows.links import PROBABILITY_CLIP
-from skcalib.recalibrators._floor import learned_floor
+from skcalib.recalibrators._clipping import learned_floor
 
 CLIPPING = [one for one in RECALIBRATORS if hasattr(one, "clip")]
 

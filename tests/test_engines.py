@@ -338,7 +338,7 @@ def test_wrong_arguments_are_named():
         PredictionTable(data, label="y", score="q")
     with pytest.raises(ValueError, match="score must be numbers, but the column 'text' is String"):
         PredictionTable(data, label="y", score="text")
-    with pytest.raises(ValueError, match="weight must be a column of numbers"):
+    with pytest.raises(ValueError, match="weight must be numbers"):
         PredictionTable(data, label="y", score="p", weight="text")
     with pytest.raises(ValueError, match="on_invalid must be one of 'raise', 'drop', found 'ignore'"):
         PredictionTable(data, label="y", score="p", on_invalid="ignore")

@@ -7,7 +7,7 @@ from scipy.special import log_softmax, logit, softmax
 
 from skcalib import MatrixScaling, PlattScaling, TemperatureScaling, VectorScaling
 from skcalib._rows import blocks
-from skcalib.recalibrators._floor import floored, learned_floor
+from skcalib.recalibrators._clipping import floored, learned_floor
 
 FLOORS = [0, 1e-5, 1e-3, 0.01, 0.03, 0.1]
 

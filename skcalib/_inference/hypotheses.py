@@ -8,8 +8,7 @@ from scipy.ndimage import gaussian_filter1d
 from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import BinnedTask, binary_tasks, group_codes, one_label_a_row, reduced
 from skcalib._errors.power import ClassPowers
-from skcalib._inference.count_draws import CountDraws
-from skcalib._inference.dependent_draws import ClusterDraws, RowsInCells, exclusive_draws
+from skcalib._inference.count_draws import ClusterDraws, CountDraws, RowsInCells, exclusive_draws
 from skcalib._inference.inversion import Hypotheses
 from skcalib._progress import Progress
 

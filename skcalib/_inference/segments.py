@@ -1,7 +1,7 @@
 """The worst segment: whether any segment of the rows is miscalibrated, adjusted for having looked at all of them."""
 
 from dataclasses import dataclass
-from itertools import combinations, count, groupby
+from itertools import combinations, groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import counted_rows, one_task
 from skcalib._errors.bin_free import range_of
-from skcalib._inference.dependent_draws import cluster_correlation
+from skcalib._inference.count_draws import cluster_correlation
 from skcalib._inference.results import ResultTable
 from skcalib._inference.segment_columns import split_column
 from skcalib._input.columns import table_columns
@@ -23,7 +23,6 @@ from skcalib._rows.sorting import mid_rank_cells
 
 _MOST_SCORE_CELLS = 64
 _MOST_REPEATED = 10**8  # rows
-_BLOCK_CODES = 1 << 17  # codes of rows in one block of tables
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -223,15 +222,9 @@ def segment_calibration_test(
     order = np.argsort(-observed, kind="stable")
     adjusted = _step_down(observed[order], drawn[:, order])
     mean_score, frequency = segments.means(events)
-    table = SegmentTable(
-        segment=np.array(segments.words, dtype=object)[order],
-        n=segments.n[order],
-        mean_score=mean_score[order],
-        event_frequency=frequency[order],
-        bias=(mean_score - frequency)[order],
-        statistic=observed[order],
-        adjusted_pvalue=adjusted,
-    )
+    words = np.array(segments.words, dtype=object)
+    columns = words, segments.n, mean_score, frequency, mean_score - frequency, observed
+    table = SegmentTable(*(column[order] for column in columns), adjusted)
     return SegmentTestResult(float(table.statistic[0]), float(adjusted[0]), table)
 
 
@@ -282,7 +275,7 @@ class _Segments:
         self.keys = list(sizes)
         self.n = np.array(list(sizes.values()))
         self.words = [" and ".join(columns[j].words[part] for j, part in key) or "all rows" for key in self.keys]
-        self.blocks = list(self._blocks())
+        self.tables = list(self._tables())
         unit = 1 if weight is None else weight
         variance = self._sums(unit**2 * scores * (1 - scores)).sum(axis=1)
         self.expected, self.scale = self._sums(unit * scores), np.sqrt(variance + 1)
@@ -303,10 +296,9 @@ class _Segments:
     def _sums(self, values, rows=slice(None)):
         """Return the sum of values over some rows in each (segment, score cell); None counts them."""
         sums = np.empty((len(self.keys), self.n_score_cells))
-        for segments, codes in self.blocks:
-            by_row = None if values is None else np.repeat(values, codes.shape[1])
+        for segments, codes in self.tables:
             size = segments.stop - segments.start
-            cells = np.bincount(codes[rows].ravel(), by_row, minlength=(size + 1) * self.n_score_cells)
+            cells = np.bincount(codes[rows], values, minlength=(size + 1) * self.n_score_cells)
             sums[segments] = cells.reshape(size + 1, -1)[:-1]
         return sums
 
@@ -315,7 +307,7 @@ class _Segments:
         sizes, kept = {(): len(self.scores)}, {(): len(self.scores)}
         for n_crossed in range(1, depth + 1):
             for crossed in combinations(range(len(self.columns)), n_crossed):
-                shape = [self.columns[j].n_parts for j in crossed]
+                shape = [len(self.columns[j].words) for j in crossed]
                 counts = np.bincount(self._crossed_codes(crossed), minlength=np.prod(shape)).reshape(shape)
                 for parts in np.argwhere(counts >= min_size).tolist():
                     key = tuple(zip(crossed, parts, strict=True))
@@ -328,25 +320,21 @@ class _Segments:
     def _crossed_codes(self, crossed):
         codes = np.zeros(len(self.scores), dtype=np.int64)
         for j in crossed:
-            codes = codes * self.columns[j].n_parts + self.columns[j].codes
+            codes = codes * len(self.columns[j].words) + self.columns[j].codes
         return codes
 
-    def _blocks(self):
-        """Yield slices of the segments, and for each crossing of columns there the (segment, score cell) of each row.
+    def _tables(self):
+        """Yield the slice of the segments of each crossing of columns, and the (segment, score cell) of each row there.
 
         The keys stand in the order of their crossings. Rows of no segment are in one that is left out, the last.
         """
-        crossings = [(crossed, list(keys)) for crossed, keys in groupby(self.keys, lambda key: [j for j, _ in key])]
-        per_block, first = max(1, _BLOCK_CODES // len(self.scores)), 0
-        for start in range(0, len(crossings), per_block):
-            block = crossings[start : start + per_block]
-            size, codes, numbers = sum(len(keys) for _, keys in block), [], count()
-            for crossed, keys in block:
-                shape = [self.columns[j].n_parts for j in crossed]
-                segment = np.full(shape, size)
-                for key in keys:
-                    segment[tuple(part for _, part in key)] = next(numbers)
-                codes.append(segment.ravel()[self._crossed_codes(crossed)] * self.n_score_cells + self.score_cell)
-            dtype = np.min_scalar_type((size + 1) * self.n_score_cells)
-            yield slice(first, first + size), np.stack(codes, axis=1).astype(dtype)
-            first += size
+        first = 0
+        for crossed, keys in groupby(self.keys, lambda key: [j for j, _ in key]):
+            keys = list(keys)
+            segment = np.full([len(self.columns[j].words) for j in crossed], len(keys))
+            for number, key in enumerate(keys):
+                segment[tuple(part for _, part in key)] = number
+            codes = segment.ravel()[self._crossed_codes(crossed)] * self.n_score_cells + self.score_cell
+            dtype = np.min_scalar_type((len(keys) + 1) * self.n_score_cells)  # memory: one code a row and crossing
+            yield slice(first, first + len(keys)), codes.astype(dtype)
+            first += len(keys)

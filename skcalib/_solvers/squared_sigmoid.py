@@ -71,22 +71,21 @@ class _SquaredLoss:
 
     def derivatives(self, coef):
         """Return the loss, its gradient, and its Hessian: where that is not convex the part of Gauss and Newton."""
-        loss, sums, positive = 0.0, np.zeros(5), np.zeros(3)
+        loss, gradient, whole, part = 0.0, np.zeros(2), np.zeros((2, 2)), np.zeros((2, 2))
         for rows in row_blocks(len(self.position)):
-            x, weight = self.position[rows], self.weight[rows]
-            probability = expit(coef[0] * x + coef[1])
+            features, weight = np.stack((self.position[rows], np.ones(len(self.weight[rows])))), self.weight[rows]
+            probability = expit(coef @ features)
             residual = probability - self.labels[rows]
             slope = probability * (1 - probability)
             loss += weight @ residual**2
             first = 2 * weight * residual * slope
             square = 2 * weight * slope**2
-            second = square + first * (1 - 2 * probability)
-            sums += [first @ x, first.sum(), second @ x**2, second @ x, second.sum()]
-            positive += [square @ x**2, square @ x, square.sum()]
-        whole, part = sums[[2, 3, 3, 4]].reshape(2, 2), positive[[0, 1, 1, 2]].reshape(2, 2)
+            gradient += features @ first
+            whole += features * (square + first * (1 - 2 * probability)) @ features.T
+            part += features * square @ features.T
         least = _INDISTINCT * part.diagonal()
         convex = whole[0, 0] > least[0] and np.linalg.det(whole) > least[0] * part[1, 1]
-        return loss, sums[:2], whole if convex else part
+        return loss, gradient, whole if convex else part
 
 
 def _followed(loss, coef):

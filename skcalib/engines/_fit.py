@@ -1,8 +1,5 @@
 """Recalibrators fitted to a table: from the cells of a histogram, or from two scores per cell and label."""
 
-from dataclasses import dataclass
-from functools import partial
-
 import numpy as np
 from sklearn.base import clone
 
@@ -27,7 +24,8 @@ from skcalib.recalibrators._transformer import check_recalibrator, class_paramet
 
 def fitted(columns, recalibrator):
     """Return fitted clones by segment (a dict; its keys are tuples)."""
-    return {key: part.fit() for key, part in _parts(columns, recalibrator).items()}
+    parts = _parts(columns, recalibrator)
+    return {key: _fit(recalibrator, key, columns, *part) for key, part in parts.items()}
 
 
 def fitted_groupwise(columns, recalibrator):
@@ -42,59 +40,43 @@ def fitted_groupwise(columns, recalibrator):
     inner = check_recalibrator(model._resolved("recalibrator"))
     model.classes_ = np.array([0, 1]) if model.classes is None else np.asarray(model.classes)
     inner.set_params(**class_parameters(inner, model.classes_))
-    parts = {key: part for (key,), part in _parts(columns, inner).items() if key is not None}
+    parts = {key: part for key, part in _parts(columns, inner).items() if key != (None,)}
     model.pooled_recalibrator_ = next(iter(fitted(columns.pooled(), inner).values()), None)
     if not parts:
         raise ValueError("The table has no valid row with a group: see invalid_rows().")
-    model.groups_, order = check_groups(list(parts), len(parts))
-    parts = [list(parts.values())[place] for place in np.argsort(order)]
-    model.group_sizes_ = np.array([part.weight for part in parts])
+    model.groups_, order = check_groups([group for (group,) in parts], len(parts))
+    parts = [list(parts.items())[place] for place in np.argsort(order)]
+    model.group_sizes_ = np.array([rows.sample_weight.sum() for _, (rows, _) in parts])
     model.n_features_in_ = 1
     of_part = model._parts(None, None, None)
-    place = [np.flatnonzero(of_part == number)[0] for number in range(of_part.max() + 1)]
+    parts = [parts[np.flatnonzero(of_part == number)[0]] for number in range(of_part.max() + 1)]
     model._fit_parts(
-        of_part, lambda number: parts[place[number]].fit(), lambda number: parts[place[number]].lacks_class
+        of_part,
+        lambda number: _fit(inner, parts[number][0], columns, *parts[number][1]),
+        lambda number: len(np.unique(parts[number][1][0].y_true)) < 2,
     )
     model._remember_parameters()
     return model
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The rows of a segment and the function that fits a recalibrator to them."""
-
-    rows: tuple
-    fit_rows: object
-
-    @property
-    def weight(self):
-        return self.rows[2].sum()
-
-    @property
-    def lacks_class(self):
-        return len(np.unique(self.rows[0])) < 2
-
-    def fit(self):
-        """Return the fitted recalibrator."""
-        return self.fit_rows(self.rows)
-
-
 def _parts(columns, recalibrator):
-    """Return what recalibrators are fitted to, by segment."""
+    """Return by segment the weighted rows that recalibrators are fitted to, and the statistics of bins or None."""
     if not hasattr(recalibrator, "get_params") or isinstance(recalibrator, type):
         raise TypeError(f"recalibrator must be a recalibrator such as PlattScaling(), found {recalibrator!r}.")
-    fit = next((fit for kind, fit in _FITS.items() if type(recalibrator) is kind), None)
-    if fit is None:
+    rows = _ROWS.get(type(recalibrator))
+    if rows is None:
         raise ValueError(
             f"{type(recalibrator).__name__} cannot be fitted to a table. What can: "
-            f"{', '.join(kind.__name__ for kind in _FITS)}. Others take the rows of weighted_scores()."
+            f"{', '.join(kind.__name__ for kind in _ROWS)}. Others take the rows of weighted_scores()."
         )
     if recalibrator.input != "probability":
         raise ValueError(
             f"the scores of a table are probabilities: {type(recalibrator).__name__} needs input='probability', found "
             f"{recalibrator.input!r}."
         )
-    return fit(columns, recalibrator)
+    if rows is _histogram:
+        return _histogram(columns, recalibrator)
+    return {key: (part, None) for key, part in rows(columns, recalibrator).items()}
 
 
 def _isotonic(columns, recalibrator):
@@ -102,8 +84,7 @@ def _isotonic(columns, recalibrator):
     histogram = ScoreHistogram(columns, ("weighted_score",) if recalibrator.centered else ())
     histogram.refine(_may_hold_jump, pool=True)
     cells = histogram.by_segment().items()
-    rows = {key: rows_of_cells(*_blocks(part, recalibrator.centered)) for key, part in cells}
-    return _parts_of(columns, recalibrator, rows)
+    return {key: rows_of_cells(*_blocks(part, recalibrator.centered)) for key, part in cells}
 
 
 def _blocks(cells, centered):
@@ -154,45 +135,31 @@ def _histogram(columns, recalibrator):
             "HistogramBinning with sample_split cannot be fitted to a table yet: use sample_split=None, or the rows of "
             "weighted_scores()."
         )
-    strategy = check_strategy(recalibrator._strategy())
-    out = {}
-    for key, statistics in binned(columns, strategy).items():
+    parts = {}
+    for key, statistics in binned(columns, check_strategy(recalibrator._strategy())).items():
         filled = statistics.weight > 0
-        rows = rows_of_cells(
-            statistics.mean_score[filled], statistics.weight[filled], statistics.weighted_label[filled]
-        )
-        out[key] = _Part(rows, partial(_fit_bins, recalibrator, key, columns, statistics))
-    return out
+        sums = statistics.mean_score, statistics.weight, statistics.weighted_label
+        parts[key] = rows_of_cells(*(values[filled] for values in sums)), statistics
+    return parts
 
 
-def _fit_bins(recalibrator, key, columns, statistics, rows):
-    fitted = _fit_rows(recalibrator, key, columns, rows)
-    fitted._set_bins(statistics, weighted=columns.weight is not None)
-    return fitted
-
-
-def _parametric(columns, recalibrator):
-    return _parts_of(columns, recalibrator, label_pairs(columns))
+def _pairs(columns, recalibrator):
+    return label_pairs(columns)
 
 
 def _spline(columns, recalibrator):
     """Fit to the same rows, with the cells of the knots (quantiles of the scores, and both ends) as distinct scores."""
-    n_bins, weighted = recalibrator.n_knots - 1, columns.weight is not None
 
     def holds_knot(cells):
         mask = np.zeros(len(cells.low), dtype=bool)
-        mask[equal_mass_cells(cells, n_bins, weighted)] = mask[[0, -1]] = True
+        mask[equal_mass_cells(cells, recalibrator.n_knots - 1, columns.weight is not None)] = mask[[0, -1]] = True
         return mask
 
-    return _parts_of(columns, recalibrator, label_pairs(columns, holds_knot))
+    return label_pairs(columns, holds_knot)
 
 
-def _parts_of(columns, recalibrator, rows):
-    return {key: _Part(part, partial(_fit_rows, recalibrator, key, columns)) for key, part in rows.items()}
-
-
-def _fit_rows(recalibrator, key, columns, rows):
-    """Return a clone fitted to weighted rows, its error with the segment."""
+def _fit(recalibrator, key, columns, rows, statistics):
+    """Return a clone fitted to weighted rows, with the bins of statistics if there are; its error has the segment."""
     y_true, scores, weight = rows
     if recalibrator.classes is not None:
         y_true = np.asarray(recalibrator.classes)[y_true]
@@ -204,23 +171,19 @@ def _fit_rows(recalibrator, key, columns, rows):
         where = ", ".join(f"{name} = {value!r}" for name, value in zip(columns.by, key, strict=True))
         raise ValueError(f"The segment {where} could not be fitted. {error}") from error
     vars(fitted).pop("provenance_", None)  # it would count and hash cells in place of the table's rows
+    if statistics is not None:
+        fitted._set_bins(statistics, weighted=columns.weight is not None)
     return fitted
 
 
-_FITS = {
-    IsotonicCalibration: _isotonic,
-    HistogramBinning: _histogram,
-    SplineCalibration: _spline,
-    **dict.fromkeys(
-        (
-            PlattScaling,
-            BetaCalibration,
-            QuadraticScaling,
-            TemperatureScaling,
-            VectorScaling,
-            MatrixScaling,
-            DirichletCalibration,
-        ),
-        _parametric,
-    ),
-}
+_PARAMETRIC = (
+    PlattScaling,
+    BetaCalibration,
+    QuadraticScaling,
+    TemperatureScaling,
+    VectorScaling,
+    MatrixScaling,
+    DirichletCalibration,
+)
+_ROWS = {IsotonicCalibration: _isotonic, HistogramBinning: _histogram, SplineCalibration: _spline}
+_ROWS |= dict.fromkeys(_PARAMETRIC, _pairs)

@@ -8,8 +8,7 @@ from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._progress import Progress
 from skcalib.recalibrators import StackedRecalibrator
-from skcalib.recalibrators._folds import cross_validation_folds
-from skcalib.recalibrators._gain import gain_interval
+from skcalib.recalibrators._folds import cross_validation_folds, gain_interval
 from skcalib.recalibrators._transformer import check_recalibrator, class_parameters, fitted_clone
 
 

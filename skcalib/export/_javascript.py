@@ -7,7 +7,7 @@ import numpy as np
 
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import PROBABILITY_CLIP
-from skcalib.export._decisions import split_decision
+from skcalib.export._writers import NodeWriter, split_decision
 from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map
 from skcalib.recalibrators._provenance import provenance_text
@@ -122,7 +122,7 @@ def to_javascript(recalibrator, *, name="calibrate"):
     recalibrator, decision = split_decision(recalibrator)
     as_map = calibration_map(recalibrator)
     writer = _Writer()
-    output = writer(as_map.output)
+    output = writer.write(as_map.output)
     two_classes, width = as_map.scores.width == 1, len(as_map.classes)
     result = f"{output}[0]" if two_classes else f"open({output}, closed)" if as_map.input == "logit" else output
     invalid = "NaN" if two_classes else f"Array({width}).fill(NaN)"
@@ -162,11 +162,14 @@ def _json(value):
     return json.dumps(np.asarray(value).tolist() if isinstance(value, np.ndarray | tuple) else value, allow_nan=False)
 
 
-class _Writer:
-    """Writes nodes: called with one, it returns the text of an array of its values, which is computed at most once."""
+class _Writer(NodeWriter):
+    """Writes nodes: `write` returns the text of an array of its values, which is computed at most once."""
+
+    format = "JavaScript"
 
     def __init__(self):
-        self.constants, self.steps, self.written = {}, [], {}
+        super().__init__()
+        self.constants, self.steps = {}, []
 
     def front(self, as_map):
         """Return the statements that refuse what is no score, and make `x` of the scores."""
@@ -191,38 +194,37 @@ class _Writer:
         self.constants[name] = f"const {name} = {value if isinstance(value, str) else _json(value)};"
         return name
 
-    def __call__(self, node):
-        if id(node) not in self.written:
-            text, name = self._write(node), f"n{len(self.steps)}"
-            self.steps.append(f"const {name} = lazy(() => {text});")
-            self.written[id(node)] = f"{name}()", node
-        return self.written[id(node)][0]
+    def _kept(self, written):
+        name = f"n{len(self.steps)}"
+        self.steps.append(f"const {name} = lazy(() => {written});")
+        return f"{name}()"
 
-    def _write(self, node):
-        if isinstance(node, nodes.RowKey):
-            raise nodes.no_row_keys("JavaScript has no function for")
-        if isinstance(node, nodes.Columns):
-            return f"[{', '.join(f'...{self(part)}' for part in node.parts)}]"
-        if isinstance(node, nodes.Choice):
-            return f"[{', '.join(f'() => {self(case)}' for case in node.cases)}][{self._key(node.key)}]()"
-        if isinstance(node, nodes.Mixture):
-            terms = [f"{float(w)!r} * {self(part)}[i]" for w, part in zip(node.weights, node.parts, strict=True)]
-            return f"{self(node.parts[0])}.map((_, i) => {' + '.join([*terms, repr(float(node.constant))])})"
+    def _write_Columns(self, node):
+        return f"[{', '.join(f'...{self.write(part)}' for part in node.parts)}]"
+
+    def _write_Choice(self, node):
+        return f"[{', '.join(f'() => {self.write(case)}' for case in node.cases)}][{self._key(node.key)}]()"
+
+    def _write_Mixture(self, node):
+        terms = [f"{float(w)!r} * {self.write(part)}[i]" for w, part in zip(node.weights, node.parts, strict=True)]
+        return f"{self.write(node.parts[0])}.map((_, i) => {' + '.join([*terms, repr(float(node.constant))])})"
+
+    def _write_other(self, node):
         text = _TEXTS[type(node)].format(**{name: self._field(getattr(node, name), node) for name in node._fields})
         return f"inside({text})" if getattr(node, "clip", False) else text
 
     def _field(self, value, node):
         if isinstance(value, nodes.Node):
-            return self(value)
+            return self.write(value)
         if isinstance(value, np.ndarray):
             return self.constant(value) + ("[i]" if isinstance(node, nodes.Scaled) else "")
         return repr(float(value)) if isinstance(value, float) else value
 
     def _key(self, key):
         if isinstance(key, nodes.Largest):
-            return f"largest({self(key.of)})"
+            return f"largest({self.write(key.of)})"
         if isinstance(key, nodes.Place):
-            return f"place({self(key.of)}, {self.constant(key.cuts)})"
+            return f"place({self.write(key.of)}, {self.constant(key.cuts)})"
         large = [group for group in key.cases if isinstance(group, int) and abs(group) > _LARGEST_INTEGER]
         if large:
             raise ValueError(f"The group {large[0]} is no exact number in JavaScript: name groups by strings.")

@@ -8,13 +8,14 @@ from skcalib._defaults import check_fitted
 from skcalib._input.scalars import check_int, check_option
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import PROBABILITY_CLIP
-from skcalib.export._decisions import split_decision
-from skcalib.export._node_writer import NodeWriter
+from skcalib.export._writers import NodeWriter, split_decision
 from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map
 
 _NO_OVERFLOW = 700.0
 _ML = "ai.onnx.ml"  # the domain of ONNX's operators on texts
+# ONNX's numbers of types (TensorProto.FLOAT, INT64 and DOUBLE), which have never changed.
+_TYPES = {"float32": 1, "int64": 7, "float64": 11}
 _OPSETS = (13, 17)  # the oldest that has these operators, and the one that is taken where none is asked for
 # How far a probability or a row's sum may be off by rounding: (refused beyond, left untouched within).
 _ROUNDING = {"float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
@@ -105,12 +106,12 @@ def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated
     valid, graph.scores, closed = _front(graph, as_map, *_ROUNDING[dtype])
     output = graph.write(as_map.output)
     if len(as_map.classes) == 2:
-        output = graph.add("Concat", graph.add("Sub", graph.constant(1.0), output), output, axis=1)
+        output = graph.add("Concat", graph.add("Sub", 1.0, output), output, axis=1)
     output = output if closed is None else _without_impossible(graph, output, closed)
     if decision is not None:
         _add_decision(graph, decision, output, valid)
-    output = graph.add("Where", valid, output, graph.constant(np.nan))
-    graph.add("Cast", output, to=_type_number(dtype), output=calibrated)
+    output = graph.add("Where", valid, output, np.nan)
+    graph.add("Cast", output, to=_TYPES[dtype], output=calibrated)
     return graph
 
 
@@ -119,13 +120,11 @@ def _add_decision(graph, decision, probabilities, valid):
     labels = np.array(decision.labels)
     graph.decision = graph.constant(labels, object if labels.dtype.kind == "U" else labels.dtype)
     if decision.is_event:
-        score, accepted = graph.add("Gather", probabilities, graph.integer([1]), axis=1), graph.integer(1)
+        score, accepted = graph.add("Gather", probabilities, [1], axis=1), 1
     else:
         score, accepted = graph.row_extreme("ReduceMax", probabilities), graph._largest(probabilities)
-    is_reached = graph.add("GreaterOrEqual", score, graph.constant(decision.threshold))
-    is_reached = graph.add("And", valid, is_reached)
-    place = graph.add("Where", is_reached, accepted, graph.integer(decision.otherwise))
-    place = graph.add("Reshape", place, graph.integer([-1]))
+    is_reached = graph.add("And", valid, graph.add("GreaterOrEqual", score, decision.threshold))
+    place = graph.add("Reshape", graph.add("Where", is_reached, accepted, decision.otherwise), [-1])
     graph.add("Gather", graph.decision, place, axis=0, output="decision")
 
 
@@ -149,13 +148,14 @@ class Graph(NodeWriter):
         self.scores, self.decision = name_in, None
 
     def add(self, operator, *inputs, output=None, **attributes):
-        """Add a node and return the name of its output."""
+        """Add a node and return the name of its output. Inputs are names, or numbers and arrays: constants."""
         output = output or f"{self.name_out}_{operator.lower()}_{len(self.nodes)}"
-        self.nodes.append((operator, list(inputs), output, attributes))
+        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
+        self.nodes.append((operator, names, output, attributes))
         return output
 
-    def constant(self, value, dtype=np.float64):
-        """Return the name of a constant; equal ones are written once."""
+    def constant(self, value, dtype=None):
+        """Return the name of a constant, float64 or int64 by its type; equal ones are written once."""
         array = np.asarray(value, dtype=dtype)
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self.names:
@@ -163,42 +163,42 @@ class Graph(NodeWriter):
             self.constants[self.names[key]] = array
         return self.names[key]
 
-    def integer(self, value):
-        """Return the name of a constant of integers."""
-        return self.constant(value, np.int64)
-
     def clip(self, x, low, high):
         """Keep values in [low, high]."""
-        return self.add("Clip", x, self.constant(low), self.constant(high))
+        return self.add("Clip", x, low, high)
+
+    def inside(self, node):
+        """Return the probabilities of a node, kept in [2^-52, 1 - 2^-52]."""
+        return self.clip(self.write(node), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
 
     def row_sum(self, x):
         """Add up each row."""
-        return self.add("ReduceSum", x, self.integer([1]), keepdims=1)
+        return self.add("ReduceSum", x, [1], keepdims=1)
 
     def row_extreme(self, operator, x):
         """Apply ReduceMax or ReduceMin to each row."""
         if self.opset < 18:
             return self.add(operator, x, axes=[1], keepdims=1)
-        return self.add(operator, x, self.integer([1]), keepdims=1)
+        return self.add(operator, x, [1], keepdims=1)
 
     def all_of(self, condition):
         """Return whether a condition holds in all columns of each row."""
         if self.as_map.scores.width == 1:
             return condition
-        numbers = self.add("Cast", condition, to=_type_number("float64"))
-        return self.add("Greater", self.row_extreme("ReduceMin", numbers), self.constant(0.5))
+        numbers = self.add("Cast", condition, to=_TYPES["float64"])
+        return self.add("Greater", self.row_extreme("ReduceMin", numbers), 0.5)
 
     def shares(self, x, total, otherwise):
         """Return x / total, and a number where the total is 0."""
-        positive = self.add("Greater", total, self.constant(0.0))
-        divisor = self.add("Where", positive, total, self.constant(1.0))
-        return self.add("Where", positive, self.add("Div", x, divisor), self.constant(otherwise))
+        positive = self.add("Greater", total, 0.0)
+        divisor = self.add("Where", positive, total, 1.0)
+        return self.add("Where", positive, self.add("Div", x, divisor), otherwise)
 
     def _write_Scores(self, node):
         return self.scores
 
     def _write_OneColumn(self, node):
-        return self.add("Gather", self.write(node.of), self.integer([node.index]), axis=1)
+        return self.add("Gather", self.write(node.of), [node.index], axis=1)
 
     def _write_Columns(self, node):
         return self.add("Concat", *(self.write(part) for part in node.parts), axis=1)
@@ -212,45 +212,40 @@ class Graph(NodeWriter):
             inner = node.of
             intercept = node.slope * inner.intercept + node.intercept
             return self.write(nodes.Affine(inner.of, node.slope * inner.coef, intercept))
-        slope = np.broadcast_to(node.slope, node.width)
-        product = self.add("Mul", self.write(node.of), self.constant(slope))
-        return self.add("Add", product, self.constant(node.intercept)) if np.any(node.intercept) else product
+        product = self.add("Mul", self.write(node.of), np.broadcast_to(node.slope, node.width))
+        return self.add("Add", product, node.intercept) if np.any(node.intercept) else product
 
     def _write_Affine(self, node):
-        product = self.add("MatMul", self.write(node.of), self.constant(node.coef.T))
-        return self.add("Add", product, self.constant(node.intercept))
+        return self.add("Add", self.add("MatMul", self.write(node.of), node.coef.T), node.intercept)
 
     def _write_Exp(self, node):
         return self.add("Exp", self.clip(self.write(node.of), -_NO_OVERFLOW, _NO_OVERFLOW))
 
     def _write_Log(self, node):
-        return self.add("Log", self.clip(self.write(node.of), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP))
+        return self.add("Log", self.inside(node.of))
 
     def _write_LogOdds(self, node):
-        inside = self.clip(self.write(node.of), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
-        rest = self.add("Sub", self.constant(1.0), inside)
-        return self.add("Sub", self.add("Log", inside), self.add("Log", rest))
+        inside = self.inside(node.of)
+        return self.add("Sub", self.add("Log", inside), self.add("Log", self.add("Sub", 1.0, inside)))
 
     def _write_LogOddsAgainstRest(self, node):
-        inside = self.clip(self.write(node.of), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
-        is_large = self.add("Greater", inside, self.constant(0.5))
-        small = self.row_sum(self.add("Where", is_large, self.constant(0.0), inside))
+        inside = self.inside(node.of)
+        is_large = self.add("Greater", inside, 0.5)
+        small = self.row_sum(self.add("Where", is_large, 0.0, inside))
         rest = self.add("Where", is_large, small, self.add("Sub", self.row_sum(inside), inside))
         rest = self.clip(rest, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
         return self.add("Sub", self.add("Log", inside), self.add("Log", rest))
 
     def _write_LogSides(self, node):
-        z, zero = self.write(node.of), self.constant(0.0)
+        z = self.write(node.of)
         decay = self.add("Exp", self.add("Neg", self.add("Abs", z)))
-        softplus = self.add("Log", self.add("Add", decay, self.constant(1.0)))
-        below, above = self.add("Min", z, zero), self.add("Max", z, zero)
+        softplus = self.add("Log", self.add("Add", decay, 1.0))
+        below, above = self.add("Min", z, 0.0), self.add("Max", z, 0.0)
         return self.add("Concat", self.add("Sub", below, softplus), self.add("Add", above, softplus), axis=1)
 
     def _write_Expit(self, node):
         odds = self.add("Exp", self.add("Neg", self.write(node.of)))
-        one = self.constant(1.0)
-        probability = self.add("Div", one, self.add("Add", odds, one))
-        return self._clipped(probability, node.clip)
+        return self._clipped(self.add("Div", 1.0, self.add("Add", odds, 1.0)), node.clip)
 
     def _write_Softmax(self, node):
         return self._clipped(self.add("Softmax", self.write(node.of), axis=1), node.clip)
@@ -263,76 +258,63 @@ class Graph(NodeWriter):
 
     def _write_Centred(self, node):
         x = self.write(node.of)
-        return self.add("Sub", x, self.add("Div", self.row_sum(x), self.constant(float(node.width))))
+        return self.add("Sub", x, self.add("Div", self.row_sum(x), float(node.width)))
 
     def _write_Pieces(self, node):
         x = self.write(node.of)
         piece = self._piece(x, node.cuts)
         degree = int(np.flatnonzero(node.coefficients.any(axis=0)).max(initial=0))
-        value = self._of_piece(node.coefficients[:, degree], piece)
+        value = self.add("Gather", node.coefficients[:, degree], piece)
         if degree == 0:
             return value
-        step = self.add("Sub", x, self._of_piece(node.origins, piece))
+        step = self.add("Sub", x, self.add("Gather", node.origins, piece))
         for power in reversed(range(degree)):
             product = self.add("Mul", value, step)
-            value = self.add("Add", product, self._of_piece(node.coefficients[:, power], piece))
+            value = self.add("Add", product, self.add("Gather", node.coefficients[:, power], piece))
         return value
 
     def _piece(self, x, cuts):
         """Return the number of cuts below each value, by bisection."""
         n_steps = len(cuts).bit_length()
         padded = self.constant(np.append(cuts, np.full(2**n_steps - 1 - len(cuts), np.inf)))
-        zeros = self.add("Cast", self.add("Greater", x, self.constant(np.inf)), to=_type_number("int64"))
-        piece = zeros
+        piece = self.add("Cast", self.add("Greater", x, np.inf), to=_TYPES["int64"])  # zeros
         for step in (2**k for k in reversed(range(n_steps))):
-            probe = self.add("Gather", padded, self.add("Add", piece, self.integer(step - 1)))
-            above = self.add("Cast", self.add("Greater", x, probe), to=_type_number("int64"))
-            piece = self.add("Add", piece, self.add("Mul", above, self.integer(step)))
+            probe = self.add("Gather", padded, self.add("Add", piece, step - 1))
+            above = self.add("Cast", self.add("Greater", x, probe), to=_TYPES["int64"])
+            piece = self.add("Add", piece, self.add("Mul", above, step))
         return piece
-
-    def _of_piece(self, values, piece):
-        return self.add("Gather", self.constant(values), piece)
 
     def _write_Normalized(self, node):
         x = self.write(node.of)
         return self.shares(x, self.row_sum(x), 1 / node.width)
-
-    def _write_RowKey(self, node):
-        raise nodes.no_row_keys("ONNX has no operator for")
 
     def _write_RowMax(self, node):
         return self.row_extreme("ReduceMax", self.write(node.of))
 
     def _write_Spread(self, node):
         x, confidence = self.write(node.of), self.write(node.confidence)
-        is_largest = self.add("Equal", self._largest(x), self.integer(np.arange(node.width)))
-        rest = self.add("Where", is_largest, self.constant(0.0), x)
+        is_largest = self.add("Equal", self._largest(x), np.arange(node.width))
+        rest = self.add("Where", is_largest, 0.0, x)
         shares = self.shares(rest, self.row_sum(rest), 1 / (node.width - 1))
-        others = self.add("Mul", shares, self.add("Sub", self.constant(1.0), confidence))
+        others = self.add("Mul", shares, self.add("Sub", 1.0, confidence))
         return self.add("Where", is_largest, confidence, others)
 
     def _largest(self, x):
         return self.add("ArgMax", x, axis=1, keepdims=1)
 
     def _write_Mixture(self, node):
-        terms = [
-            self.add("Mul", self.write(part), self.constant(weight))
-            for weight, part in zip(node.weights, node.parts, strict=True)
-        ]
-        total = terms[0]
-        for term in terms[1:]:
-            total = self.add("Add", total, term)
-        return self.add("Add", total, self.constant(node.constant)) if node.constant else total
+        terms = zip(node.weights, node.parts, strict=True)
+        return self.add("Sum", *(self.add("Mul", self.write(part), weight) for weight, part in terms), node.constant)
 
     def _write_Choice(self, node):
         key = self._key(node.key)
         slopes = _slopes_of_cases(node)
         if slopes is not None:
-            scaled = self.add("Mul", self.write(node.cases[0].of.of), self.add("Gather", self.constant(slopes), key))
+            scaled = self.add("Mul", self.write(node.cases[0].of.of), self.add("Gather", slopes, key))
             return self._clipped(self.add("Softmax", scaled, axis=1), node.cases[0].clip)
         chosen = self.write(node.cases[0])
         for number, case in enumerate(node.cases[1:], start=1):
-            is_case = self.add("Equal", key, self.integer(number))
+            is_case = self.add("Equal", key, number)
             chosen = self.add("Where", is_case, self.write(case), chosen)
         return chosen
 
@@ -366,43 +348,36 @@ def _front(graph, as_map, refused, untouched):
 
     Probabilities are put into [0, 1], in rows that sum to 1, and -inf becomes the logit of a probability of 0.
     """
-    raw = graph.add("Cast", graph.name_in, to=_type_number("float64"))
+    raw = graph.add("Cast", graph.name_in, to=_TYPES["float64"])
     if as_map.input == "logit":
-        limit = graph.constant(MAX_MAGNITUDE)
         if as_map.scores.width == 1:
-            return graph.add("LessOrEqual", graph.add("Abs", raw), limit), raw, None
-        top, closed = graph.row_extreme("ReduceMax", raw), graph.add("Equal", raw, graph.constant(-np.inf))
-        valid = graph.all_of(graph.add("LessOrEqual", graph.add("Abs", graph.add("Where", closed, top, raw)), limit))
+            return graph.add("LessOrEqual", graph.add("Abs", raw), MAX_MAGNITUDE), raw, None
+        top, closed = graph.row_extreme("ReduceMax", raw), graph.add("Equal", raw, -np.inf)
+        size = graph.add("Abs", graph.add("Where", closed, top, raw))
+        valid = graph.all_of(graph.add("LessOrEqual", size, MAX_MAGNITUDE))
         total = graph.row_sum(graph.add("Exp", graph.add("Sub", raw, top)))
-        lowest = graph.add("Add", top, graph.add("Log", graph.add("Mul", total, graph.constant(PROBABILITY_CLIP))))
+        lowest = graph.add("Add", top, graph.add("Log", graph.add("Mul", total, PROBABILITY_CLIP)))
         return valid, graph.add("Where", closed, lowest, raw), closed
     # As one condition, which NaN fails: |s - 1/2| <= 1/2 and rounding.
-    distance = graph.add("Abs", graph.add("Sub", raw, graph.constant(0.5)))
-    valid = graph.all_of(graph.add("LessOrEqual", distance, graph.constant(0.5 + refused)))
+    distance = graph.add("Abs", graph.add("Sub", raw, 0.5))
+    valid = graph.all_of(graph.add("LessOrEqual", distance, 0.5 + refused))
     scores = graph.clip(raw, 0.0, 1.0)
     if as_map.scores.width == 1:
         return valid, scores, None
     total = graph.row_sum(scores)
-    off = graph.add("Abs", graph.add("Sub", total, graph.constant(1.0)))
-    adds_up = graph.add("LessOrEqual", off, graph.constant(refused))
-    is_one = graph.add("LessOrEqual", off, graph.constant(untouched))
-    divisor = graph.add("Where", is_one, graph.constant(1.0), total)
-    return graph.add("And", valid, adds_up), graph.add("Div", scores, divisor), None
+    off = graph.add("Abs", graph.add("Sub", total, 1.0))
+    valid = graph.add("And", valid, graph.add("LessOrEqual", off, refused))
+    divisor = graph.add("Where", graph.add("LessOrEqual", off, untouched), 1.0, total)
+    return valid, graph.add("Div", scores, divisor), None
 
 
 def _without_impossible(graph, output, closed):
     """Return probabilities with 0 for impossible classes, the rest in proportion, as `predict_proba` makes them."""
-    zero = graph.constant(0.0)
-    left = graph.add("Where", closed, zero, output)
-    kept, equal = graph.row_sum(left), graph.add("Where", closed, zero, graph.constant(1.0))
+    left = graph.add("Where", closed, 0.0, output)
+    kept, equal = graph.row_sum(left), graph.add("Where", closed, 0.0, 1.0)
     spread = graph.add("Div", equal, graph.row_sum(equal))
     share = graph.shares(graph.row_sum(output), kept, 1.0)
-    return graph.add("Where", graph.add("Greater", kept, zero), graph.add("Mul", left, share), spread)
-
-
-def _type_number(dtype):
-    """Return ONNX's number of a type (TensorProto.FLOAT, INT64 and DOUBLE), which has never changed."""
-    return {"float32": 1, "int64": 7, "float64": 11}[dtype]
+    return graph.add("Where", graph.add("Greater", kept, 0.0), graph.add("Mul", left, share), spread)
 
 
 def _model(onnx, graph, dtype, opset, properties):
@@ -412,7 +387,7 @@ def _model(onnx, graph, dtype, opset, properties):
         for operator, inputs, output, attributes in graph.nodes
     ]
     constants = [onnx.numpy_helper.from_array(array, name) for name, array in graph.constants.items()]
-    number, texts = _type_number(dtype), onnx.TensorProto.STRING
+    number, texts = _TYPES[dtype], onnx.TensorProto.STRING
     inputs = [helper.make_tensor_value_info(graph.name_in, number, ["n", graph.as_map.scores.width])]
     imports = [helper.make_opsetid("", opset)]
     if graph.as_map.group_key is not None:

@@ -86,9 +86,9 @@ def _column(graph, recalibrator, probabilities):
         return graph.add("ArgMax", probabilities, axis=1, keepdims=0)
     if graph.as_map.scores.width > 1:
         return graph.add("ArgMax", graph.scores, axis=1, keepdims=0)
-    tie = graph.constant(0.0 if graph.as_map.input == "logit" else 0.5)
+    tie = 0.0 if graph.as_map.input == "logit" else 0.5
     column = graph.add("Cast", graph.add("Greater", graph.scores, tie), to=7)
-    return graph.add("Reshape", column, graph.integer([-1]))
+    return graph.add("Reshape", column, [-1])
 
 
 def _add_labels(scope, container, classes, column, output):

@@ -6,9 +6,8 @@ from scipy.special import expit
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.keys import HEX_DIGITS
 from skcalib._rows.links import PROBABILITY_CLIP
-from skcalib.export._decisions import split_decision
-from skcalib.export._node_writer import NodeWriter
 from skcalib.export._sql_text import case, clamped, dialect_named, exponential, linear, number, piece_tree
+from skcalib.export._writers import NodeWriter, split_decision
 from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map, linear_form
 from skcalib.recalibrators._provenance import provenance_text

@@ -3,24 +3,28 @@
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.segments import segment_calibration_test
 from skcalib.metrics._bin_free import (
+    kde_calibration_error,
     kolmogorov_smirnov_calibration_error,
     kuiper_calibration_error,
     neighborhood_calibration_error,
+    smooth_calibration_error,
 )
 from skcalib.metrics._by_group import calibration_by_group
 from skcalib.metrics._canonical import kernel_calibration_error
-from skcalib.metrics._curves import reliability_curve
+from skcalib.metrics._curves import mean_validity_curve, reliability_curve, validity_curve
 from skcalib.metrics._decision import decision_calibration_error
 from skcalib.metrics._decomposition import brier_decomposition, log_loss_decomposition
-from skcalib.metrics._errors import calibration_error, expected_calibration_error, maximum_calibration_error
+from skcalib.metrics._errors import (
+    calibration_error,
+    expected_calibration_error,
+    maximum_calibration_error,
+    sweep_calibration_error,
+)
 from skcalib.metrics._groupwise import groupwise_calibration_error
 from skcalib.metrics._interval import calibration_error_interval
-from skcalib.metrics._scorers import get_scorer, get_scorer_names
 from skcalib.metrics._slope import calibration_slope_intercept
-from skcalib.metrics._smoothing import kde_calibration_error, smooth_calibration_error
-from skcalib.metrics._sweep import sweep_calibration_error
+from skcalib.metrics._table import get_scorer, get_scorer_names
 from skcalib.metrics._tests import calibration_test
-from skcalib.metrics._validity import mean_validity_curve, validity_curve
 
 __all__ = [
     "BinStatistics",

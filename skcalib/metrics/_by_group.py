@@ -3,12 +3,16 @@
 import reprlib
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import (
+    BinaryTask,
     BinnedTask,
+    check_rows_or_bins,
     counted_rows,
     group_codes,
     is_predicted_class,
@@ -18,10 +22,11 @@ from skcalib._cells.reductions import (
     split_by_group,
 )
 from skcalib._cells.statistics import BinStatistics
-from skcalib._errors.binned import check_norm, has_thin_bins, resolved_method
+from skcalib._errors.binned import BinnedPower, check_norm, has_thin_bins, resolved_method
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
-from skcalib._inference.dependent_draws import FEW_EVENTS
-from skcalib._inference.hypotheses import Resampling
+from skcalib._inference.bias import bias_test, cluster_bias_test
+from skcalib._inference.count_draws import FEW_EVENTS
+from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import limits_of_each
 from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_groups
@@ -29,8 +34,8 @@ from skcalib._input.scalars import check_confidence_level, check_int, check_opti
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._progress import Progress
-from skcalib.binning import EqualMass, check_binning
-from skcalib.metrics._sample import Sample
+from skcalib.binning import BaseBinning, EqualMass, check_binning
+from skcalib.metrics._errors import error_of
 
 _ORDERS = ("sorted", "given", "error")
 
@@ -229,16 +234,13 @@ def calibration_by_group(
     progress = Progress("calibration_by_group", verbose)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "clusters=|sample_weight holds", UserWarning)  # one for all groups is enough
-        columns = _columns(names, samples, confidence_level, adjustment)
         errors = _errors(samples, {"norm": norm, "method": method}, resampling, confidence_level, progress)
-        columns |= dict(zip(("error", "error_low", "error_high"), errors, strict=True))
+        table = _table(names, samples, errors, confidence_level, adjustment)
     if clusters is not None:
-        _warn_of_few_events(columns)
-    keys = {"sorted": None, "given": first, "error": -columns["error"]}  # NaN comes last
-    if keys[order] is not None:
-        rows = np.argsort(keys[order], kind="stable")
-        columns = {name: column[rows] for name, column in columns.items()}
-    return GroupCalibration(**columns)
+        _warn_of_few_events(table)
+    keys = {"sorted": np.arange(len(names)), "given": first, "error": -table.error}  # NaN comes last
+    rows = np.argsort(keys[order], kind="stable")
+    return GroupCalibration(*(column[rows] for column in table.columns().values()))
 
 
 def _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type):
@@ -286,9 +288,7 @@ def _as_array(names):
     kinds = {type(name) for name in names}
     if len(kinds) == 1 and kinds <= {str, int, float, bool}:
         return np.array(names)
-    array = np.empty(len(names), dtype=object)
-    array[:] = names
-    return array
+    return np.fromiter(names, dtype=object, count=len(names))
 
 
 def _errors(samples, params, resampling, confidence_level, progress):
@@ -308,8 +308,8 @@ def _errors(samples, params, resampling, confidence_level, progress):
     return errors
 
 
-def _columns(names, samples, confidence_level, adjustment):
-    """Return the columns of the table, in the order of the names."""
+def _table(names, samples, errors, confidence_level, adjustment):
+    """Return the table in the order of the names."""
     n = np.array([one.n for one in samples])  # of integer dtype where each row counts once in all groups
     mean_score, event_frequency = np.array([(one.mean_score, one.event_frequency) for one in samples]).T
     pvalue, bias_low, bias_high, bias_pvalue = np.array([one.bias_test(confidence_level) for one in samples]).T
@@ -318,26 +318,73 @@ def _columns(names, samples, confidence_level, adjustment):
     else:
         known = (None if one.cluster is not None else pvalue_distribution(*one.scores()) for one in samples)
         adjusted = adjusted_pvalues(pvalue, list(known))
-    return {
-        "group": names,
-        "n": n,
-        "mean_score": mean_score,
-        "event_frequency": event_frequency,
-        "bias": mean_score - event_frequency,
-        "bias_low": bias_low,
-        "bias_high": bias_high,
-        "pvalue": pvalue,
-        "adjusted_pvalue": adjusted,
-        "bias_pvalue": bias_pvalue,
-        "adjusted_bias_pvalue": holm(bias_pvalue),
-    }
+    bias = mean_score - event_frequency, bias_low, bias_high
+    pvalues = pvalue, adjusted, bias_pvalue, holm(bias_pvalue)
+    return GroupCalibration(names, n, mean_score, event_frequency, *bias, *errors, *pvalues)
 
 
-def _warn_of_few_events(columns):
-    expected = columns["n"] * np.minimum(columns["mean_score"], 1 - columns["mean_score"])
-    few = columns["group"][expected < FEW_EVENTS].tolist()
+def _warn_of_few_events(table):
+    expected = table.n * np.minimum(table.mean_score, 1 - table.mean_score)
+    few = table.group[expected < FEW_EVENTS].tolist()
     if few:
         warn(
             f"clusters=: fewer than {FEW_EVENTS} events or non-events are expected in {len(few)} of {len(expected)} "
             f"groups ({reprlib.repr(few)}), where the level is not held."
         )
+
+
+class Sample(NamedTuple):
+    """The bins of a sample, and its rows, their binning and clusters, or None."""
+
+    statistics: BinStatistics
+    task: BinaryTask | None = None
+    binning: BaseBinning | None = None
+    cluster: np.ndarray | None = None
+
+    @property
+    def n(self):
+        """How many rows the sample is worth: an int where each row counts once."""
+        counts = np.array_equal(self.statistics.count, self.statistics.weight)
+        return int(self.statistics.count.sum()) if counts else self.statistics.total_weight
+
+    @property
+    def mean_score(self):
+        """Mean score of the rows."""
+        return self.statistics.weighted_score.sum() / self.statistics.total_weight
+
+    @property
+    def event_frequency(self):
+        """Share of the rows that have the event."""
+        return self.statistics.weighted_label.sum() / self.statistics.total_weight
+
+    def scores(self):
+        """Return scores and weights, of two points a bin where the rows are not known."""
+        if self.task is None:
+            return Cells.of_bins(self.statistics).two_points()
+        return self.task.scores, self.task.sample_weight
+
+    def bias_test(self, confidence_level):
+        """Return the `BiasTest` of mean score minus event frequency."""
+        scores, weight = self.scores()
+        if self.cluster is not None:
+            return cluster_bias_test(scores, self.task.labels, self.cluster, confidence_level, weight)
+        events, variance = self.statistics.weighted_label.sum(), self.statistics.total_residual_variance
+        return bias_test(scores, events, confidence_level, weight, variance)
+
+    def error_hypotheses(self, params, resampling):
+        """Return the calibration error with these parameters, and the hypotheses about it."""
+        params = {"binning": self.binning, **params}
+        is_binned = self.task is None or self._bins_tell_all(params["method"])
+        if is_binned:
+            data, params["binning"] = BinnedTask(self.statistics), None
+        else:
+            scores, labels, weight = self.task
+            data = check_rows_or_bins(labels, scores, sample_weight=weight, multiclass="auto", drop=False)
+        error = error_of(BinnedPower, params, {"binning": EqualMass(15)})
+        hypotheses = error_hypotheses(error, data, resampling._replace(cluster=self.cluster))
+        return error.value(hypotheses.observed if is_binned else error.observed(data)), hypotheses
+
+    def _bins_tell_all(self, method):
+        """Return whether the sums of the bins give the same error as the rows, which takes longer."""
+        is_plain = self.cluster is None and self.task.sample_weight is None
+        return is_plain and method != "label_binned" and not self.binning.needs_labels

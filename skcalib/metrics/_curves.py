@@ -1,8 +1,11 @@
-"""Curves: what the bins say, as numbers."""
+"""Curves: what the bins say as numbers, and how much of a forecast is within a tolerance of the truth."""
+
+import numpy as np
 
 from skcalib._cells.reductions import binary_tasks, check_rows_or_bins, counted_rows, resolve_multiclass
-from skcalib._input.scalars import hint_at_keywords
-from skcalib.binning import EqualMass, check_binning
+from skcalib._input.scalars import as_numbers, check_option, hint_at_keywords
+from skcalib._rows.sorting import first_rows
+from skcalib.binning import EqualMass, UniqueScores, check_binning
 
 
 @hint_at_keywords
@@ -82,3 +85,163 @@ def reliability_curve(
     data = counted_rows(data, weight_type, warns=False)
     curves = [task.statistics(strategy) for task in binary_tasks(data, multiclass, pooled=True)]
     return curves if resolve_multiclass(multiclass, data, pooled=True) == "marginal" else curves[0]
+
+
+# A gap of .8 - .6 is within .2, whatever float64 says.
+_ROUNDING = 1e-12
+
+
+def validity_curve(
+    y_true,
+    y_proba=None,
+    *,
+    epsilons=None,
+    binning=None,
+    conditional=False,
+    multiclass="auto",
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
+):
+    """Share of the rows whose forecast is within a tolerance of the event frequency, for each tolerance.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all that describes rows.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    epsilons : array-like of shape (n_epsilons,), default=None
+        Tolerances in increasing order. None gives those at which the curve steps, from 0 on: the exact step function.
+    binning : BaseBinning, int or None, default=None
+        Strategy; an int is a number of equal-mass bins, None ``UniqueScores()``, which suits binned models.
+    conditional : bool, default=False
+        Whether to ask for every bin at once: the curve is then 0 before its largest gap and 1 from there on.
+    multiclass : {"auto", "top_label"}, default="auto"
+        See `calibration_error`.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of `predict_proba`.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    epsilons : ndarray of shape (n_epsilons,)
+        Tolerances.
+    validity : ndarray of shape (n_epsilons,)
+        ``V(epsilon)``, the share of the weight in bins with ``|event frequency - mean score| <= epsilon``.
+
+    Raises
+    ------
+    ValueError
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero.
+
+    See Also
+    --------
+    skcalib.displays.ValidityDisplay : The picture.
+    skcalib.metrics.mean_validity_curve : The validity curve over repeated experiments.
+
+    Notes
+    -----
+    The area above the marginal curve, over [0, 1], is the plugin l1 calibration error.
+
+    References
+    ----------
+    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting.
+
+    Examples
+    --------
+    Example 1 of the paper: forecasts .2 (nine rows in ten, event frequency .3) and .8 (event frequency .6).
+
+    >>> import numpy as np
+    >>> from skcalib.metrics import validity_curve
+    >>> y_proba = np.repeat([0.2, 0.8], [90, 10])
+    >>> y_true = np.concatenate((np.arange(90) < 27, np.arange(10) < 6))
+    >>> epsilons, validity = validity_curve(y_true, y_proba)
+    >>> epsilons.round(6).tolist(), validity.tolist()
+    ([0.0, 0.1, 0.2], [0.0, 0.9, 1.0])
+    >>> validity_curve(y_true, y_proba, epsilons=[0.1, 0.2], conditional=True)[1].tolist()
+    [0.0, 1.0]
+    """
+    strategy = check_binning(binning, UniqueScores())
+    check_option(multiclass, "multiclass", ("auto", "top_label"))  # a curve is of one event
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, **rows)
+    statistics = next(binary_tasks(data, multiclass)).statistics(strategy, moments=1)
+    gaps = np.abs(statistics.event_frequency - statistics.mean_score)
+    order = np.argsort(np.where(statistics.weight > 0, gaps, np.inf))[: np.count_nonzero(statistics.weight)]
+    gaps, reached = gaps[order], np.append(0.0, np.cumsum(statistics.share[order]))
+    steps = np.append(0.0, gaps)
+    epsilons = steps[first_rows(steps)] if epsilons is None else _check_epsilons(epsilons)
+    n_within = np.searchsorted(gaps, epsilons + _ROUNDING, side="right")
+    if conditional:
+        return epsilons, (n_within == len(gaps)).astype(np.float64)
+    return epsilons, np.minimum(reached / reached[-1], 1.0)[n_within]
+
+
+def mean_validity_curve(samples, *, epsilons, **options):
+    """Mean of the validity curves of repeated experiments, with its standard deviation.
+
+    Parameters
+    ----------
+    samples : iterable of (y_true, y_proba)
+        Labels and forecasts of each repeat.
+    epsilons : array-like of shape (n_epsilons,)
+        Tolerances in increasing order.
+    **options : dict
+        Other arguments of `validity_curve`, such as ``conditional=True``.
+
+    Returns
+    -------
+    epsilons : ndarray of shape (n_epsilons,)
+        Tolerances.
+    mean : ndarray of shape (n_epsilons,)
+        Mean validity; for conditional curves the share of repeats in which every bin was within the tolerance.
+    standard_deviation : ndarray of shape (n_epsilons,)
+        Standard deviation of that mean, zero for a single repeat.
+
+    Raises
+    ------
+    ValueError
+        If there is no repeat, or the labels and scores of a repeat are refused by `validity_curve`.
+
+    See Also
+    --------
+    skcalib.metrics.validity_curve : The share of rows within each tolerance.
+    skcalib.displays.ValidityDisplay : The picture.
+
+    References
+    ----------
+    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib import UniformMassBinning
+    >>> from skcalib.metrics import mean_validity_curve
+    >>> rng = np.random.default_rng(0)
+    >>> def experiment():
+    ...     scores = rng.random(600)
+    ...     y = rng.random(600) < scores**2
+    ...     model = UniformMassBinning(5).fit(scores[:300], y[:300])
+    ...     return y[300:], model.predict_proba(scores[300:])
+    >>> epsilons, mean, deviation = mean_validity_curve([experiment() for _ in range(20)], epsilons=[0.05, 0.1, 0.2])
+    >>> mean.round(2).tolist(), deviation.round(2).tolist()
+    ([0.63, 0.87, 1.0], [0.04, 0.03, 0.0])
+    """
+    epsilons = _check_epsilons(epsilons)
+    curves = [validity_curve(y_true, y_proba, epsilons=epsilons, **options)[1] for y_true, y_proba in samples]
+    if not curves:
+        raise ValueError("samples is empty: a mean needs at least one repeat.")
+    deviation = np.std(curves, axis=0, ddof=1) if len(curves) > 1 else np.zeros(len(epsilons))
+    return epsilons, np.mean(curves, axis=0), deviation / np.sqrt(len(curves))
+
+
+def _check_epsilons(epsilons):
+    epsilons = as_numbers(epsilons, "epsilons")
+    if epsilons.ndim != 1 or len(epsilons) == 0 or not np.all(np.diff(epsilons) >= 0) or not epsilons[0] >= 0:
+        raise ValueError("epsilons must be a vector of tolerances that are not negative, in increasing order.")
+    return epsilons

@@ -28,11 +28,14 @@ def error_of(power, given, defaults):
     return Error(power, params, norm, **whole)
 
 
-def value_of(power, given, **defaults):
-    """Return the value of an error for all arguments of its function, as `locals()` has them."""
+def value_of(power, given, bins=None, **defaults):
+    """Return the value of an error for all arguments of its function, as `locals()` has them.
+
+    `bins` is a strategy with which no `BinStatistics` can stand for the rows, where none is among the arguments.
+    """
     rows = {name: given[name] for name in _OF_ROWS}
     params = {name: value for name, value in given.items() if name not in rows}
-    return error_value(error_of(power, params, defaults), **rows, binning=given.get("binning"))
+    return error_value(error_of(power, params, defaults), **rows, binning=given.get("binning", bins))
 
 
 @hint_at_keywords
@@ -306,3 +309,85 @@ def maximum_calibration_error(
     0.9
     """
     return value_of(BinnedPower, locals(), binning=EqualWidth(15), method="plugin", norm=np.inf)
+
+
+def sweep_calibration_error(
+    y_true,
+    y_proba=None,
+    *,
+    norm=1,
+    base=None,
+    multiclass="auto",
+    class_weight=None,
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
+):
+    """Plugin calibration error with the most bins that stay monotone (ECE_SWEEP).
+
+    The labels choose the number of bins, so the user need not: one more bin is tried as long as the event
+    frequency rises from bin to bin. Of the plugin errors it has the least bias for few rows.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    norm : float or {"l1", "l2", "max"}, default=1
+        p >= 1 or ``np.inf``.
+    base : EqualMass or EqualWidth, default=None
+        Where the bins are cut; None means ``EqualMass()``, which is recommended. Its `n_bins` is not used.
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
+        See `calibration_error`.
+    class_weight : array-like of shape (K,) or dict, default=None
+        See `calibration_error`.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of `predict_proba`.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    error : float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
+        weights are negative or all zero.
+    TypeError
+        If `base` is another strategy.
+
+    See Also
+    --------
+    skcalib.binning.MonotonicSweep : The most bins whose event frequencies increase.
+    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
+
+    References
+    ----------
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation.
+
+    Examples
+    --------
+    Forecasts that are too sure: their log-odds are twice too large.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import sweep_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> round(sweep_calibration_error(y_true, y_proba), 3)
+    0.094
+
+    Two bins with frequencies 0 and 1/3 rise, three (0, 1/2, 0) would not: ``|.2 - 0| / 2 + |.7 - 1/3| / 2``.
+
+    >>> from skcalib.metrics import sweep_calibration_error
+    >>> round(sweep_calibration_error([0, 0, 0, 1, 0, 0], [0.1, 0.2, 0.3, 0.6, 0.7, 0.8]), 6)
+    0.283333
+    """
+    return value_of(SweepPower, locals(), MonotonicSweep(base))

@@ -3,11 +3,11 @@
 import numpy as np
 
 from skcalib._cells.reductions import group_codes, reduced, resolve_multiclass, split_by_group
-from skcalib._errors.binned import BinnedPower, check_norm
-from skcalib._errors.power import Error, error_root
+from skcalib._errors.binned import BinnedPower
 from skcalib._input.scalars import check_option, hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
-from skcalib.binning import EqualWidth, check_binning
+from skcalib.binning import EqualWidth
+from skcalib.metrics._errors import error_of
 
 
 @hint_at_keywords
@@ -94,9 +94,8 @@ def groupwise_calibration_error(
     {'Lyon': 0.1, 'Turin': 0.1}
     """
     check_option(reduce, "reduce", ("max", "mean", "weighted", None))
-    norm = check_norm(norm, method=method)
-    params = {"norm": norm, "method": method, "binning": check_binning(binning, EqualWidth(15))}
-    one_group = Error(BinnedPower, params, norm, multiclass=multiclass)
+    params = {"norm": norm, "method": method, "binning": binning, "multiclass": multiclass}
+    one_group = error_of(BinnedPower, params, {"binning": EqualWidth(15)})
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **rows)
     resolve_multiclass(multiclass, data, pooled=True)
@@ -105,7 +104,7 @@ def groupwise_calibration_error(
     for code, rows in split_by_group(data, codes):
         name, part = names[code : code + 1].tolist()[0], data.at(rows)
         try:
-            errors[name] = error_root(one_group.observed(part), norm)
+            errors[name] = one_group.value(one_group.observed(part))
         except ValueError as error:
             raise ValueError(f"groups: the error of group {name!r} cannot be computed. {error}") from error
         weights.append(len(part.scores) if part.sample_weight is None else part.sample_weight.sum())

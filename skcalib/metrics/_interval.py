@@ -7,7 +7,7 @@ from numbers import Real
 from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import BinnedTask, check_rows_or_bins, counted_rows
-from skcalib._inference.bootstrap import BootstrapOptions, basic_limits
+from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate
@@ -16,7 +16,7 @@ from skcalib._input.scalars import check_confidence_level, check_int, check_opti
 from skcalib._input.warn import warn
 from skcalib._progress import Progress
 from skcalib.metrics._errors import calibration_error
-from skcalib.metrics._table import metric_of
+from skcalib.metrics._table import METRICS, metric_of
 
 _KINDS = ("auto", "inverted", "basic")
 
@@ -154,23 +154,18 @@ def calibration_error_interval(
     row = metric_of(metric)
     kind = _resolved_kind(interval, row)
     _check_stratify(stratify, kind, clusters)
-    given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    given = {name: value for name, value in given.items() if value is not None}
-    data = check_rows_or_bins(y_true, y_proba, **given, multiclass=params.get("multiclass", "auto"), drop=False)
-    data = counted_rows(data, weight_type)
-    if isinstance(data, BinnedTask):
-        y_true = data.bins
-    elif sample_weight is not None:
-        given["sample_weight"] = data.sample_weight
-    estimate = metric(y_true, y_proba, **given, **params)
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    rows["multiclass"] = params.get("multiclass", "auto")
+    data, cluster, value = checked_input(y_true, y_proba, rows, weight_type, clusters)
+    estimate = value(metric, **params)
     if not isinstance(estimate, Real):
         raise TypeError(f"metric must return a number, found {type(estimate).__name__}.")
-    cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
     rng = check_random_state(random_state)
     if kind == "basic":
         warn(_OF_BASIC)
-        options = BootstrapOptions(confidence_level, n_resamples, cluster, stratify, rng, n_jobs, verbose)
-        limits = basic_limits(partial(metric, y_true, y_proba, **given | params), data, estimate, options)
+        options = {"cluster": cluster, "stratify": stratify, "n_jobs": n_jobs, "verbose": verbose}
+        evaluate = partial(value, metric, **params)
+        limits = basic_limits(evaluate, data, estimate, confidence_level, n_resamples, rng, **options)
         if row is not None:
             limits = [min(max(limit, row.limits[0]), row.limits[1]) for limit in limits]
         return IntervalEstimate(float(estimate), *limits)
@@ -178,6 +173,33 @@ def calibration_error_interval(
     resampling = Resampling(n_resamples, rng, cluster, weight_type == "importance", progress)
     hypotheses = error_hypotheses(row.error(params), data, resampling)
     return IntervalEstimate(float(estimate), *inverted_limits(hypotheses, (1 - confidence_level) / 2))
+
+
+def checked_input(y_true, y_proba, rows, weight_type, clusters, binning=None):
+    """Return validated data, codes of the clusters or None, and a function that evaluates metrics of what was given."""
+    data = counted_rows(check_rows_or_bins(y_true, y_proba, binning=binning, drop=False, **rows), weight_type)
+    cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
+    given = {name: value for name, value in rows.items() if name != "multiclass" and value is not None}
+    if isinstance(data, BinnedTask):
+        y_true = data.bins
+    elif "sample_weight" in given:
+        given["sample_weight"] = data.sample_weight
+
+    # The functions that take validated rows, which need not be checked again.
+    rows_of = [row for row in METRICS.values() if row.power is not None and "groups" not in row.defaults]
+    taking_data = [] if isinstance(data, BinnedTask) else [row.function for row in rows_of]
+
+    def value(metric, **params):
+        if metric in taking_data and "sample_weight" not in params:
+            return metric(kept_rows(data), **params)
+        return metric(y_true, y_proba, **given | params)
+
+    return data, cluster, value
+
+
+def kept_rows(data):
+    """Return the rows of positive weight."""
+    return data if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores) else data.at(data.kept)
 
 
 def unwrapped_metric(metric, params):

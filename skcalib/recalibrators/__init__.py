@@ -4,7 +4,6 @@ from skcalib.recalibrators._base import BaseRecalibrator, BinaryRecalibrator, Lo
 from skcalib.recalibrators._beta import BetaCalibration
 from skcalib.recalibrators._cautious import CautiousRecalibrator
 from skcalib.recalibrators._classwise import ClasswiseTemperatureScaling
-from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
 from skcalib.recalibrators._groupwise import GroupwiseRecalibrator
 from skcalib.recalibrators._histogram import HistogramBinning
 from skcalib.recalibrators._isotonic import IsotonicCalibration
@@ -16,7 +15,7 @@ from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._scaling_binning import ScalingBinning
 from skcalib.recalibrators._spline import SplineCalibration
 from skcalib.recalibrators._stacked import StackedRecalibrator
-from skcalib.recalibrators._temperature import TemperatureScaling
+from skcalib.recalibrators._temperature import EnsembleTemperatureScaling, TemperatureScaling
 from skcalib.recalibrators._uniform_mass import UniformMassBinning
 from skcalib.recalibrators._venn_abers import VennAbers
 

@@ -74,12 +74,8 @@ class AffineProblem(NamedTuple):
 
     def taken(self, rows, sample_weight):
         """Return the problem of some of the rows."""
-        return self._replace(
-            logits=self.logits[rows],
-            reference=self.reference[rows],
-            codes=self.codes[rows],
-            sample_weight=sample_weight,
-        )
+        logits, reference, codes = self.logits[rows], self.reference[rows], self.codes[rows]
+        return self._replace(logits=logits, reference=reference, codes=codes, sample_weight=sample_weight)
 
 
 def fit_path(problem, penalties):

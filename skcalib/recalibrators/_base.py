@@ -1,7 +1,6 @@
 """Base of the recalibrators: they validate and reduce here, so that a method is two short functions."""
 
 import copy
-from dataclasses import KW_ONLY
 from numbers import Real
 
 import numpy as np
@@ -68,7 +67,6 @@ class BaseRecalibrator(ProbabilityTransformer):
     [[0.75, 0.25]]
     """
 
-    _: KW_ONLY
     input: [StrOptions({"probability", "logit"})] = "probability"
     classes: [ARRAY_LIKE, None] = None
 
@@ -273,7 +271,6 @@ class BinaryRecalibrator(BaseRecalibrator):
     0.25
     """
 
-    _: KW_ONLY
     multiclass: [StrOptions({"ovr", "top_label"})] = "ovr"
     normalize: [BOOLEAN] = True
 

@@ -1,7 +1,5 @@
 """Beta calibration: the map between two beta densities."""
 
-from dataclasses import KW_ONLY
-
 import numpy as np
 from scipy.special import expit
 
@@ -13,7 +11,7 @@ from skcalib.recalibrators._maps import Affine, Expit, LogSides
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
 
 
-class BetaCalibration(PartiallyPooledRecalibrator):
+class BetaCalibration(PartiallyPooledRecalibrator, positional=("parameters",)):
     """Beta calibration: ``sigmoid(a * log(s) - b * log(1 - s) + c)`` with a and b not negative.
 
     The map is exact if the scores of both classes follow beta distributions. Unlike `PlattScaling` it can change scores
@@ -96,7 +94,6 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     """
 
     parameters: [StrOptions({"abm", "am", "ab"})] = "abm"
-    _: KW_ONLY
     smooth_targets: [BOOLEAN] = True
 
     _part_attributes = {"a_": number, "b_": number, "c_": number}

@@ -1,6 +1,5 @@
 """Cautious recalibration: the scores stay as they are unless recalibrating them saves log-loss."""
 
-from dataclasses import KW_ONLY
 from numbers import Real
 
 import numpy as np
@@ -10,8 +9,7 @@ from skcalib._input.sklearn_private import CV, HasMethods, Interval
 from skcalib._rows.links import log_probability
 from skcalib.recalibrators._attributes import check_same_classes, fitted
 from skcalib.recalibrators._base import BaseRecalibrator
-from skcalib.recalibrators._folds import cross_validation_folds
-from skcalib.recalibrators._gain import estimate, gain_interval, standard_error
+from skcalib.recalibrators._folds import cross_validation_folds, estimate, gain_interval, standard_error
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._stacked import StackedRecalibrator, Uncalibrated
 from skcalib.recalibrators._transformer import check_recalibrator, fitted_clone, tell
@@ -19,7 +17,7 @@ from skcalib.recalibrators._transformer import check_recalibrator, fitted_clone,
 _LEVEL = 0.9
 
 
-class CautiousRecalibrator(BaseRecalibrator):
+class CautiousRecalibrator(BaseRecalibrator, positional=("recalibrator",)):
     """Recalibrator that is used only if it saves log-loss on rows that it has not seen, else the scores as they are.
 
     It is the default of `RecalibratedClassifierCV`.
@@ -86,7 +84,6 @@ class CautiousRecalibrator(BaseRecalibrator):
     """
 
     recalibrator: [HasMethods(["fit", "predict_proba"]), None] = None
-    _: KW_ONLY
     n_standard_errors: [Interval(Real, 0, None, closed="left")] = 0.5
     cv: [CV] = 5
 

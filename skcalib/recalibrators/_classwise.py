@@ -16,7 +16,7 @@ from skcalib.recalibrators._maps import Choice, Scaled
 _TOLERANCE = 1e-11  # relative change of an inverse temperature
 
 
-class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
+class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator, positional=("max_deviation", "bounds")):
     """Class-wise temperature scaling (CTS): ``softmax(inverse_temperature[predicted class] * logits)``.
 
     For models that are too confident for some classes and too modest for others, because the classes differ in label
@@ -123,16 +123,12 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         slices = _PredictedClassSlices(logits, codes, sample_weight)
         start = np.full(logits.shape[1], pooled)
         best = np.where(slices.tell, _minimise(slices.derivatives, start, bounds), np.nan)
-        self.max_deviation_ = self._deviation(slices, start)
+        self.max_deviation_ = (
+            _warranted_deviation(*slices.moments(start)) if self.max_deviation == "auto" else float(self.max_deviation)
+        )
         shared = _shared_optimum(slices, best, pooled, self.max_deviation_, bounds)
         self.shared_inverse_temperature_ = float(shared)
         self.inverse_temperature_ = _clipped(best, shared, self.max_deviation_)
-
-    def _deviation(self, slices, shared):
-        """Return the largest deviation allowed, given the shared inverse temperature once a class."""
-        if self.max_deviation != "auto":
-            return float(self.max_deviation)
-        return _warranted_deviation(*slices.moments(shared))
 
     def _predict_logits(self, logits):
         return logits * self.inverse_temperature_[logits.argmax(axis=1)][:, None]

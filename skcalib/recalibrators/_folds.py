@@ -1,14 +1,16 @@
-"""Folds of the calibration set that depend on its rows alone: neither on their order nor on how repeats are written."""
+"""Folds of the calibration set, which depend on its rows alone, and what recalibrating gains on the rows left out."""
 
 from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax
+from scipy.special import log_softmax, ndtri
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
+from skcalib._inference.results import IntervalEstimate
 from skcalib._rows.links import PROBABILITY_CLIP, log_probability, two_class_log_odds
+from skcalib.recalibrators._attributes import number
 
 _SEED = 0
 # Integer weights are dealt out copy by copy up to this total; rows stay whole beyond it.
@@ -129,3 +131,33 @@ def _cells(scores, input):
 
 def taken(sample_weight, rows):
     return None if sample_weight is None else sample_weight[rows]
+
+
+def estimate(value):
+    """Check an estimate between its limits, of a state that is read."""
+    if not isinstance(value, tuple) or len(value) != 3 or not number(value[1]) <= number(value[0]) <= number(value[2]):
+        raise ValueError(f"must be an estimate and the limits of its interval, found {value!r:.60}")
+    return IntervalEstimate(*map(float, value))
+
+
+def gain_interval(gains, folds, sample_weight, level):
+    """Return the mean out-of-fold gain and its interval, from what each row gains by the fit of each fold."""
+    weight = None if sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
+    out_of_fold = np.concatenate([gain[fold.test] for gain, fold in zip(gains, folds, strict=True)])
+    # Each row is used for fitting and for testing, in turns, so the noise of the fits counts twice. The noise of a
+    # row's gain is the jackknife's, over the fits without one fold each.
+    of_fits = np.average((len(folds) - 1) * gains.var(axis=0), weights=sample_weight)
+    return row_gain_interval(out_of_fold, weight, level, of_fits)
+
+
+def row_gain_interval(gains, sample_weight, level=0.9, variance_of_fits=0.0):
+    """Return the mean of what rows gain out of fold and its interval, by default without the noise of the fits."""
+    mean, total = np.average(gains, weights=sample_weight), len(gains) if sample_weight is None else sample_weight.sum()
+    variance = np.average((gains - mean) ** 2, weights=sample_weight) + variance_of_fits
+    width = ndtri((1 + level) / 2) * np.sqrt(variance / max(total - 1, 1))
+    return IntervalEstimate(*map(float, (mean, mean - width, mean + width)))
+
+
+def standard_error(gain, level):
+    """Return the standard error behind a gain's interval."""
+    return (gain.high - gain.low) / (2 * ndtri((1 + level) / 2))

@@ -1,7 +1,6 @@
 """Calibration by group: a map for each predicted class, site, month or question set."""
 
 from collections import Counter
-from dataclasses import KW_ONLY
 from numbers import Integral, Real
 
 import numpy as np
@@ -32,7 +31,9 @@ _NO_CERTIFICATE = (
 )
 
 
-class GroupwiseRecalibrator(RecalibratorOfColumns):
+class GroupwiseRecalibrator(
+    RecalibratorOfColumns, positional=("recalibrator", "groups", "min_group_size", "shrinkage")
+):
     """Any recalibrator, fitted to each group of rows separately (Algorithm 1 of Zhao, Chen and Oymak).
 
     A model may be right on average, and too confident for one class, site or month and too modest for another. Groups
@@ -129,7 +130,6 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     groups: [str, Integral, callable, None] = _PREDICTED_CLASS
     min_group_size: [Interval(Real, 0, None, closed="left")] = 50
     shrinkage: [Interval(Real, 0, None, closed="left")] = 0.0
-    _: KW_ONLY
     merge_small_groups: [BOOLEAN] = False
 
     _default_objects = {"recalibrator": TemperatureScaling}

@@ -1,7 +1,5 @@
 """Isotonic calibration: the best non-decreasing calibration map."""
 
-from dataclasses import KW_ONLY
-
 import numpy as np
 from scipy.optimize import isotonic_regression
 
@@ -80,7 +78,6 @@ class IsotonicCalibration(BinaryRecalibrator):
     [0.0, 0.5, 0.75, 1.0]
     """
 
-    _: KW_ONLY
     centered: [BOOLEAN] = False
 
     _part_attributes = {"score_knots_": knots, "probability_knots_": shares}

@@ -16,7 +16,7 @@ from scipy.special import expit, log_softmax
 from scipy.special import softmax as softmax_of
 
 from skcalib._rows.keys import row_keys
-from skcalib._rows.links import clip_probability, log_odds, log_probability
+from skcalib._rows.links import clip_probability, log_odds, log_probability, row_sums
 
 _LARGEST_EXPONENT = 700.0
 
@@ -83,8 +83,8 @@ def rows_by_code(codes):
 
 def shares(values, n_classes):
     """Return rows divided by their sums; a row of zeros becomes uniform."""
-    total = values.sum(axis=1, keepdims=True)
-    return np.where(total > 0, values / np.where(total > 0, total, 1), 1 / n_classes)
+    total = row_sums(values)
+    return np.divide(values, total, out=np.full(values.shape, 1 / n_classes), where=total > 0)
 
 
 def _require(condition, node, what):

@@ -1,7 +1,5 @@
 """Vector and matrix scaling: an affine map of the logits, held near temperature scaling by a structured ridge."""
 
-from dataclasses import KW_ONLY
-
 import numpy as np
 from scipy.special import logsumexp
 
@@ -19,7 +17,7 @@ from skcalib.recalibrators._maps import Affine, Centred, Scaled
 _LARGEST_FEATURE = 1e150  # whose square is a number
 
 
-class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
+class AffineScaling(ClippedRecalibrator, LogitRecalibrator, positional=("alpha",)):
     """Base of the methods that fit ``softmax(coef @ features + intercept)``.
 
     A subclass defines ``_affine_map``, the linear operator that its parameters stand for, and
@@ -27,7 +25,6 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
     """
 
     alpha: [RIDGE, StrOptions({"auto"})] = "auto"
-    _: KW_ONLY
     alpha_intercept: [RIDGE, None] = None
 
     _attributes = {
@@ -161,7 +158,6 @@ class VectorScaling(AffineScaling):
     [[0.25, 0.25, 0.5]]
     """
 
-    _: KW_ONLY
     center: [BOOLEAN] = True
 
     _affine_map = DiagonalMap
@@ -270,7 +266,6 @@ class MatrixScaling(AffineScaling):
     [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]
     """
 
-    _: KW_ONLY
     alpha_diagonal: [RIDGE, None] = None
     alpha_off_diagonal: [RIDGE, None] = None
 

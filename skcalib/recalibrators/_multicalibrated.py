@@ -1,7 +1,6 @@
 """Multicalibration: one global map, then corrections where features show that it is off, stopped on held-out rows."""
 
 from contextlib import nullcontext
-from dataclasses import KW_ONLY
 from functools import partial
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -33,7 +32,7 @@ _ROWS_FOR_THREADS = 50_000
 _STANDARD_ERRORS = 2.0  # that the gain of a round has to be above 0
 
 
-class MulticalibratedRecalibrator(RecalibratorOfColumns):
+class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrator",)):
     """Recalibration that also holds within segments: a global map, and corrections by features if they gain.
 
     The global map is fitted to the scores alone. Then come rounds of Newton steps: histogram gradient boosting over the
@@ -133,7 +132,6 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     """
 
     recalibrator: [HasMethods(["fit", "predict_proba"]), None] = None
-    _: KW_ONLY
     features: [str, Integral, list, tuple, callable]
     max_rounds: [Interval(Integral, 0, None, closed="left")] = 20
     learning_rate: [Interval(Real, 0, 1, closed="right")] = 0.1

@@ -1,7 +1,6 @@
 """Many classes against the rest, each held near one map for all: partial pooling by a ridge."""
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY
 from typing import NamedTuple
 
 import numpy as np
@@ -146,7 +145,6 @@ class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
     sets the fitted attributes from a class's coefficients; beside the two functions for one event.
     """
 
-    _: KW_ONLY
     class_pooling: [RIDGE, StrOptions({"auto"})] = "auto"
 
     _scale = "log_odds"

@@ -18,7 +18,7 @@ _ROUNDING = 1e-6
 _MOST_STEPS, _SETTLED, _NO_CURVATURE, _FALLS = 100, 1e-18, 1e-12, 0.25
 
 
-class PriorShift(LogitRecalibrator):
+class PriorShift(LogitRecalibrator, positional=("train_prior", "target_prior")):
     """Correction for class frequencies that differ between training and use.
 
     For models trained on resampled or class-weighted data: each probability is multiplied by the ratio of the two

@@ -51,7 +51,7 @@ def provenance_text(recalibrator):
 def _counts(codes, n_classes):
     if n_classes > 2:
         return np.bincount(codes, minlength=n_classes).tolist()
-    n_events = int(np.count_nonzero(codes))
+    n_events = int(np.count_nonzero(codes))  # a tenth of the time, and a sixth of a fit of bins
     return [len(codes) - n_events, n_events]
 
 

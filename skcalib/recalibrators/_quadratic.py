@@ -1,6 +1,5 @@
 """Quadratic scaling: a parabola of the log-odds, held near temperature scaling."""
 
-from dataclasses import KW_ONLY
 from functools import partial
 
 import numpy as np
@@ -20,7 +19,7 @@ from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, 
 _SMALLEST_SPREAD = 0.3
 
 
-class QuadraticScaling(PartiallyPooledRecalibrator):
+class QuadraticScaling(PartiallyPooledRecalibrator, positional=("alpha",)):
     """Quadratic scaling: ``sigmoid(intercept + slope * log_odds + curvature * log_odds**2)``.
 
     Fitted by log-loss, with a ridge toward temperature scaling. Beyond the log-odds of the calibration set the map
@@ -112,7 +111,6 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     """
 
     alpha: [RIDGE] = 1.0
-    _: KW_ONLY
     monotone: [BOOLEAN] = False
 
     _part_attributes = {

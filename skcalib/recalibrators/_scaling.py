@@ -1,7 +1,5 @@
 """Platt scaling: a sigmoid of the log-odds."""
 
-from dataclasses import KW_ONLY
-
 import numpy as np
 from scipy.special import expit
 
@@ -96,7 +94,6 @@ class PlattScaling(PartiallyPooledRecalibrator):
     (0.5, 0.0)
     """
 
-    _: KW_ONLY
     loss: [StrOptions({"log", "squared"})] = "log"
     smooth_targets: [BOOLEAN] = True
 

@@ -1,6 +1,5 @@
 """Scaling-binning: a smooth calibration map with its output binned."""
 
-from dataclasses import KW_ONLY
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +12,8 @@ from skcalib._input.scalars import check_number
 from skcalib._input.sklearn_private import RANDOM_STATE, HasMethods
 from skcalib.binning import UniqueScores
 from skcalib.recalibrators._attributes import BINS, fitted
-from skcalib.recalibrators._binned import BINNING, BinnedRecalibrator
 from skcalib.recalibrators._certified import forbid_certificates
+from skcalib.recalibrators._histogram import BINNING, BinnedRecalibrator
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._transformer import check_recalibrator
@@ -43,7 +42,7 @@ class Verification(NamedTuple):
     _repr_html_ = record_html
 
 
-class ScalingBinning(BinnedRecalibrator):
+class ScalingBinning(BinnedRecalibrator, positional=("recalibrator", "binning")):
     """Scaling-binning: fit a smooth map, bin its output, predict the mean output of each bin.
 
     It needs hardly more rows than the smooth map. Because it is binned, its error can be measured: see
@@ -116,7 +115,6 @@ class ScalingBinning(BinnedRecalibrator):
 
     recalibrator: [HasMethods(["fit", "predict_proba"]), None] = None
     binning: BINNING = None
-    _: KW_ONLY
     sample_split: [tuple, list, None] = None
     random_state: [RANDOM_STATE] = None
 
@@ -216,12 +214,10 @@ class ScalingBinning(BinnedRecalibrator):
     def _fit_binary(self, scores, labels, sample_weight):
         if self.sample_split is not None and len(self.sample_split) != 3:
             raise ValueError(f"sample_split must give three fractions, found {self.sample_split!r}.")
-        rows = scores, labels, sample_weight
-        scale_rows, edge_rows, value_rows = self._split(self.sample_split, 3, *rows)
+        scale_rows, edge_rows, value_rows = self._split(self.sample_split, 3, scores, labels, sample_weight)
         # Step 1: fit the scaling family on T1.
-        self.recalibrator_ = check_recalibrator(self._resolved("recalibrator"), "recalibrator").set_params(
-            input=self.input, classes=[False, True]
-        )
+        recalibrator = check_recalibrator(self._resolved("recalibrator"))
+        self.recalibrator_ = recalibrator.set_params(input=self.input, classes=[False, True])
         forbid_certificates(self.recalibrator_.fit(*scale_rows), "its forecasts are binned again.")
         # Step 2: uniform-mass bins of its output on T2.
         scaled, *rest = self._scaled(edge_rows[0]), *edge_rows[1:]
@@ -230,9 +226,7 @@ class ScalingBinning(BinnedRecalibrator):
         same = value_rows[0] is edge_rows[0]
         scaled, labels, weight = scaled if same else self._scaled(value_rows[0]), *value_rows[1:]
         statistics = bin_statistics(scaled, labels, self.bin_edges_, weight, moments=1)
-        self.bin_values_ = statistics.mean_score
-        self.bin_counts_ = statistics.count
-        self.n_bins_ = statistics.n_bins
+        self.bin_values_, self.bin_counts_, self.n_bins_ = statistics.mean_score, statistics.count, statistics.n_bins
 
     def _predict_binary(self, scores):
         return super()._predict_binary(self._scaled(scores))
@@ -258,12 +252,8 @@ class ScalingBinning(BinnedRecalibrator):
                 "One-vs-rest probabilities that were made to sum to 1 are no longer binned, and their squared error "
                 "cannot be measured without bias. Fit with normalize=False."
             )
-        return {
-            "y_true": codes,
-            "y_proba": probabilities,
-            "multiclass": "marginal",
-            "labels": np.arange(len(self.classes_)),
-        }
+        labels = np.arange(len(self.classes_))
+        return {"y_true": codes, "y_proba": probabilities, "multiclass": "marginal", "labels": labels}
 
 
 def _without_last_digits(scaled):

@@ -1,10 +1,8 @@
 """Spline calibration: a smooth curve in the log-odds, as flexible as the rows pay for."""
 
-from dataclasses import KW_ONLY
 from functools import cached_property
 from numbers import Integral
 from operator import itemgetter
-from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import BSpline, PPoly
@@ -34,7 +32,7 @@ _SMALLEST_WIDTH = 1.0
 _SMALLEST_GAP = 1e-6  # in units of their range, or of the smallest width
 
 
-class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
+class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator, positional=("n_knots",)):
     """Spline calibration: the sigmoid of a natural cubic spline in the temperature-scaled log-odds.
 
     The map is more flexible with more calibration rows: the weight of a penalty on the curvature is the one with the
@@ -118,7 +116,6 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     """
 
     n_knots: [Interval(Integral, 2, None, closed="left")] = 8
-    _: KW_ONLY
     roughness_penalty: [RIDGE, None] = None
     monotone: [BOOLEAN] = False
 
@@ -137,17 +134,25 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         at_knots = basis.features(knots).T
         few = condensed(log_odds, labels, sample_weight)
         inverse_temperature = smoothed_inverse_temperature(log_odds, labels, sample_weight, few)
-        problem = _Problem(
-            start=inverse_temperature * basis.identity,
-            ridge=_IDENTITY_RIDGE * at_knots.T @ at_knots,
-            roughness=basis.roughness(inverse_temperature),
-            lower=np.append(-np.inf, np.zeros(len(knots) - 1)) if self.monotone else None,
-        )
+        ridge, roughness = _IDENTITY_RIDGE * at_knots.T @ at_knots, basis.roughness(inverse_temperature)
+        start = inverse_temperature * basis.identity
+        lower = np.append(-np.inf, np.zeros(len(knots) - 1)) if self.monotone else None
+
+        def fit(features, labels, sample_weight, penalty, near):
+            penalty = ridge + penalty * roughness
+            return fit_logistic(features, labels, sample_weight, near=near, start=start, penalty=penalty, lower=lower)
+
+        features, fits, coef = basis.features(few[0]), [], start
         candidates = _PENALTIES if self.roughness_penalty is None else (self.roughness_penalty,)
-        self.roughness_penalty_, coef = problem.best(basis.features(few[0]), *few[1:], candidates)
+        for candidate in candidates:
+            coef, loss = fit(lambda rows: features[:, rows], *few[1:], candidate, coef), 0.0
+            if len(candidates) > 1:
+                loss = _leave_one_out_loss(features, *few[1:], coef, ridge + candidate * roughness)
+            fits.append((loss, float(candidate), coef))
+        _, self.roughness_penalty_, coef = min(reversed(fits), key=itemgetter(0))
         if len(few[0]) < len(log_odds):
-            rows = (lambda part: basis.features(log_odds[part])), labels, sample_weight
-            coef = problem.fit(*rows, self.roughness_penalty_, coef)
+            of_rows = (lambda rows: basis.features(log_odds[rows])), labels, sample_weight
+            coef = fit(*of_rows, self.roughness_penalty_, coef)
         self.knots_, self.knot_log_odds_ = knots, at_knots @ coef
         # The cubic pieces from their ends' values and second derivatives: a twelfth of the time of `CubicSpline`.
         bend, step = basis.bends @ coef / basis.width**2, np.diff(knots)
@@ -175,34 +180,6 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     def _check_attributes(self):
         if self.spline_coefficients_.shape != (4, len(self.knots_) - 1):
             raise ValueError("spline_coefficients_ must hold four coefficients between each two knots")
-
-
-class _Problem(NamedTuple):
-    """The penalised regression on a basis of splines: the coefficients that the ridge pulls to, and its matrices."""
-
-    start: np.ndarray
-    ridge: np.ndarray
-    roughness: np.ndarray
-    lower: np.ndarray | None
-
-    def best(self, features, labels, sample_weight, candidates):
-        """Return the candidate penalty of the least leave-one-out loss, and its coefficients; features are (d, n)."""
-        fits, coef = [], self.start
-        for roughness_penalty in candidates:
-            coef = self.fit(lambda rows: features[:, rows], labels, sample_weight, roughness_penalty, coef)
-            if len(candidates) == 1:
-                return float(roughness_penalty), coef
-            loss = _leave_one_out_loss(features, labels, sample_weight, coef, self._penalty(roughness_penalty))
-            fits.append((loss, float(roughness_penalty), coef))
-        return min(reversed(fits), key=itemgetter(0))[1:]
-
-    def fit(self, features, labels, sample_weight, roughness_penalty, near):
-        """Return the coefficients for one penalty."""
-        options = {"start": self.start, "penalty": self._penalty(roughness_penalty), "lower": self.lower}
-        return fit_logistic(features, labels, sample_weight, near=near, **options)
-
-    def _penalty(self, roughness_penalty):
-        return self.ridge + roughness_penalty * self.roughness
 
 
 class _NaturalSplines:

@@ -1,6 +1,5 @@
 """Stacked recalibrators: a mixture of several, weighted by how well each predicts rows that it has not seen."""
 
-from dataclasses import KW_ONLY
 from itertools import count
 from numbers import Integral, Real
 
@@ -17,17 +16,15 @@ from skcalib._solvers.temperature import fit_inverse_temperature, row_derivative
 from skcalib.recalibrators._attributes import amounts, check_same_classes, numbers, positive, several, weights
 from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator
 from skcalib.recalibrators._certified import forbid_certificates
-from skcalib.recalibrators._ensemble_temperature import EnsembleTemperatureScaling
-from skcalib.recalibrators._floor import learned_floor
-from skcalib.recalibrators._folds import cross_validation_folds, taken
-from skcalib.recalibrators._gain import estimate, row_gain_interval
+from skcalib.recalibrators._clipping import learned_floor
+from skcalib.recalibrators._folds import cross_validation_folds, estimate, row_gain_interval, taken
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._map_forms import softmax as softmax_node
 from skcalib.recalibrators._maps import Log, Mixture, Scaled, Softmax
 from skcalib.recalibrators._matrix import DirichletCalibration
 from skcalib.recalibrators._member_fits import MemberFits, is_plain, with_choices
 from skcalib.recalibrators._spline import SplineCalibration
-from skcalib.recalibrators._temperature import TemperatureScaling
+from skcalib.recalibrators._temperature import EnsembleTemperatureScaling, TemperatureScaling
 from skcalib.recalibrators._transformer import check_recalibrator, tell
 from skcalib.recalibrators._venn_abers import VennAbers
 
@@ -40,7 +37,7 @@ _TEMPERED_SHARE = 0.25
 _PRIOR_INFORMATION = 10.0
 
 
-class StackedRecalibrator(BaseRecalibrator):
+class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
     """Mixture of recalibrators and of the uncalibrated scores, weighted by cross-validated likelihood.
 
     No recalibrator is best everywhere. Each member predicts rows that it was not fitted to. The lower its log-loss
@@ -137,7 +134,6 @@ class StackedRecalibrator(BaseRecalibrator):
     """
 
     recalibrators: [list, tuple, None] = None
-    _: KW_ONLY
     cv: [CV] = 5
     likelihood_power: [Interval(Real, 0, 1, closed="both")] = 0.3
     uncalibrated_weight: [Interval(Real, 0, 1, closed="left")] = 0.5

@@ -1,19 +1,23 @@
-"""Temperature scaling: one number that divides the logits."""
+"""Temperature scaling: one number that divides the logits; and its mixture with the forecast and the uniform one."""
 
-from dataclasses import KW_ONLY
 from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.special import softmax
 
+from skcalib._defaults import parameters
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._rows.links import row_softmax
+from skcalib._rows.links import log_probability, row_softmax
+from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib._solvers.temperature import fit_brier_temperature, fit_inverse_temperature
-from skcalib.recalibrators._attributes import positive
+from skcalib.recalibrators._attributes import positive, weights
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import ClippedRecalibrator
-from skcalib.recalibrators._map_forms import softmax
-from skcalib.recalibrators._maps import Scaled
+from skcalib.recalibrators._map_forms import inside, normalized
+from skcalib.recalibrators._map_forms import softmax as softmax_node
+from skcalib.recalibrators._maps import Mixture, Scaled
 
 _GRID_ROWS = 20_000  # on which a callable is tried at every point of a grid
 _FEW_STEPS = 6  # of the search on all rows then
@@ -88,7 +92,6 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     2.0
     """
 
-    _: KW_ONLY
     loss: [StrOptions({"log", "brier"}), callable] = "log"
 
     _keeps_decisions = True
@@ -110,7 +113,7 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         return np.multiply(logits, self.inverse_temperature_, dtype=np.float64)  # float32 could overflow
 
     def _map(self, logits):
-        return softmax(Scaled(logits, self.inverse_temperature_))
+        return softmax_node(Scaled(logits, self.inverse_temperature_))
 
     def _check_attributes(self):
         if abs(self.temperature_ * self.inverse_temperature_ - 1) > 1e-6:
@@ -150,3 +153,90 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
             return float(value)
 
         return objective
+
+
+@parameters
+class EnsembleTemperatureScaling(TemperatureScaling):
+    """Ensemble temperature scaling: ``w1 softmax(logits / temperature) + w2 softmax(logits) + w3 / n_classes``.
+
+    As with temperature scaling no decision changes. The third term keeps some probability for every class in every row.
+    The temperature is fitted first, by log-loss, and then the weights.
+
+    Parameters
+    ----------
+    clip : "auto", float or None, default="auto"
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
+        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
+        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+    classes : array-like, default=None
+        Labels of the columns, for a calibration set in which a class is missing.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    provenance_ : dict
+        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+    clip_ : float
+        The learned floor, or the clipping constant.
+    floor_ : float
+        The learned floor, 0 if there is none.
+    temperature_ : float
+        Of the first part: above 1 for an over-confident model.
+    inverse_temperature_ : float
+        ``1 / temperature_``.
+    weights_ : ndarray of shape (3,)
+        Weights of the tempered, the given and the uniform forecast, which sum to 1.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
+        parameter is out of its range.
+
+    See Also
+    --------
+    skcalib.TemperatureScaling : One number for all logits.
+    skcalib.StackedRecalibrator : A mixture of several recalibrators.
+
+    References
+    ----------
+    Zhang, Kailkhura and Han (2020), Mix-n-Match: ensemble and compositional methods for uncertainty calibration in deep
+    learning, Section 4.1.
+
+    Examples
+    --------
+    A model that is sure in every row, and wrong in a tenth of them whatever the row:
+
+    >>> import numpy as np
+    >>> from skcalib import EnsembleTemperatureScaling
+    >>> scores = np.repeat([0.001, 0.999], 100)
+    >>> y = np.tile(np.arange(100) < 10, 2) ^ (scores > 0.5)
+    >>> EnsembleTemperatureScaling().fit(scores, y).predict_proba([0.999]).round(3).tolist()
+    [[0.1, 0.9]]
+    """
+
+    loss: ClassVar = "log"  # no parameter here
+
+    _attributes = {"weights_": weights}
+
+    def _fit_logits(self, logits, codes, sample_weight):
+        super()._fit_logits(logits, codes, sample_weight)
+        parts = np.stack(self._parts(logits.astype(np.float64)), axis=2)
+        self.weights_ = fit_mixture_weights(parts[np.arange(len(codes)), codes], sample_weight)
+
+    def _predict_logits(self, logits):
+        parts = self._parts(logits.astype(np.float64))
+        return log_probability(sum(weight * part for weight, part in zip(self.weights_, parts, strict=True)))
+
+    def _map(self, logits):
+        tempered, given, uniform = self.weights_.tolist()
+        parts = softmax_node(Scaled(logits, self.inverse_temperature_), clip=False), softmax_node(logits, clip=False)
+        return inside(normalized(inside(Mixture((tempered, given), parts, uniform / len(self.classes_)))))
+
+    def _parts(self, logits):
+        """Return the tempered, the given and the uniform forecast."""
+        tempered = softmax(super()._predict_logits(logits), axis=1)
+        return tempered, softmax(logits, axis=1), np.full_like(tempered, 1 / logits.shape[1])

@@ -19,14 +19,15 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
     """Classifier and transformer in one: `transform` is `predict_proba`, so that a pipeline can hold several.
 
     A subclass may write its parameters as fields, ``alpha: [Interval(Real, 0, None, closed="left")] = 1.0``: with the
-    constraints that scikit-learn checks in a list, and the default. It then needs no constructor. Constraints, checks
-    of attributes and default objects add to those of its bases.
+    constraints that scikit-learn checks in a list, and the default. It then needs no constructor. ``class
+    Method(BinaryRecalibrator, positional=("alpha",))`` says which may be given without a name. Constraints, checks of
+    attributes and default objects add to those of its bases.
     """
 
-    def __init_subclass__(cls, **options):
+    def __init_subclass__(cls, positional=(), **options):
         super().__init_subclass__(**options)
         if any(isinstance(kind, list) for kind in get_annotations(cls).values()):
-            parameters(cls)
+            parameters(cls, positional)
         for name in ("_parameter_constraints", "_attributes", "_default_objects"):
             setattr(cls, name, dict(ChainMap(*(vars(base).get(name, {}) for base in cls.__mro__))))
 

@@ -1,6 +1,5 @@
 """Inductive Venn-Abers prediction: two isotonic fits for each score, and the probability between them."""
 
-from dataclasses import KW_ONLY
 from numbers import Integral
 
 import numpy as np
@@ -9,7 +8,6 @@ from scipy.optimize import isotonic_regression
 from skcalib._cells.reductions import top_label
 from skcalib._defaults import check_fitted
 from skcalib._input.sklearn_private import Interval
-from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import DistinctScores
 from skcalib.binning import EqualMass, assign_bins
 from skcalib.recalibrators._attributes import check_lengths, knots, shares
@@ -103,7 +101,6 @@ class VennAbers(BinaryRecalibrator):
     [[0.0, 0.0, 0.0], [0.5, 0.5, 1.0]]
     """
 
-    _: KW_ONLY
     max_n_knots: [Interval(Integral, 1, None, closed="left"), None] = None
 
     _part_attributes = {"score_knots_": knots, "lower_probability_": shares, "upper_probability_": shares}
@@ -173,12 +170,6 @@ class VennAbers(BinaryRecalibrator):
             raise ValueError("score_knots_ must end with infinity where max_n_knots is given, and only there")
 
     def _interval(self, scores):
-        lower, upper = np.empty(len(scores)), np.empty(len(scores))
-        for rows in row_blocks(len(scores)):
-            lower[rows], upper[rows] = self._bounds(scores[rows])
-        return lower, upper
-
-    def _bounds(self, scores):
         first = np.searchsorted(self.score_knots_, scores, side="left")
         # From a knot on; a group of scores is tied with its knot, the group's upper edge.
         reached = self.max_n_knots is not None or np.append(self.score_knots_, np.inf)[first] == scores

@@ -1,4 +1,4 @@
-"""A certified threshold around a frozen recalibrator, as ways out write it: what `predict` gives."""
+"""What the writers of maps share: the walk over the nodes, and the decision of a certified threshold around a map."""
 
 from typing import NamedTuple
 
@@ -7,9 +7,36 @@ from sklearn.frozen import FrozenEstimator
 from skcalib._defaults import check_fitted
 from skcalib.decisions import CertifiedThresholdClassifier
 from skcalib.decisions._certified import ANSWERS
+from skcalib.recalibrators._maps import no_row_keys
 
 _ROUNDING = 1e-12  # of a probability, in which ways out may differ: one at the threshold is at it everywhere
 _NEVER = 2.0  # in place of an infinite threshold
+
+
+class NodeWriter:
+    """Base of what writes maps: `write` asks the method that is named after a node's class, once for each node."""
+
+    format = None  # as errors name it
+
+    def __init__(self):
+        self.written = {}
+
+    def write(self, node):
+        """Return what a node is in this format."""
+        if id(node) not in self.written:
+            write = getattr(self, f"_write_{type(node).__name__}", self._write_other)
+            self.written[id(node)] = self._kept(write(node)), node  # the node is held, so that its id stays its own
+        return self.written[id(node)][0]
+
+    def _kept(self, written):
+        """Return how others refer to what was written of a node."""
+        return written
+
+    def _write_other(self, node):
+        raise TypeError(f"no {self.format} for {type(node).__name__}")
+
+    def _write_RowKey(self, node):
+        raise no_row_keys(f"{self.format} has no function for")
 
 
 class Decision(NamedTuple):
