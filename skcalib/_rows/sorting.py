@@ -86,13 +86,12 @@ class DistinctScores(NamedTuple):
             dtype = np.int32 if len(scores) < np.iinfo(np.int32).max else np.int64
             positives = np.zeros(len(scores) + 1, dtype=dtype)
             np.cumsum(labels, out=positives[1:])
-            first = first_rows(scores)
-            below = np.append(first, len(scores)).astype(dtype)
-            return (
-                cls(scores, below, positives)
-                if len(first) == len(scores)
-                else cls(scores[first], below, positives[below])
-            )
+            weight = np.arange(len(scores) + 1, dtype=dtype)
+            kept = np.ones(len(scores) + 1, dtype=bool)  # where a score has its last row
+            np.not_equal(scores[1:], scores[:-1], out=kept[1:-1])
+            if not kept.all():
+                scores, weight, positives = scores[kept[1:]], weight[kept], positives[kept]
+            return cls(scores, weight, positives)
         rounded = _exactly_summable(sample_weight)
         if not in_order(scores):
             order = np.argsort(scores)
