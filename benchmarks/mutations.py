@@ -54,9 +54,14 @@ MUTATIONS = [
         "equal_mass",
         "information",
     ),
-    ("binning/_information_preserving.py", "weight * (1 - scores))", "weight * (1 + scores))", "information"),
+    (
+        "binning/_information_preserving.py",
+        "np.stack((scores, 1 - scores))",
+        "np.stack((scores, 1 + scores))",
+        "information",
+    ),
     ("binning/_base.py", "scores > cut.take(", "scores >= cut.take(", "binning sorting"),
-    ("_cells/statistics.py", 'side="right"), len(scores))', 'side="left"), len(scores))', "bin_statistics"),
+    ("_cells/statistics.py", "is_above = scores > edge", "is_above = scores >= edge", "bin_statistics"),
     ("_cells/cells.py", "_ONE_SCORE = 1e-12", "_ONE_SCORE = 1e-2", "by_group interval"),
     # Errors.
     ("_errors/binned.py", "variance / (self.n_rows - 1)  # Kumar", "variance / self.n_rows  # Kumar", "golden errors"),

@@ -10,9 +10,7 @@ def main(argv=None):
     """Run a command and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m skcalib", description="Calibrated probabilities for scikit-learn.")
     commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser(
-        "demo", help="recalibrate a model on bundled data, let GridSearchCV choose the bins, print what it gains"
-    )
+    demo = commands.add_parser("demo", help="recalibrate a model on bundled data, search the bins, print what it gains")
     demo.add_argument("--data", choices=("digits", "breast_cancer"), default="digits", help="data set (bundled)")
     demo.add_argument("--seed", type=int, default=0, help="seed of the split into training and held-out rows")
     demo.set_defaults(run=_run_demo)

@@ -3,8 +3,8 @@
 from tempfile import TemporaryDirectory
 
 import sklearn
+from sklearn import datasets
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
@@ -16,7 +16,6 @@ from skcalib.metrics import get_scorer
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators import DirichletCalibration, HistogramBinning, SplineCalibration
 
-_LOADERS = {"digits": load_digits, "breast_cancer": load_breast_cancer}
 _SEARCH = {"recalibrator__binning": [EqualMass(), EqualWidth()], "recalibrator__binning__n_bins": [5, 10, 15, 25]}
 _COLUMNS = {
     "log-loss": get_scorer("neg_log_loss"),
@@ -28,7 +27,7 @@ _COLUMNS = {
 
 def run_demo(data, seed):
     """Print the table: the bare model, scikit-learn's forms and ours on rows that none of them has seen."""
-    X, y = _LOADERS[data](return_X_y=True)
+    X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
     X, X_held_out, y, y_held_out = train_test_split(X, y, test_size=0.4, stratify=y, random_state=seed)
     print(f"Naive Bayes on {data}: {len(y)} rows to train and calibrate, {len(y_held_out)} held out.")
     print("Bins are chosen by 3-fold GridSearchCV (log-loss); nothing is fitted on the held-out rows.\n")

@@ -377,9 +377,7 @@ class ClassifierFits(NamedTuple):
         splits = splitter.split(self.X, self.y, **self.routed.splitter.split)
         splits = [tuple(row_indices(rows, n_samples) for rows in split) for split in splits]
         if not splits:
-            raise ValueError(
-                f"{name} gives no splits. A generator is used up after one fit: give a list or a splitter."
-            )
+            raise ValueError(f"{name} gives no splits. A generator is used up after a fit: give a list or a splitter.")
         for fold, (train, test) in enumerate(splits):
             if not (len(train) and len(test)):
                 raise ValueError(f"{name} trains fold {fold} on {len(train)} rows and tests it on {len(test)}.")
@@ -391,9 +389,8 @@ class ClassifierFits(NamedTuple):
         if partition and not is_partition:
             row = int(np.argmax(times_tested != 1))
             raise ValueError(
-                f"{name} must put every row into exactly one test fold, but row {row} is in {times_tested[row]}. Use "
-                "a partition such as StratifiedKFold or GroupKFold; RecalibratedClassifierCV(ensemble=True) takes any "
-                "split."
+                f"{name} must put every row into exactly one test fold, but row {row} is in {times_tested[row]}. Use a "
+                "partition such as StratifiedKFold; RecalibratedClassifierCV(ensemble=True) takes any split."
             )
         return splits, is_partition
 
@@ -456,9 +453,8 @@ def _response_method(estimator, methods):
     for method in methods:
         if hasattr(estimator, method):
             return method
-    raise TypeError(
-        f"estimator must be a classifier with {' or '.join(methods)}, but {type(estimator).__name__} has none of them."
-    )
+    wanted = " or ".join(methods)
+    raise TypeError(f"estimator must be a classifier with {wanted}, but {type(estimator).__name__} has none of them.")
 
 
 def _known_classes(estimator, y):

@@ -85,7 +85,10 @@ def sharpest_within(max_error, *, objective="neg_brier_score", n_standard_errors
     check_number(max_error, "max_error", above=0, at_most=1)
     check_number(n_standard_errors, "n_standard_errors", at_least=0)
     check_binning(binning)
-    return SharpestWithin(max_error, objective, n_standard_errors, binning)
+    if not callable(objective):
+        objective = (get_scorer if objective in get_scorer_names() else get_sklearn_scorer)(objective)
+    scoring = {"objective": objective, _CALIBRATION: get_scorer(f"neg_{_CALIBRATION}", binning=binning)}
+    return SharpestWithin(max_error, n_standard_errors, scoring)
 
 
 @dataclass(eq=False)
@@ -94,27 +97,15 @@ class SharpestWithin:
 
     Parameters
     ----------
-    max_error, objective, n_standard_errors, binning
+    max_error, n_standard_errors
         See `sharpest_within`.
-
-    Attributes
-    ----------
     scoring : dict
         The two scorers that the search must compute.
     """
 
     max_error: float
-    objective: object
     n_standard_errors: float
-    binning: object
-
-    def __post_init__(self):
-        """Make the scorers."""
-        calibration = get_scorer("neg_" + _CALIBRATION, binning=self.binning)
-        objective = self.objective
-        if not callable(objective):
-            objective = (get_scorer if objective in get_scorer_names() else get_sklearn_scorer)(objective)
-        self.scoring = {"objective": objective, _CALIBRATION: calibration}
+    scoring: dict
 
     def __call__(self, cv_results):
         """Return the index of the chosen candidate, as `refit` of a search does."""

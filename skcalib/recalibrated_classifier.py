@@ -219,8 +219,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             Probability of each class, in the order of `classes_`.
         """
         check_is_fitted(self)
-        total = sum(pair.predict_proba(X) for pair in self.calibrated_classifiers_)
-        return total / len(self.calibrated_classifiers_)
+        return sum(pair.predict_proba(X) for pair in self.calibrated_classifiers_) / len(self.calibrated_classifiers_)
 
     def predict(self, X):
         """Return the most probable class.
@@ -273,10 +272,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         if get_config()["enable_metadata_routing"] or has_fit_parameter(estimator, "sample_weight"):
             return {"sample_weight": sample_weight, **fit_params}
         if sample_weight is not None and not isinstance(estimator, FrozenEstimator):
-            warn(
-                f"{type(estimator).__name__}.fit takes no sample_weight, so the weights are used for the "
-                "recalibration alone, which then differs in weighting from the classifier."
-            )
+            warn(f"{type(estimator).__name__}.fit takes no sample_weight: the weights serve the recalibration alone.")
         return fit_params
 
 
@@ -410,9 +406,7 @@ def _weight_params(recalibrator, sample_weight):
         return {}
     takers = {name: step for name, step in _steps(recalibrator).items() if has_fit_parameter(step, "sample_weight")}
     if not takers:
-        raise ValueError(
-            f"sample_weight was given, but fit of {recalibrator!r} does not take it: choose one that does."
-        )
+        raise ValueError(f"sample_weight was given, but fit of {recalibrator!r} does not take it: use one that does.")
     if isinstance(recalibrator, Pipeline):
         if not get_config()["enable_metadata_routing"]:
             return {f"{name}__sample_weight": sample_weight for name in takers}

@@ -603,7 +603,7 @@ def test_labels_for_abstaining(cancer):
         fitted(rest_y == 1, LogisticRegression())
     with refused(ValueError, "abstain_label", "-1, 1"):
         fitted(2 * rest_y - 1, LogisticRegression())
-    with refused(ValueError, "abstain_label=1"):
+    with refused(ValueError, "abstain_label", "found 1"):
         fitted(abstain_label=1)
 
 

@@ -9,7 +9,7 @@ pd = pytest.importorskip("pandas")
 
 import narwhals.stable.v2 as nw  # noqa: E402
 
-from skcalib.engines._cells import coarse_cell, coarse_place, fine_cell  # noqa: E402
+from skcalib.engines._histogram import coarse_cell, coarse_place, fine_cell  # noqa: E402
 from skcalib.engines._native import fetched  # noqa: E402
 
 pytestmark = [

@@ -125,17 +125,18 @@ def test_the_numbers_are_those_of_the_summary():
 
 
 @pytest.mark.parametrize(
-    ("kind", "size", "inside"),
+    ("kind", "size", "inside", "n_rows"),
     [
-        ("smooth", (6.4, 4.8), False),
-        ("smooth", (3, 3.4), True),
-        ("both", (3, 3.4), False),
-        ("both", (6.4, 4.8), True),
-        ("bins", (12, 9), True),
+        ("smooth", (6.4, 4.8), False, 1000),
+        ("smooth", (3, 3.4), True, 1000),
+        ("smooth", (3, 3.4), False, 60),  # a wide band
+        ("both", (3, 3.4), False, 1000),
+        ("both", (6.4, 4.8), True, 1000),
+        ("bins", (12, 9), True, 1000),
     ],
 )
-def test_the_numbers_cover_no_data(kind, size, inside):
-    y, scores = _rows(1000, draw=lambda rng, n: rng.beta(1, 2, n))
+def test_the_numbers_cover_no_data(kind, size, inside, n_rows):
+    y, scores = _rows(n_rows, draw=lambda rng, n: rng.beta(1, 2, n))
     with plt.rc_context({"figure.figsize": size}):
         ax = plt.subplots(1, 2, layout="constrained")[1][0] if inside else None
         display = _drawn(y, scores, curve=kind, statistics=STATISTICS, ax=ax, metric="auto")

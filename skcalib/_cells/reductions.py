@@ -11,7 +11,7 @@ from skcalib._cells.cells import Cells
 from skcalib._cells.statistics import BinStatistics, bin_statistics, unchecked_statistics
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_option
-from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.scored_labels import ScoredLabels, check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import sorted_rows
@@ -170,6 +170,8 @@ def check_rows_or_bins(
     `BinStatistics` are made, so that it must be None there, like the other arguments about rows.
     """
     options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    if isinstance(y_true, ScoredLabels):  # validated before
+        return y_true
     if not isinstance(y_true, BinStatistics):
         return check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=drop, **options)
     refuse_beside_bins(multiclass=multiclass, y_proba=y_proba, binning=binning, **options)
@@ -243,24 +245,20 @@ def binary_tasks(data, multiclass, *, pooled=False):
         yield data
         return
     kind = resolve_multiclass(multiclass, data, pooled=pooled)
-    weight = data.sample_weight
+    scores, weight = data.scores, data.sample_weight
     if kind == "binary":
-        yield BinaryTask(data.scores, data.labels, weight)
-    elif kind == "top_label":
-        if data.is_binary:
-            predicted = data.scores > 0.5
-            yield BinaryTask(np.maximum(data.scores, 1 - data.scores), data.labels == predicted, weight)
-        else:
-            yield BinaryTask(data.confidence, data.labels == data.predicted, weight)
+        yield BinaryTask(scores, data.labels, weight)
+        return
+    if data.is_binary:
+        scores = np.column_stack((1 - scores, scores))
+    if kind == "top_label":
+        predicted, confidence = top_label(scores) if data.predicted is None else (data.predicted, data.confidence)
+        yield BinaryTask(confidence, data.labels == predicted, weight)
     elif kind == "pooled":
-        scores = np.column_stack((1 - data.scores, data.scores)) if data.is_binary else data.scores
         yield PooledTask.of(scores, data.labels, weight)
-    elif data.is_binary:
-        yield BinaryTask(1 - data.scores, ~data.labels, weight)
-        yield BinaryTask(data.scores, data.labels, weight)
     else:
-        for k, scores in enumerate(_columns(data.scores)):
-            yield BinaryTask(scores, data.labels == k, weight)
+        for k, column in enumerate(_columns(scores)):
+            yield BinaryTask(column, data.labels == k, weight)
 
 
 def one_task(data, multiclass, *, pooled=False):

@@ -24,9 +24,8 @@ class BinnedPower(Power):
 
     is_binned = True
 
-    def __init__(self, cells, *, norm=2, method="auto", task=None, is_value=False):
+    def __init__(self, cells, *, norm, method, task, is_value):
         super().__init__(cells, norm=norm)
-        method = resolved_method(method, norm)
         self.method, self.task, self.is_value = method, task, is_value
         if method in ("debiased", "unbiased"):
             usable = cells.weight >= 2
@@ -143,19 +142,15 @@ def absolute_moment(mean, variance, order):
 
 def has_thin_bins(statistics):
     """Return whether too much weight lies in bins with fewer than two rows for a debiased error."""
-    return _thin_share(statistics) > _MAX_THIN_SHARE
-
-
-def _thin_share(statistics):
-    return statistics.share[statistics.weight < 2].sum()
+    return statistics.share[statistics.weight < 2].sum() > _MAX_THIN_SHARE
 
 
 def _refuse_thin_bins(statistics):
     """Raise where too much weight lies in bins with fewer than two rows, by weight, which are left out."""
-    thin_share = _thin_share(statistics)
-    if thin_share > _MAX_THIN_SHARE:
+    if has_thin_bins(statistics):
+        share = statistics.share[statistics.weight < 2].sum()
         raise ValueError(
-            f"{100 * thin_share:.1f} % of the weight lies in bins with fewer than two rows (at most "
+            f"{100 * share:.1f} % of the weight lies in bins with fewer than two rows (at most "
             f"{100 * _MAX_THIN_SHARE:.0f} % can be left out): a debiased error needs two rows in each bin. Use fewer "
             'bins or method="plugin". Weights count as repeated rows: scale them to mean 1 if they are not.'
         )

@@ -63,8 +63,8 @@ def check_scored_labels(
         rows_sum_to_one=not by_class,
         predict_from=np.inf if by_class else 3 if multiclass == "auto" else 2,
     )
-    y_true = check_label_vector(y_true, len(scores), name="y_true", scores_name="y_proba")
     sample_weight = check_sample_weight(sample_weight, len(scores))
+    y_true = check_label_vector(y_true, len(scores), name="y_true", scores_name="y_proba")
     refuse_swapped(y_true, scores)
     if scores.shape[1] <= 2:
         codes, classes, column = _positive_class(y_true, scores.shape[1], pos_label, labels)

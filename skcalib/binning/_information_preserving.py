@@ -59,15 +59,11 @@ class InformationPreserving(BaseBinning):
         if self.max_loss is not None:
             check_number(self.max_loss, "max_loss", above=0)
         as_many_as_needed = self.n_bins is None and self.max_loss is not None
-        rule = _four_cube_roots if self.n_bins is None else self.n_bins
+        rule = (lambda n_rows: math.ceil(4 * math.cbrt(n_rows) - 1e-9)) if self.n_bins is None else self.n_bins
         n_bins = None if as_many_as_needed else resolve_n_bins(rule, len(scores), sample_weight)
         table = DistinctScores.from_rows(scores, np.zeros(len(scores), dtype=bool), sample_weight)
         below = least_loss_cuts(table, n_bins, self.max_loss or 0.0)
         return edges_above(table.scores, below[1:-1] - 1)
-
-
-def _four_cube_roots(n_rows):
-    return math.ceil(4 * math.cbrt(n_rows) - 1e-9)
 
 
 # Neighbouring scores are first joined into about this many cells, or this many times the number of bins if that is
@@ -99,17 +95,19 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
     below : ndarray of int, shape (n_bins_made + 1,)
         From 0 to the number of distinct scores.
     """
-    mass = _Mass(table)
-    entropy = mass.entropy(np.arange(len(table.scores) + 1)).sum()
+    scores = table.scores.astype(np.float64)
+    parts = np.diff(table.weight) * np.stack((scores, 1 - scores))
+    sums = np.concatenate((np.zeros((2, 1)), np.cumsum(parts, axis=1)), axis=1)
+    entropy = _entropy(sums, slice(-1), slice(1, None)).sum()
     cells = _cells(table, _N_CELLS if n_bins is None else max(_N_CELLS, _CELLS_PER_BIN * n_bins))
-    while n_bins is None and mass.entropy(cells).sum() - entropy > _CELL_SHARE * max_loss * entropy:
+    while n_bins is None and _entropy(sums, cells[:-1], cells[1:]).sum() - entropy > _CELL_SHARE * max_loss * entropy:
         cells = _cells(table, 2 * len(cells))
     n_bins = len(cells) - 1 if n_bins is None else min(n_bins, len(cells) - 1)
 
-    least = mass.between(0, cells)  # entropy of the best bins for the first cells, one bin to start with
+    least = _entropy(sums, 0, cells)  # entropy of the best bins for the first cells, one bin to start with
     last_cuts = []
     while len(last_cuts) + 1 < n_bins and least[-1] - entropy > max_loss * entropy:
-        least, last_cut = _with_one_bin_more(least, cells, mass)
+        least, last_cut = _with_one_bin_more(least, cells, sums)
         last_cuts.append(last_cut)
     below = [len(cells) - 1]
     for last_cut in reversed(last_cuts):
@@ -117,23 +115,13 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
     return cells[np.unique([0, *below])]
 
 
-class _Mass:
-    """Sums of w, w s and w (1 - s) over the first k distinct scores, and the entropy of what lies between two cuts."""
+def _entropy(sums, start, end):
+    """Return the weighted entropy of the mean score between cuts: W h(S / W), the sum of x log x in three terms.
 
-    def __init__(self, table):
-        weight = np.diff(table.weight)
-        scores = table.scores.astype(np.float64)
-        parts = np.stack((weight * scores, weight * (1 - scores)))
-        self._sums = np.concatenate((np.zeros((2, 1)), np.cumsum(parts, axis=1)), axis=1)
-
-    def between(self, start, end):
-        """Return the weighted entropy of the mean score between cuts: W h(S / W), the sum of x log x in three terms."""
-        events, others = np.maximum(self._sums[:, end] - self._sums[:, start].reshape(2, -1), 0)
-        return entr(events) + entr(others) - entr(events + others)
-
-    def entropy(self, cuts):
-        """Return the entropy of each of the bins between neighbouring cuts."""
-        return self.between(cuts[:-1], cuts[1:])
+    `sums` are those of w s and of w (1 - s) over the first k distinct scores.
+    """
+    events, others = np.maximum(sums[:, end] - sums[:, start].reshape(2, -1), 0)
+    return entr(events) + entr(others) - entr(events + others)
 
 
 def _cells(table, n_cells):
@@ -149,7 +137,7 @@ def _cells(table, n_cells):
     return np.union1d(equal_mass, np.searchsorted(table.scores, inner))
 
 
-def _with_one_bin_more(least, cells, mass):
+def _with_one_bin_more(least, cells, sums):
     """Return for each i the least of ``least[j] + entropy(cells j ... i)`` over j <= i, and the j it is found at.
 
     This j never falls as i grows (the quadrangle inequality of clusters on a line). So it is sought between the values
@@ -167,7 +155,7 @@ def _with_one_bin_more(least, cells, mass):
         lengths = np.minimum(high, i) - low + 1
         starts = np.cumsum(lengths) - lengths
         j = np.arange(lengths.sum()) - np.repeat(starts - low, lengths)
-        value = least[j] + mass.between(cells[j], cells[np.repeat(i, lengths)])
+        value = least[j] + _entropy(sums, cells[j], cells[np.repeat(i, lengths)])
         minimum[i] = np.minimum.reduceat(value, starts)
         found = np.flatnonzero(value == np.repeat(minimum[i], lengths))
         last_cut[i] = j[found[np.searchsorted(found, starts)]]

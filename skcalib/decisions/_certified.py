@@ -1,6 +1,6 @@
 """A certified threshold: a promise about the decisions that it makes, in sentences, with what must be true for it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -34,7 +34,7 @@ FIXED = "The promise, its target and the thresholds were fixed before the labels
 ANSWERS = ("error_when_answered", "answered_and_wrong")  # about the predicted class; the others are about an event
 
 
-@dataclass(frozen=True, repr=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CertifiedThreshold(ResultTable):
     """A threshold with a promise about the decisions that it makes. Printing it gives sentences.
 
@@ -79,7 +79,7 @@ class CertifiedThreshold(ResultTable):
     n_accepted: int
     n_wrong: int
     pvalue: float
-    assumptions: tuple[str, ...]
+    assumptions: tuple[str, ...] = field(repr=False)
     n_needed: int | None = None
     column: int = 1
 
@@ -155,9 +155,6 @@ class CertifiedThreshold(ResultTable):
             none = f"No threshold is found on these {self.n_samples:,} rows, so that no row is accepted."
             lines = [none, f"The promise would be: w{promise[1:]}", needed]
         return "\n".join([*lines, "This holds provided that:", *(f"- {one}" for one in self.assumptions)])
-
-    def __repr__(self):
-        return f"CertifiedThreshold({', '.join(f'{name}={value!r}' for name, (value,) in self.columns().items())})"
 
     def _repr_html_(self):
         return sentences_html(str(self))

@@ -194,8 +194,5 @@ default="error_when_answered"
         if label is None and (classes.dtype.kind in "UT" or all(isinstance(one, str) for one in classes)):
             label = "abstain"
         if label is None or label in classes.tolist():
-            raise ValueError(
-                f"abstain_label={self.abstain_label!r} cannot be told from the classes {shown(classes)}: name a "
-                "label that is none of them."
-            )
+            raise ValueError(f"abstain_label must be a label beside {shown(classes)}, found {self.abstain_label!r}.")
         return label

@@ -241,12 +241,10 @@ def _treated(place, unit, weight, n_thresholds):
 def _moments(gain, mass, of_events, is_clustered, standardize):
     """Return mean, standard error, and the residual of each unit in units of the standard error."""
     total = mass.sum()
-    centre = gain.sum(axis=0) / total
-    residual = gain - centre * mass[:, None]
-    if standardize:  # of the ratio of two means
-        share = of_events.sum() / total
-        residual = (gain - centre / share * of_events[:, None]) / share
-        centre = centre / share
+    # Standardised it is the ratio of two means.
+    share, counted = (of_events.sum() / total, of_events) if standardize else (1.0, mass)
+    centre = gain.sum(axis=0) / total / share
+    residual = (gain - centre * counted[:, None]) / share
     if is_clustered:
         residual *= np.sqrt(len(mass) / (len(mass) - 1))
     else:  # a unit is as many rows as its weight says

@@ -50,16 +50,9 @@ class AcceptedSets(NamedTuple):
         thresholds = thresholds[::-1]
         # In the precision of the scores, as `scores >= float(threshold)` compares them.
         first = np.searchsorted(ordered, thresholds.astype(scores.dtype))
-        edges, place = np.unique(first, return_inverse=True)
-        filled = edges[edges < len(scores)]
-
-        def summed(values, dtype):
-            parts = np.add.reduceat(values, filled, dtype=dtype)
-            return np.append(np.cumsum(parts[::-1])[::-1], 0)[place]
-
-        n_rows = len(scores) - first
-        predicted = summed(1 - ordered, np.float64) / np.maximum(n_rows, 1)
-        return cls(thresholds, n_rows, summed(wrong, np.int64), predicted)
+        n_rows, n_wrong = len(scores) - first, np.append(np.cumsum(wrong[::-1])[::-1], 0)[first]
+        predicted = np.append(np.cumsum(1 - ordered[::-1], dtype=np.float64)[::-1], 0)[first]
+        return cls(thresholds, n_rows, n_wrong, predicted / np.maximum(n_rows, 1))
 
 
 def most_errors(n_rows, target, level):

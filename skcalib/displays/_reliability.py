@@ -357,8 +357,8 @@ class ReliabilityDisplay(FromEstimator):
         for place, curve in zip(frame.axes, self.curves, strict=False):
             if curve.numbers and len(panels) == len(self.curves):
                 add_numbers(place, panel.numbers_texts(curve), frame)
-        below = np.array(frame.below, dtype=object)
-        self.histogram_ax_ = None if not len(below) else below[0] if panels == [None] and len(below) == 1 else below
+        below = frame.below[0] if panels == [None] and len(frame.below) == 1 else np.array(frame.below, dtype=object)
+        self.histogram_ax_ = below if frame.below else None
 
     def _limits(self, limits):
         if isinstance(limits, str) and limits == "auto":

@@ -107,15 +107,12 @@ def draw_histogram(ax, curve, style, *, split, filled, stairs_kw):
     statistics = curve.histogram
     keywords = {"edgecolor": style["color"], "linewidth": 0.8, "fill": filled}
     keywords |= {"facecolor": style["color"], "alpha": 0.75} if filled else {"linestyle": style["linestyle"]}
-    if not split:
-        return [ax.stairs(statistics.weight, statistics.edges, **styled(stairs_kw, **keywords))]
-    events, others = statistics.weighted_label, statistics.weight - statistics.weighted_label
-    pale = keywords | ({"facecolor": "none", "hatch": "////"} if filled else {})
-    ax.axhline(0, color=neutral(0.75), linewidth=0.8)
-    return [
-        ax.stairs(values, statistics.edges, **styled(stairs_kw, **look))
-        for values, look in ((events, keywords), (-others, pale))
-    ]
+    drawn = [(statistics.weight, keywords)]
+    if split:
+        pale = keywords | ({"facecolor": "none", "hatch": "////"} if filled else {})
+        drawn = [(statistics.weighted_label, keywords), (statistics.weighted_label - statistics.weight, pale)]
+        ax.axhline(0, color=neutral(0.75), linewidth=0.8)
+    return [ax.stairs(values, statistics.edges, **styled(stairs_kw, **look)) for values, look in drawn]
 
 
 def name_histogram(strip, scale, frame, *, is_one, is_named):

@@ -2,22 +2,26 @@
 
 from functools import partial
 from importlib import import_module
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
 
 from skcalib._defaults import check_fitted
 from skcalib.engines._columns import check_value, free_name
+from skcalib.engines._histogram import coarse_cell, coarse_place
 from skcalib.engines._native import beside, nw, with_sql
-from skcalib.engines._pieces import as_pieces, is_joined, joined
 from skcalib.export._sql import SqlWriter, guarded, valid_score
+from skcalib.export._sql_table import pieces_by_cell
 from skcalib.export._sql_text import DIALECTS
 from skcalib.recalibrators import GroupwiseRecalibrator
 from skcalib.recalibrators._map_forms import map_of
-from skcalib.recalibrators._maps import Choice, GroupOf, OneColumn, Place, Rows, Scores
+from skcalib.recalibrators._maps import Choice, GroupOf, Mixture, OneColumn, Pieces, Place, Rows, Scores
 
 _ROW = Scores(2)  # what maps are written for: the score of a row, and the number of its case
 _SCORE, _CASE = OneColumn(_ROW, 0), OneColumn(_ROW, 1)
+_MOST_CASES = 64  # pieces of one CASE; more are joined
+_LEAST_CELLS, _MOST_CELLS, _MOST_OF_ALL = 2**8, 2**16, 2**18  # of a map, and of the maps of all groups
 
 
 def with_forecasts(columns, recalibrator, output, default=None):
@@ -206,15 +210,77 @@ def _written(frame, cases, score, number, output):
     """Return a lazy frame of a database or of Spark with the forecasts as the column `output`."""
     dialect = DIALECTS["spark" if frame.implementation.is_spark_like() else "duckdb"]
     x, of_row = (dialect.as_double(dialect.identifier(name)) for name in (score, number))
-    pieces = [as_pieces(own) for own in cases]
-    if all(own is not None and own.of is _SCORE for own in pieces) and is_joined(*pieces):
+    pieces = [_as_pieces(own) for own in cases]
+    if all(own is not None and own.of is _SCORE for own in pieces) and _is_joined(*pieces):
         inside = (nw.col(score) >= 0) & (nw.col(score) <= 1)
         name = f"{score}_inside"  # a join loses NULL
         frame = frame.with_columns(nw.when(inside).then(nw.col(score)).otherwise(nw.lit(0.0)).alias(name))
-        frame, names = joined(frame, name, pieces, number if len(pieces) > 1 else None)
+        frame, names = _joined(frame, name, pieces, number if len(pieces) > 1 else None)
         origin, *coefficients, text = map(dialect.identifier, names)
         for coefficient in reversed(coefficients):
             text = f"({text})*({x}-{origin})+{coefficient}"
     else:
         [text] = SqlWriter([x, of_row], dialect).write(_choice(cases))
     return with_sql(frame, guarded(" AND ".join(valid_score(x, "probability")), f"({text})", dialect), output, dialect)
+
+
+def _is_joined(*maps):
+    """Return whether piecewise maps of one value in [0, 1] are too long for a CASE."""
+    cuts = np.concatenate([node.cuts for node in maps])
+    return len(cuts) >= _MOST_CASES and cuts.min() >= 0 and cuts.max() <= 1
+
+
+def _as_pieces(node):
+    """Return a piecewise map, or a weighted sum of such maps of one value, as one; None for other nodes."""
+    if isinstance(node, Pieces):
+        return node
+    parts = node.parts if isinstance(node, Mixture) else ()
+    if not parts or any(not isinstance(part, Pieces) or part.of is not parts[0].of for part in parts):
+        return None
+    cuts = np.unique(np.concatenate([part.cuts for part in parts]))
+    if not len(cuts):
+        return None
+    # The end of a new piece lies within an old one of each part: no digits are lost in moving the origin there.
+    origins = np.append(cuts, cuts[-1])
+    coefficients = np.zeros((len(origins), max(part.coefficients.shape[1] for part in parts)))
+    coefficients[:, 0] = node.constant
+    for weight, part in zip(node.weights, parts, strict=True):
+        piece = np.append(np.searchsorted(part.cuts, cuts, side="left"), len(part.cuts))
+        shift, old = origins - part.origins[piece], part.coefficients[piece]
+        for power in range(old.shape[1]):
+            for lower in range(power + 1):
+                coefficients[:, lower] += weight * comb(power, lower) * old[:, power] * shift ** (power - lower)
+    return Pieces(parts[0].of, cuts, origins, coefficients)
+
+
+def _joined(frame, name, maps, group=None):
+    """Return the rows, each with its piece, and the names of the columns of the origin and the coefficients.
+
+    Parameters
+    ----------
+    frame : narwhals LazyFrame
+        The rows.
+    name : str
+        Column of the value, without NULL: a join loses it.
+    maps : list of Pieces
+        One map, or one per group.
+    group : str, default=None
+        Column of the number of the group, if there are several.
+    """
+    n_pieces = max(len(node.origins) for node in maps)
+    n_cells = min(4 * n_pieces, max(n_pieces, _MOST_OF_ALL // len(maps)))
+    n_cells = int(np.clip(n_cells, _LEAST_CELLS, _MOST_CELLS))
+    rows = [
+        pieces_by_cell(own, lambda scores: np.floor(coarse_place(np.clip(scores, 0, 1), n_cells)), 2.0) for own in maps
+    ]
+    width = max(own.shape[1] for own in rows)
+    table = np.vstack([np.pad(own, ((0, 0), (0, width - own.shape[1]))) for own in rows]).T.copy()
+    cell, low, high, *columns = (f"{name}_{number}" for number in range(width))
+    table = dict(zip((cell, low, high, *columns), table, strict=True))
+    table[cell], keys = table[cell].astype(np.int64), [cell]
+    if group is not None:
+        table[group] = np.repeat(np.arange(len(maps)), list(map(len, rows)))
+        keys.append(group)
+    frame = frame.with_columns(coarse_cell(n_cells, name).alias(cell))
+    frame = frame.join(beside(frame, table), on=keys, how="inner")
+    return frame.filter((nw.col(name) > nw.col(low)) & (nw.col(name) <= nw.col(high))), columns

@@ -3,10 +3,8 @@
 import numpy as np
 from sklearn.utils import Bunch
 
-from skcalib.engines._cells import coarse_cell
-from skcalib.engines._columns import check_no_hidden_nan
-from skcalib.engines._native import beside, fetched, narwhals
-from skcalib.engines._segments import table_changed
+from skcalib.engines._columns import check_no_hidden_nan, table_changed
+from skcalib.engines._native import beside, fetched, nw
 
 # Sums of the rows' weight times a power of the score, or of its distance from the nearer end; of all rows or of events.
 _SUMS = {
@@ -28,6 +26,56 @@ _MOST_CELLS, _ROWS_OF_PART = 2**20, 16
 _FEW_FETCHED, _MOST_FETCHED, _FETCHED_SHARE = 2**19, 2**21, 1 / 16
 _SETTLED = -1  # depth of a cell that is not split any more
 _LARGEST_SCALE = 1e300
+# Of the coarse cells a quarter are equally wide; others are narrow within 2^-7, 2^-13, 2^-20 of 0 and of 1.
+_LINEAR_SHARE, _SHARES = 1 / 4, {2.0**-7: 3 / 8, 2.0**-13: 1 / 4, 2.0**-20: 1 / 8}
+_LAST_BAND = 9  # of the fine cells: it reaches from 2^-37 down to 0
+
+
+def coarse_place(score, n_cells):
+    """Return a number that never falls with the score, an array or an expression: its floor is that of the cell.
+
+    Sums, differences and quotients are rounded correctly on every engine, so that each part rises with the score, and
+    the number is the same everywhere. A root or a logarithm would take several times as long.
+    """
+    place = score * (_LINEAR_SHARE * n_cells)
+    for width, share in _SHARES.items():
+        scale = share * n_cells / 2 * width
+        place = place + (scale / (1 + width - score) - scale / (score + width))
+    return place
+
+
+def coarse_cell(n_cells=2**12, name="score"):
+    """Return the number of one of about `n_cells` cells of a column, narrow near 0 and 1."""
+    return coarse_place(nw.col(name), n_cells).floor().cast(nw.Int32)
+
+
+def fine_cell(bits):
+    """Return the number of one of about 2^bits cells of the score s, narrow in relation to s, above 1/2 to 1 - s.
+
+    With u the lesser of s and 1 - s, each band of u that spans a factor of 16 is scaled by a power of two, which is
+    exact, and cut into cells of equal width.
+    """
+    resolution = bits - 7
+    score = nw.col("score")
+    least = nw.when(score <= 0.5).then(score).otherwise(1 - score)
+    cell = _band(least, resolution, _LAST_BAND)
+    for band in reversed(range(_LAST_BAND)):
+        above = least >= 2.0 ** (-5 - 4 * band)
+        cell = nw.when(above).then(_band(least, resolution, band)).otherwise(cell)
+    return nw.when(score <= 0.5).then(cell).otherwise(2.0 ** (resolution + 5) - cell).cast(nw.Int32)
+
+
+def _band(least, resolution, band):
+    return (least * 2.0 ** (resolution + 4 + 4 * band)).floor() - band * 2.0 ** (resolution + 4)
+
+
+def width_bin(n_bins):
+    """Return the number of the equal-width bin, from 1, of the column `score`: 0 for 0, and rarely one too far.
+
+    The product s B may round across an edge k (1 / B). The least and the greatest score of a bin tell.
+    """
+    integer = nw.Int8 if n_bins < 127 else nw.Int32  # groups by small integers are quicker
+    return (nw.col("score") * float(n_bins)).ceil().cast(integer)
 
 
 class Cells(Bunch):
@@ -142,7 +190,7 @@ class ScoreHistogram:
 
     def _parts(self, parents):
         """Return what the given cells hold: their distinct scores, or a finer histogram where these are too many."""
-        nw, n_rows, depth = narwhals(), parents.count.sum(), parents.depth[0]
+        n_rows, depth = parents.count.sum(), parents.depth[0]
         n_parts = np.maximum(2, parents.count / max(_ROWS_OF_PART, n_rows / _MOST_CELLS))
         with np.errstate(over="ignore"):
             scale = np.minimum(n_parts / (parents.high - parents.low), _LARGEST_SCALE)
@@ -179,7 +227,6 @@ class ScoreHistogram:
 
     def _sums(self, frame, names, segments=None):
         """Return the sums of a group-by as a dict of arrays; those of the first one find NaN too."""
-        nw = narwhals()
         weight, score, label = nw.col("weight"), nw.col("score"), nw.col("label").cast(nw.Float64)
         products = {"weight": weight, "weighted_label": weight * label} if self.weighted else {"weighted_label": label}
         if self.weighted and "weighted_score_squared" in self.score_sums:

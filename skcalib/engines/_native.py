@@ -1,6 +1,5 @@
 """What differs between engines: wrapping a table, fetching a small result, joining a small table."""
 
-from contextlib import contextmanager
 from datetime import UTC
 from importlib import import_module
 from uuid import uuid4
@@ -27,10 +26,6 @@ class _Narwhals:
 nw = _Narwhals()
 
 
-def narwhals():
-    return nw
-
-
 def wrapped(data):
     """Return any table that Narwhals knows as a Narwhals frame, lazy or eager as it comes."""
     try:
@@ -51,28 +46,6 @@ def fetched(frame):
         collected = frame.collect()
         columns = {name: collected[name].to_numpy() for name in collected.columns}
     return {name: _numbers(values) for name, values in columns.items()}
-
-
-@contextmanager
-def clear_errors():
-    """Turn those errors of engines that a user can mend into errors that say how."""
-    try:
-        yield
-    except Exception as error:
-        if not type(error).__module__.startswith(("duckdb", "_duckdb")):
-            raise
-        kind, text = type(error).__name__, str(error)
-        if "CSV" in text:
-            shown = " ".join(text.split("Error: ", 1)[-1].split("Possible ")[0].split("Column ")[0].split())
-            raise ValueError(f"The file cannot be read: {shown}") from error
-        if kind == "ConversionException" and "nan" in text.lower():
-            raise hidden_nan() from error
-        if "expression depth" in text.lower():
-            raise ValueError(
-                "DuckDB's max_expression_depth is too low for the expressions of calibration: SET max_expression_depth "
-                "= 1000, which is its default."
-            ) from error
-        raise
 
 
 def hidden_nan():

@@ -9,8 +9,7 @@ from skcalib._cells.statistics import BinStatistics, unchecked_statistics
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores, assign_bins, check_binning
 from skcalib.binning._base import edges_above, resolve_n_bins
 from skcalib.binning._equal_mass import equal_mass_cuts
-from skcalib.engines._cells import width_bin
-from skcalib.engines._histogram import ScoreHistogram
+from skcalib.engines._histogram import ScoreHistogram, width_bin
 from skcalib.engines._native import fetched, nw
 
 _MOST_DISTINCT = 10**6
@@ -37,9 +36,11 @@ def binned(columns, strategy):
     histogram = ScoreHistogram(columns, cell=cell)
     if type(strategy) is UniqueScores:
         _check_few_scores(histogram)
-    histogram.refine(lambda cells: _is_cut(cells, strategy, histogram.weighted))
-    parts = histogram.by_segment().items()
-    return {key: statistics_of(cells, _edges(cells, strategy, histogram.weighted)) for key, cells in parts}
+    weighted = histogram.weighted
+    n_bins = [_n_bins(cells, strategy, weighted) for cells in histogram.by_segment().values()]
+    histogram.refine(lambda cells: _is_cut(cells, strategy, n_bins[cells.segment[0]], weighted))
+    parts = zip(histogram.by_segment().items(), n_bins, strict=True)
+    return {key: statistics_of(cells, _edges(cells, strategy, n, weighted)) for (key, cells), n in parts}
 
 
 def statistics_of(cells, edges):
@@ -54,27 +55,25 @@ def equal_mass_cells(cells, n_bins, weighted):
     return equal_mass_cuts(np.cumsum(cells.weight if weighted else cells.count), n_bins)
 
 
-def _is_cut(cells, strategy, weighted):
+def _is_cut(cells, strategy, n_bins, weighted):
     """Return which cells must be split so that edges are exact and cut none."""
     if type(strategy) is UniqueScores:
         return np.ones(len(cells.low), dtype=bool)
     if type(strategy) is EqualMass:
         needed = np.zeros(len(cells.low), dtype=bool)
-        needed[equal_mass_cells(cells, _n_bins(cells, strategy, weighted), weighted)] = True
+        needed[equal_mass_cells(cells, n_bins, weighted)] = True
         return needed
-    edges = _edges(cells, strategy, weighted)
+    edges = _edges(cells, strategy, n_bins, weighted)
     return assign_bins(cells.low, edges) != assign_bins(cells.high, edges)
 
 
-def _edges(cells, strategy, weighted):
+def _edges(cells, strategy, n_bins, weighted):
     """Return the edges, once the cells that hold a cut are distinct scores."""
     if type(strategy) is EqualWidth:
-        return EqualWidth(_n_bins(cells, strategy, weighted))._edges_of(cells.low)
+        return EqualWidth(n_bins)._edges_of(cells.low)
     if type(strategy) is FixedEdges:
         return strategy._edges_of(cells.low)
-    cuts = np.arange(len(cells.low))
-    if type(strategy) is EqualMass:
-        cuts = equal_mass_cells(cells, _n_bins(cells, strategy, weighted), weighted)
+    cuts = np.arange(len(cells.low)) if n_bins is None else equal_mass_cells(cells, n_bins, weighted)
     scores = np.unique(np.append(cells.low, cells.high))
     edges = edges_above(scores, np.searchsorted(scores, cells.low[cuts]))
     edges[[0, -1]] = 0, 1
@@ -82,6 +81,9 @@ def _edges(cells, strategy, weighted):
 
 
 def _n_bins(cells, strategy, weighted):
+    """Return the number of bins of a segment, None for a strategy without one."""
+    if type(strategy) not in (EqualWidth, EqualMass):
+        return None
     # More equal-mass bins than rows are one per row, however many are asked for.
     bound = {"maximum": 2**53} if type(strategy) is EqualMass and not weighted else {}
     return resolve_n_bins(strategy.n_bins, int(cells.count.sum()), cells.weight if weighted else None, **bound)

@@ -1,17 +1,40 @@
 """A table of predictions: labels, scores, weights and segments, wherever they live."""
 
+from contextlib import contextmanager
+
 from skcalib._input.scalars import check_int
 from skcalib.engines._apply import with_forecasts
 from skcalib.engines._columns import binary_columns, marginal_columns, top_label_columns
-from skcalib.engines._cumulative import exact_cumulative_error
 from skcalib.engines._fit import fitted, fitted_groupwise
-from skcalib.engines._native import clear_errors
+from skcalib.engines._native import hidden_nan
 from skcalib.engines._statistics import binned, check_strategy
-from skcalib.engines._weighted import pooled
+from skcalib.engines._weighted import exact_cumulative_error, pooled
 from skcalib.metrics import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
 from skcalib.recalibrators import GroupwiseRecalibrator
 
 _LEAST_BITS, _MOST_BITS = 8, 24
+
+
+@contextmanager
+def clear_errors():
+    """Turn those errors of engines that a user can mend into errors that say how."""
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith(("duckdb", "_duckdb")):
+            raise
+        kind, text = type(error).__name__, str(error)
+        if "CSV" in text:
+            shown = " ".join(text.split("Error: ", 1)[-1].split("Possible ")[0].split("Column ")[0].split())
+            raise ValueError(f"The file cannot be read: {shown}") from error
+        if kind == "ConversionException" and "nan" in text.lower():
+            raise hidden_nan() from error
+        if "expression depth" in text.lower():
+            raise ValueError(
+                "DuckDB's max_expression_depth is too low for the expressions of calibration: SET max_expression_depth "
+                "= 1000, which is its default."
+            ) from error
+        raise
 
 
 class PredictionTable:

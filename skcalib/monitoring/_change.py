@@ -1,7 +1,6 @@
 """Two samples: has the calibration curve changed, by how much, and what does that do to bias and error."""
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 from scipy.special import ndtri
@@ -323,10 +322,10 @@ def _compared(excess, weight, variance, drawn, level):
     """
     if not weight.any():
         raise ValueError("The samples have no scores in common: no cell of neighbouring scores has rows of both.")
-    scale = sqrt(np.mean(drawn.sum(axis=1) ** 2) if variance is None else variance.sum())
+    scale = np.sqrt(np.mean(drawn.sum(axis=1) ** 2) if variance is None else variance.sum())
     statistics, total = range_of(np.cumsum(np.vstack((excess, drawn)), axis=1)), weight.sum()
     estimate, margin = excess.sum() / total, ndtri((1 + level) / 2) * scale / total
-    shift = IntervalEstimate(float(estimate), float(estimate - margin), float(estimate + margin))
+    shift = IntervalEstimate(*map(float, (estimate, estimate - margin, estimate + margin)))
     if scale < _NO_SPREAD:
         return 0.0, 1.0, shift
     exceeding = np.count_nonzero(statistics[1:] >= statistics[0] - 1e-9 * scale)
@@ -339,7 +338,7 @@ def _draws_of_rows(before, after, weight_type, n_resamples, rng):
     scores = np.concatenate([task.scores.astype(np.float64) for task in tasks])
     labels = np.concatenate([task.labels for task in tasks])
     weight = np.concatenate([np.ones(len(task.scores)) if task.weight is None else task.weight for task in tasks])
-    n_cells = max(1, int(weight.sum() / max(_LEAST_ROWS_A_CELL, sqrt(weight.sum()))))
+    n_cells = max(1, int(weight.sum() / max(_LEAST_ROWS_A_CELL, weight.sum() ** 0.5)))
     cells, n_cells = mid_rank_cells(scores, n_cells, weight)
     both = cells + n_cells * np.repeat([0, 1], [len(task.scores) for task in tasks])  # by sample and cell
 

@@ -217,8 +217,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         check_confidence_level(level)
         self._delta = 1 - level
         # labels are made events before the rows are split, so that the monitors of groups see events only
-        self._template = template.set_params(classes=None)
-        self._classes = self._resolved("monitor").classes
+        self._classes, self._template = template.classes, template.set_params(classes=None)
         self.monitors_, self._times = {}, {}
 
     def _seen(self):
@@ -236,16 +235,13 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         elif time is not None:
             time = np.full(len(scores), time, dtype=object)
         order = np.argsort(codes, kind="stable")
-        rows = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-        rows.sort(key=lambda at: at[0])
+        rows = sorted(np.split(order, np.flatnonzero(np.diff(codes[order])) + 1), key=lambda at: at[0])
         return [(names[codes[at[0]]], scores[at], events[at], _runs(time, at)) for at in rows]
 
     def _statistics(self, statistics, y, groups, time):
         """Return (group, statistics, None, times) of each entry of a dict."""
         if y is not None or groups is not None:
-            raise ValueError(
-                "y and groups have no meaning for a dict of BinStatistics, which has both: leave them out."
-            )
+            raise ValueError("y and groups mean nothing with a dict of BinStatistics, which has both: leave them out.")
         wrong = next((key for key, value in statistics.items() if not isinstance(value, BinStatistics)), None)
         if wrong is not None:
             raise TypeError(f"scores[{wrong!r}] must be a BinStatistics, found {statistics[wrong]!r}.")

@@ -5,8 +5,7 @@ from scipy.special import expit
 
 from skcalib._input.sklearn_private import BOOLEAN, StrOptions
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.logistic import fit_logistic, location_scale, platt_targets
-from skcalib._solvers.squared_sigmoid import fit_squared_sigmoid
+from skcalib._solvers.logistic import fit_logistic, fit_squared_sigmoid, location_scale, platt_targets
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._maps import Expit, Scaled
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
