@@ -11,7 +11,7 @@ from skcalib._cells.cells import Cells
 from skcalib._cells.statistics import BinStatistics, bin_statistics, unchecked_statistics
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_option
-from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.scored_labels import ScoredLabels, check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import sorted_rows
@@ -170,6 +170,8 @@ def check_rows_or_bins(
     `BinStatistics` are made, so that it must be None there, like the other arguments about rows.
     """
     options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    if isinstance(y_true, ScoredLabels):  # validated before
+        return y_true
     if not isinstance(y_true, BinStatistics):
         return check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=drop, **options)
     refuse_beside_bins(multiclass=multiclass, y_proba=y_proba, binning=binning, **options)

@@ -61,6 +61,7 @@ class CountDraws:
             blocks = (_Block(_uniform(seed, k, (size, len(self.trials)))) for k, size in enumerate(sizes))
             self._blocks = list(blocks) if n_draws * len(self.trials) <= _KEPT else None
             self._seed, self._sizes = seed, sizes
+        self.is_one_block = self._blocks is not None and len(self._blocks) == 1
 
     @classmethod
     def joined(cls, draws):
@@ -70,11 +71,6 @@ class CountDraws:
             setattr(whole, name, np.concatenate([getattr(one, name) for one in draws]))
         whole._blocks = [_JoinedBlock([one._blocks[0] for one in draws])]
         return whole
-
-    @property
-    def is_one_block(self):
-        """Whether all draws are kept in one block."""
-        return self._blocks is not None and len(self._blocks) == 1
 
     def __call__(self, frequency, c=0):
         """Yield blocks of event frequencies drawn for frequencies (m,)."""

@@ -148,7 +148,7 @@ def _searched(many, tail):
 def _drawn_together(asked):
     """Return blocks of event frequencies for each (draws, frequency, c): in one pass where all are of one block."""
     draws, frequencies, c = zip(*asked, strict=True) if asked else ((), (), ())
-    if len(asked) < 2 or not all(isinstance(one, CountDraws) and one.is_one_block for one in draws):
+    if len(asked) < 2 or not all(getattr(one, "is_one_block", False) for one in draws):
         return [one(*law) for one, *law in asked]
     sizes = [len(frequency) for frequency in frequencies]
     (drawn,) = CountDraws.joined(draws)(np.concatenate(frequencies), np.repeat(c, sizes))

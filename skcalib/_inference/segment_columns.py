@@ -13,11 +13,6 @@ class SplitColumn(NamedTuple):
     codes: np.ndarray
     words: list
 
-    @property
-    def n_parts(self):
-        """Number of parts."""
-        return len(self.words)
-
 
 def split_column(column, name, max_bins):
     """Split a column into at most `max_bins` parts, and one more for missing values."""

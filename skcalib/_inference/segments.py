@@ -222,15 +222,9 @@ def segment_calibration_test(
     order = np.argsort(-observed, kind="stable")
     adjusted = _step_down(observed[order], drawn[:, order])
     mean_score, frequency = segments.means(events)
-    table = SegmentTable(
-        segment=np.array(segments.words, dtype=object)[order],
-        n=segments.n[order],
-        mean_score=mean_score[order],
-        event_frequency=frequency[order],
-        bias=(mean_score - frequency)[order],
-        statistic=observed[order],
-        adjusted_pvalue=adjusted,
-    )
+    words = np.array(segments.words, dtype=object)
+    columns = words, segments.n, mean_score, frequency, mean_score - frequency, observed
+    table = SegmentTable(*(column[order] for column in columns), adjusted)
     return SegmentTestResult(float(table.statistic[0]), float(adjusted[0]), table)
 
 
@@ -313,7 +307,7 @@ class _Segments:
         sizes, kept = {(): len(self.scores)}, {(): len(self.scores)}
         for n_crossed in range(1, depth + 1):
             for crossed in combinations(range(len(self.columns)), n_crossed):
-                shape = [self.columns[j].n_parts for j in crossed]
+                shape = [len(self.columns[j].words) for j in crossed]
                 counts = np.bincount(self._crossed_codes(crossed), minlength=np.prod(shape)).reshape(shape)
                 for parts in np.argwhere(counts >= min_size).tolist():
                     key = tuple(zip(crossed, parts, strict=True))
@@ -326,7 +320,7 @@ class _Segments:
     def _crossed_codes(self, crossed):
         codes = np.zeros(len(self.scores), dtype=np.int64)
         for j in crossed:
-            codes = codes * self.columns[j].n_parts + self.columns[j].codes
+            codes = codes * len(self.columns[j].words) + self.columns[j].codes
         return codes
 
     def _tables(self):
@@ -337,7 +331,7 @@ class _Segments:
         first = 0
         for crossed, keys in groupby(self.keys, lambda key: [j for j, _ in key]):
             keys = list(keys)
-            segment = np.full([self.columns[j].n_parts for j in crossed], len(keys))
+            segment = np.full([len(self.columns[j].words) for j in crossed], len(keys))
             for number, key in enumerate(keys):
                 segment[tuple(part for _, part in key)] = number
             codes = segment.ravel()[self._crossed_codes(crossed)] * self.n_score_cells + self.score_cell

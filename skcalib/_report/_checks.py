@@ -101,13 +101,12 @@ def is_same(value, text):
 def segment_names(column, name):
     """Return the segment of each row as text."""
     values, places = distinct(column)
-    segments = np.array([*map(str, values), "(missing)"])[places]
-    n_segments = len(values) + bool((places < 0).any())
-    if n_segments > _MOST_SEGMENTS:
+    names = list(map(str, values)) + ["(missing)"] * bool((places < 0).any())
+    if len(names) > _MOST_SEGMENTS:
         raise ReportError(
-            f"column {name!r} has {n_segments} different values; a report takes at most {_MOST_SEGMENTS} segments."
+            f"column {name!r} has {len(names)} different values; a report takes at most {_MOST_SEGMENTS} segments."
         )
-    return segments
+    return np.array(names)[places]
 
 
 def identifiers(header, used):

@@ -88,8 +88,7 @@ class ReportTable:
 
     def forecasts(self, name):
         """Return all rows of a model."""
-        columns = self.labels, self.weight, self.clusters, self.segments, self.periods
-        return Rows(self.scores[name], *columns, self.weight_type)
+        return Rows(self.scores[name], self.labels, self.weight, self.clusters, weight_type=self.weight_type)
 
     def task(self, name):
         """Return the binary problem of a model: the event, or whether the predicted class is right."""
@@ -106,8 +105,6 @@ class ReportTable:
             labels=(rows.labels == np.arange(n_classes)[:, None]).ravel(),
             sample_weight=None if rows.sample_weight is None else np.tile(rows.sample_weight, n_classes),
             clusters=None if rows.clusters is None else np.tile(rows.clusters, n_classes),
-            segments=None,
-            periods=None,
         )
         return each, np.repeat(np.array(self.classes), len(rows.labels))
 

@@ -53,7 +53,8 @@ class TrialRows:
     @classmethod
     def of(cls, table, name, seed):
         """Return a sample of the rows of a model, with scores in double precision."""
-        rows = table.forecasts(name).at(table.sample(most_rows(table.classes), seed))
+        rows = table.forecasts(name)._replace(segments=table.segments, periods=table.periods)
+        rows = rows.at(table.sample(most_rows(table.classes), seed))
         return cls(rows._replace(scores=rows.scores.astype(np.float64)))
 
     @cached_property

@@ -19,7 +19,7 @@ MEAN_ABSOLUTE = {"norm": 1, "binning": REPORT_BINNING}
 
 
 class Rows(NamedTuple):
-    """Rows of one problem: scores (n,) or (n, K), labels, and what else the file says of each row."""
+    """Rows of one problem: scores (n,) or (n, K), labels, and what else is needed of each row."""
 
     scores: np.ndarray
     labels: np.ndarray

@@ -14,7 +14,7 @@ from skcalib._errors.binned import BinnedPower, resolved_method
 from skcalib._errors.power import ClassPowers
 from skcalib._errors.proper_scores import LOSSES, brier_score, log_loss
 from skcalib._inference.adjustment import holm
-from skcalib._inference.bootstrap import BootstrapOptions, basic_limits
+from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.influence import cluster_codes, half_width, standard_error
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.labels import check_groups
@@ -312,8 +312,10 @@ class _Rows(NamedTuple):
 
         def interval(function):
             estimate, rng = float(function()), check_random_state(self.options["random_state"])
-            options = level, self.options["n_resamples"], self.options["clusters"], False, rng, None, False
-            limits = basic_limits(function, self.data[self.reference], estimate, BootstrapOptions(*options))
+            options = level, self.options["n_resamples"], rng
+            limits = basic_limits(
+                function, self.data[self.reference], estimate, *options, cluster=self.options["clusters"]
+            )
             return IntervalEstimate(estimate, *limits)
 
         def difference(name):

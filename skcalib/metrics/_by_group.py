@@ -234,16 +234,13 @@ def calibration_by_group(
     progress = Progress("calibration_by_group", verbose)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "clusters=|sample_weight holds", UserWarning)  # one for all groups is enough
-        columns = _columns(names, samples, confidence_level, adjustment)
         errors = _errors(samples, {"norm": norm, "method": method}, resampling, confidence_level, progress)
-        columns |= dict(zip(("error", "error_low", "error_high"), errors, strict=True))
+        table = _table(names, samples, errors, confidence_level, adjustment)
     if clusters is not None:
-        _warn_of_few_events(columns)
-    keys = {"sorted": None, "given": first, "error": -columns["error"]}  # NaN comes last
-    if keys[order] is not None:
-        rows = np.argsort(keys[order], kind="stable")
-        columns = {name: column[rows] for name, column in columns.items()}
-    return GroupCalibration(**columns)
+        _warn_of_few_events(table)
+    keys = {"sorted": np.arange(len(names)), "given": first, "error": -table.error}  # NaN comes last
+    rows = np.argsort(keys[order], kind="stable")
+    return GroupCalibration(*(column[rows] for column in table.columns().values()))
 
 
 def _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type):
@@ -291,9 +288,7 @@ def _as_array(names):
     kinds = {type(name) for name in names}
     if len(kinds) == 1 and kinds <= {str, int, float, bool}:
         return np.array(names)
-    array = np.empty(len(names), dtype=object)
-    array[:] = names
-    return array
+    return np.fromiter(names, dtype=object, count=len(names))
 
 
 def _errors(samples, params, resampling, confidence_level, progress):
@@ -313,8 +308,8 @@ def _errors(samples, params, resampling, confidence_level, progress):
     return errors
 
 
-def _columns(names, samples, confidence_level, adjustment):
-    """Return the columns of the table, in the order of the names."""
+def _table(names, samples, errors, confidence_level, adjustment):
+    """Return the table in the order of the names."""
     n = np.array([one.n for one in samples])  # of integer dtype where each row counts once in all groups
     mean_score, event_frequency = np.array([(one.mean_score, one.event_frequency) for one in samples]).T
     pvalue, bias_low, bias_high, bias_pvalue = np.array([one.bias_test(confidence_level) for one in samples]).T
@@ -323,24 +318,14 @@ def _columns(names, samples, confidence_level, adjustment):
     else:
         known = (None if one.cluster is not None else pvalue_distribution(*one.scores()) for one in samples)
         adjusted = adjusted_pvalues(pvalue, list(known))
-    return {
-        "group": names,
-        "n": n,
-        "mean_score": mean_score,
-        "event_frequency": event_frequency,
-        "bias": mean_score - event_frequency,
-        "bias_low": bias_low,
-        "bias_high": bias_high,
-        "pvalue": pvalue,
-        "adjusted_pvalue": adjusted,
-        "bias_pvalue": bias_pvalue,
-        "adjusted_bias_pvalue": holm(bias_pvalue),
-    }
+    bias = mean_score - event_frequency, bias_low, bias_high
+    pvalues = pvalue, adjusted, bias_pvalue, holm(bias_pvalue)
+    return GroupCalibration(names, n, mean_score, event_frequency, *bias, *errors, *pvalues)
 
 
-def _warn_of_few_events(columns):
-    expected = columns["n"] * np.minimum(columns["mean_score"], 1 - columns["mean_score"])
-    few = columns["group"][expected < FEW_EVENTS].tolist()
+def _warn_of_few_events(table):
+    expected = table.n * np.minimum(table.mean_score, 1 - table.mean_score)
+    few = table.group[expected < FEW_EVENTS].tolist()
     if few:
         warn(
             f"clusters=: fewer than {FEW_EVENTS} events or non-events are expected in {len(few)} of {len(expected)} "

@@ -7,7 +7,7 @@ from numbers import Real
 from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import BinnedTask, check_rows_or_bins, counted_rows
-from skcalib._inference.bootstrap import BootstrapOptions, basic_limits
+from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate
@@ -16,7 +16,7 @@ from skcalib._input.scalars import check_confidence_level, check_int, check_opti
 from skcalib._input.warn import warn
 from skcalib._progress import Progress
 from skcalib.metrics._errors import calibration_error
-from skcalib.metrics._table import metric_of
+from skcalib.metrics._table import METRICS, metric_of
 
 _KINDS = ("auto", "inverted", "basic")
 
@@ -163,8 +163,9 @@ def calibration_error_interval(
     rng = check_random_state(random_state)
     if kind == "basic":
         warn(_OF_BASIC)
-        options = BootstrapOptions(confidence_level, n_resamples, cluster, stratify, rng, n_jobs, verbose)
-        limits = basic_limits(partial(value, metric, **params), data, estimate, options)
+        options = {"cluster": cluster, "stratify": stratify, "n_jobs": n_jobs, "verbose": verbose}
+        evaluate = partial(value, metric, **params)
+        limits = basic_limits(evaluate, data, estimate, confidence_level, n_resamples, rng, **options)
         if row is not None:
             limits = [min(max(limit, row.limits[0]), row.limits[1]) for limit in limits]
         return IntervalEstimate(float(estimate), *limits)
@@ -184,10 +185,21 @@ def checked_input(y_true, y_proba, rows, weight_type, clusters, binning=None):
     elif "sample_weight" in given:
         given["sample_weight"] = data.sample_weight
 
+    # The functions that take validated rows, which need not be checked again.
+    rows_of = [row for row in METRICS.values() if row.power is not None and "groups" not in row.defaults]
+    taking_data = [] if isinstance(data, BinnedTask) else [row.function for row in rows_of]
+
     def value(metric, **params):
+        if metric in taking_data and "sample_weight" not in params:
+            return metric(kept_rows(data), **params)
         return metric(y_true, y_proba, **given | params)
 
     return data, cluster, value
+
+
+def kept_rows(data):
+    """Return the rows of positive weight."""
+    return data if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores) else data.at(data.kept)
 
 
 def unwrapped_metric(metric, params):

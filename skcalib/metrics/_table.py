@@ -72,26 +72,22 @@ _NORMS = {
     "neg_l1_calibration_error": {"norm": "l1"},
 }
 
-_BY_GROUP = {"norm": 1, "binning": EqualWidth(15), "method": "plugin", "groups": "predicted_class", "reduce": "max"}
-_MAXIMUM = {"norm": np.inf, "binning": EqualWidth(15), "method": "plugin"}
+_DEBIASED = {"norm": 2, "binning": EqualMass(15), "method": "auto"}
+_PLUGIN = {"norm": 1, "binning": EqualWidth(15), "method": "plugin"}
+_BY_GROUP = _PLUGIN | {"groups": "predicted_class", "reduce": "max"}
 
 METRICS = {
     row.function.__name__: row
     for row in (
-        Metric(
-            calibration_error,
-            BinnedPower,
-            {"norm": 2, "binning": EqualMass(15), "method": "auto"},
-            scorers=_NORMS,
-        ),
+        Metric(calibration_error, BinnedPower, _DEBIASED, scorers=_NORMS),
         Metric(decision_calibration_error, DecisionPower),
-        Metric(expected_calibration_error, BinnedPower, {"norm": 1, "binning": EqualWidth(15), "method": "plugin"}),
+        Metric(expected_calibration_error, BinnedPower, _PLUGIN),
         Metric(groupwise_calibration_error, BinnedPower, _BY_GROUP),
         Metric(kde_calibration_error, KernelPower),
         Metric(kernel_calibration_error, None, limits=(-2.0, 2.0), statistics=kernel_statistics),
         Metric(kolmogorov_smirnov_calibration_error, KolmogorovSmirnovPower),
         Metric(kuiper_calibration_error, KuiperPower),
-        Metric(maximum_calibration_error, BinnedPower, _MAXIMUM),
+        Metric(maximum_calibration_error, BinnedPower, _PLUGIN | {"norm": np.inf}),
         Metric(neighborhood_calibration_error, NeighborhoodPower),
         Metric(smooth_calibration_error, SmoothPower),
         Metric(sweep_calibration_error, SweepPower),

@@ -1,13 +1,13 @@
 """Hypothesis tests of calibration: whether the error that is seen is more than noise."""
 
-from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import BinnedTask, binary_tasks, resolve_multiclass
+from skcalib._cells.reductions import binary_tasks, resolve_multiclass
 from skcalib._inference.closed_form import hosmer_lemeshow, kolmogorov_smirnov, kuiper, spiegelhalter
 from skcalib._inference.count_draws import cluster_labels
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
@@ -18,7 +18,7 @@ from skcalib._input.scores import check_scores
 from skcalib._progress import Progress
 from skcalib.binning import EqualMass, check_binning
 from skcalib.metrics._errors import sweep_calibration_error
-from skcalib.metrics._interval import checked_input, unwrapped_metric
+from skcalib.metrics._interval import checked_input, kept_rows, unwrapped_metric
 from skcalib.metrics._table import METRICS, metric_of
 
 
@@ -187,7 +187,7 @@ def calibration_test(
             f"method={method!r} tests one binary problem with independent labels, multiclass={kind!r} is none: use "
             '"resampling" or "top_label".'
         )
-    (task,) = binary_tasks(_kept(data), multiclass)
+    (task,) = binary_tasks(kept_rows(data), multiclass)
     options = (check_binning(binning, EqualMass(10)),) if method == "hosmer_lemeshow" else ()
     statistic, pvalue = _CLOSED_FORM[method](task, *options)
     return CalibrationTestResult(float(statistic), float(pvalue))
@@ -203,13 +203,8 @@ def _check_method(method, metric, binning):
         raise ValueError(f'binning is for method="hosmer_lemeshow" and has no meaning for {method!r}: see metric.')
 
 
-def _kept(data):
-    """Return the rows of positive weight."""
-    return data if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores) else data.at(data.kept)
-
-
 def _resampling_test(metric, value, multiclass, data, resampling, n_jobs):
-    given = _only_if(multiclass != "auto", multiclass=multiclass)
+    given = {} if multiclass == "auto" else {"multiclass": multiclass}
     if resolve_multiclass(multiclass, data, pooled=True) == "marginal":
         check_scores(data.scores, name="y_proba")  # one label a row is drawn: rows must sum to 1
     known, params = unwrapped_metric(metric or sweep_calibration_error, given)
@@ -220,27 +215,24 @@ def _resampling_test(metric, value, multiclass, data, resampling, n_jobs):
         return CalibrationTestResult(statistic, resampling_pvalue(error_hypotheses(error, data, resampling)))
     if multiclass == "pooled":
         check_scores(data.scores, name="y_proba")
-    kept = _kept(data)
+    kept = kept_rows(data)
     draws = _drawn_rows(kept, resampling.at(data.kept))
     draws = resampling.progress.over(draws, resampling.n_draws, "draws")
     if row is not None and row.statistics is not None:
         statistic, statistics = float(value(known, **params)), row.statistics(kept, draws, **params)
     else:
-        parallel = Parallel(n_jobs=n_jobs, prefer="threads")
-        statistics = _metric_statistics(partial(metric, **given), kept, draws, parallel)
+        if not kept.is_binary:
+            given["labels"] = np.arange(len(kept.classes))
+        observed, parallel = (kept.labels, kept.scores, _weights(kept)), Parallel(n_jobs=n_jobs, prefer="threads")
+        calls = (delayed(metric)(*rows, **given, **weight) for *rows, weight in chain([observed], draws))
+        statistics = list(map(float, parallel(calls)))
         statistic = statistics[0]
     # Labels that give the same bins may differ in the last digit of the statistic.
     return CalibrationTestResult(statistic, float(np.mean(np.asarray(statistics) >= statistics[0] - 1e-12)))
 
 
-def _metric_statistics(metric, data, draws, parallel):
-    """Return a metric for the labels and for labels drawn from the scores."""
-    n_classes = len(data.classes)
-    given = _only_if(not data.is_binary, labels=np.arange(n_classes))
-    weight = _only_if(data.sample_weight is not None, sample_weight=data.sample_weight)
-    statistic = metric(data.labels, data.scores, **given, **weight)
-    drawn = parallel(delayed(metric)(labels, scores, **given, **weight) for labels, scores, weight in draws)
-    return [float(statistic), *drawn]
+def _weights(data):
+    return {} if data.sample_weight is None else {"sample_weight": data.sample_weight}
 
 
 def _drawn_rows(data, resampling):
@@ -250,7 +242,7 @@ def _drawn_rows(data, resampling):
     class.
     """
     probability = np.column_stack((1 - data.scores, data.scores)) if data.is_binary else data.scores
-    weight = _only_if(data.sample_weight is not None, sample_weight=data.sample_weight)
+    weight = _weights(data)
     if resampling.cluster is not None:
         for codes in cluster_labels(probability, data.labels.astype(np.intp), data.sample_weight, resampling):
             yield codes.astype(data.labels.dtype), data.scores, weight
@@ -278,10 +270,6 @@ def _repeated(codes, cumulative, data, rng):
     weight[np.arange(n), codes] += data.sample_weight - whole
     labels = np.repeat(np.arange(n_classes), n).astype(data.labels.dtype)
     return labels, np.concatenate([data.scores] * n_classes), {"sample_weight": weight.T.ravel()}
-
-
-def _only_if(condition, **options):
-    return options if condition else {}
 
 
 _CLOSED_FORM = {

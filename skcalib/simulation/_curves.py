@@ -64,8 +64,11 @@ class GlmCurve:
 
     def __call__(self, scores, complement=None):
         """Return the event probability at scores, whose complement 1 - s may be given more exactly than they are."""
-        scores, complement = _with_complement(scores, complement)
-        predictor = self.intercept + _slope_times(self.transform, self.slope, scores, complement)
+        scores = np.asarray(scores, dtype=np.float64)
+        complement = 1 - scores if complement is None else np.asarray(complement, dtype=np.float64)
+        # xlogy makes a slope of zero a zero at the ends too.
+        terms = {"log": xlogy(self.slope, scores), "logflip": xlogy(self.slope, complement)}
+        predictor = self.intercept + terms.get(self.transform, terms["log"] - terms["logflip"])
         if self.link == "logit":
             return expit(predictor)
         predictor = np.minimum(predictor, 0)
@@ -140,17 +143,3 @@ class PlattCurve:
     def __call__(self, scores, complement=None):
         """Return the event probability at scores, whose complement 1 - s may be given more exactly than they are."""
         return GlmCurve("logit", "logit", self.c, self.a)(scores, complement)
-
-
-def _with_complement(scores, complement):
-    scores = np.asarray(scores, dtype=np.float64)
-    return scores, 1 - scores if complement is None else np.asarray(complement, dtype=np.float64)
-
-
-def _slope_times(transform, slope, scores, complement):
-    """Return slope * transform(s); xlogy makes a slope of zero a zero at the ends too."""
-    if transform == "log":
-        return xlogy(slope, scores)
-    if transform == "logflip":
-        return xlogy(slope, complement)
-    return xlogy(slope, scores) - xlogy(slope, complement)

@@ -338,14 +338,9 @@ class CalibrationModel:
 
 
 def _bias(estimates, truth):
-    return EstimatorBias(
-        bias=float(estimates.mean() - truth),
-        standard_error=float(estimates.std(ddof=1) / np.sqrt(len(estimates))),
-        variance=float(estimates.var(ddof=1)),
-        mean=float(estimates.mean()),
-        true_error=float(truth),
-        n_simulations=len(estimates),
-    )
+    mean, variance = estimates.mean(), estimates.var(ddof=1)
+    numbers = mean - truth, np.sqrt(variance / len(estimates)), variance, mean, truth
+    return EstimatorBias(*map(float, numbers), len(estimates))
 
 
 def _check_distribution(distribution):
