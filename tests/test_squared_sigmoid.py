@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.special import expit
 
-from skcalib._solvers.squared_sigmoid import fit_squared_sigmoid
+from skcalib._solvers.logistic import fit_squared_sigmoid
 
 
 def loss(coef, x, labels, weight=1.0):

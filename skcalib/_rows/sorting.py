@@ -86,12 +86,13 @@ class DistinctScores(NamedTuple):
             dtype = np.int32 if len(scores) < np.iinfo(np.int32).max else np.int64
             positives = np.zeros(len(scores) + 1, dtype=dtype)
             np.cumsum(labels, out=positives[1:])
-            weight = np.arange(len(scores) + 1, dtype=dtype)
-            kept = np.ones(len(scores) + 1, dtype=bool)  # where a score has its last row
-            np.not_equal(scores[1:], scores[:-1], out=kept[1:-1])
-            if not kept.all():
-                scores, weight, positives = scores[kept[1:]], weight[kept], positives[kept]
-            return cls(scores, weight, positives)
+            first = first_rows(scores)
+            below = np.append(first, len(scores)).astype(dtype)
+            return (
+                cls(scores, below, positives)
+                if len(first) == len(scores)
+                else cls(scores[first], below, positives[below])
+            )
         rounded = _exactly_summable(sample_weight)
         if not in_order(scores):
             order = np.argsort(scores)
@@ -167,7 +168,10 @@ def scores_near(scores, sample_weight, cuts):
     cuts : callable
         Given cumulative weights it returns the position of each cut: where they first reach what it asks for.
     """
-    total = _weight_by_cell(scores, sample_weight)
+    total = np.zeros(_N_CELLS, dtype=np.int64 if sample_weight is None else np.float64)
+    for rows in row_blocks(len(scores), at_least=8 * _N_CELLS):
+        cells = np.concatenate([score_cells(scores[rows][part]) for part in row_blocks(len(scores[rows]))])
+        total += np.bincount(cells, None if sample_weight is None else sample_weight[rows], _N_CELLS)
     held = np.flatnonzero(total)
     cut = cuts(np.cumsum(total[held]))
     last = len(held) - 1
@@ -176,14 +180,6 @@ def scores_near(scores, sample_weight, cuts):
     near, weight = _rows_in_cells(scores, sample_weight, is_near, total)
     elsewhere = np.cumsum(np.where(is_near, 0, total))
     return near, np.cumsum(weight) + elsewhere[score_cells(near)]
-
-
-def _weight_by_cell(scores, sample_weight):
-    total = np.zeros(_N_CELLS, dtype=np.int64 if sample_weight is None else np.float64)
-    for rows in row_blocks(len(scores), at_least=8 * _N_CELLS):
-        cells = np.concatenate([score_cells(scores[rows][part]) for part in row_blocks(len(scores[rows]))])
-        total += np.bincount(cells, None if sample_weight is None else sample_weight[rows], _N_CELLS)
-    return total
 
 
 def _rows_in_cells(scores, sample_weight, is_near, total):

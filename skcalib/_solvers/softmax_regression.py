@@ -248,7 +248,9 @@ class _PenalisedLogLoss:
     def _can_be_single(self):
         """Return whether the ridge is large enough beside the curvature for single precision."""
         least = self.penalty.min()
-        curvature = sum(block.largest_curvature() for block in self.blocks) if least > 0 else np.inf
+        if least == 0:
+            return False
+        curvature = sum(np.max(np.square(block.features()) @ block.weight) for block in self.blocks) / 4  # at most
         return least > _RIDGE_FOR_SINGLE_PRECISION * curvature
 
     def evaluate(self, parameters):
@@ -369,10 +371,6 @@ class _BlockLoss:
     def single(self):
         """The features in single precision, kept because the Hessian takes them again and again."""
         return self.features().astype(np.float32)
-
-    def largest_curvature(self):
-        """Return a bound on the curvature in any parameter."""
-        return float(np.max(np.square(self.features()) @ self.weight)) / 4
 
     def evaluate(self, parameters):
         """Return the loss and its gradient, and keep the weighted probabilities, or the parameters that make them."""

@@ -5,8 +5,7 @@ from scipy.special import expit
 
 from skcalib._input.sklearn_private import BOOLEAN, StrOptions
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.logistic import fit_logistic, location_scale, platt_targets
-from skcalib._solvers.squared_sigmoid import fit_squared_sigmoid
+from skcalib._solvers.logistic import fit_logistic, fit_squared_sigmoid, location_scale, platt_targets
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._maps import Expit, Scaled
 from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
@@ -131,7 +130,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
         distance = [1 / slope_unit(coef[0], problems), 1.0]
         return PooledMap(_affine_features, coef, np.diag(distance), smooth_targets=self.smooth_targets)
 
-    def _set_map(self, coef, pooled):
+    def _set_map(self, coef):
         self.slope_, self.intercept_ = coef.tolist()
 
     def _predict_binary(self, log_odds):
