@@ -99,7 +99,7 @@ MUTATIONS = [
     ("recalibrators/_histogram.py", "self.smoothing * base_rate", "self.smoothing / 2", "histogram"),
     ("recalibrators/_isotonic.py", "weight * distinct, first", "distinct, first", "isotonic"),
     # Decisions, monitoring, export, engines.
-    ("decisions/_thresholds.py", "np.cumsum(parts[::-1])[::-1]", "np.cumsum(parts)", "decisions"),
+    ("decisions/_certified_threshold.py", "np.cumsum(wrong[::-1])[::-1]", "np.cumsum(wrong)", "decisions"),
     ("monitoring/_monitor.py", "np.logaddexp(starts[0], self._log_detector)", "starts[0]", "monitoring"),
     ("export/_sql.py", "<={number(high)}", "<{number(high)}", "sql ways_out"),
     ("engines/_weighted.py", "weight - weighted_label", "weight", "engines"),

@@ -2,7 +2,6 @@
 
 import inspect
 from dataclasses import dataclass, field
-from inspect import get_annotations
 
 import numpy as np
 from sklearn.base import clone
@@ -18,12 +17,12 @@ def parameters(cls, positional=None):
     those of the nearest base. Where the type is a list, it holds the constraints that scikit-learn checks. With
     `positional` all but the fields of these names are given by name only.
     """
-    constraints = {name: kind for name, kind in get_annotations(cls).items() if isinstance(kind, list)}
+    constraints = {name: kind for name, kind in cls.__annotations__.items() if isinstance(kind, list)}
     cls._parameter_constraints = {**getattr(cls, "_parameter_constraints", {}), **constraints}
     for name in positional or ():
         setattr(cls, name, field(default=vars(cls)[name], kw_only=False))
     cls = dataclass(cls, eq=False, repr=False, match_args=False, kw_only=positional is not None)
-    names = [name for base in cls.__mro__ for name in get_annotations(base)]
+    names = [name for base in cls.__mro__ for name in getattr(base, "__annotations__", ())]
     signature = inspect.signature(cls.__init__)
     given = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
     given.sort(key=lambda one: (one.kind, names.index(one.name) if one.kind == one.KEYWORD_ONLY else 0))

@@ -379,10 +379,9 @@ def _describe_scores(recalibrator, description):
     recalibrator.set_params(**{name: value for name, value in description.items() if name in names})
     inner = {name: value for name, value in description.items() if name not in names}
     if inner and "recalibrator" in names:
-        if names["recalibrator"] is None:  # a default object is made when its first parameter is set
-            recalibrator.set_params(**{f"recalibrator__{name}": value for name, value in inner.items()})
-        else:
-            _describe_scores(recalibrator.recalibrator, inner)
+        if names["recalibrator"] is None:
+            recalibrator.set_params(recalibrator=recalibrator._resolved("recalibrator"))
+        _describe_scores(recalibrator.recalibrator, inner)
 
 
 def _refuse_columns(recalibrator):

@@ -26,7 +26,7 @@ from skcalib.decisions import (
     mean_cost,
     net_benefit,
 )
-from skcalib.decisions._thresholds import check_thresholds, most_errors
+from skcalib.decisions._certified_threshold import check_thresholds, most_errors
 
 RNG = np.random.default_rng(0)
 SCORES = RNG.random(600)
@@ -346,7 +346,7 @@ def test_rejects_only_where_the_statement_given_the_scores_is_exact():
 
 
 def test_labels_have_no_say_in_the_start():
-    from skcalib.decisions._thresholds import AcceptedSets, guided_start
+    from skcalib.decisions._certified_threshold import AcceptedSets, guided_start
 
     grid = check_thresholds(None)
     starts = set()

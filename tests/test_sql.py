@@ -115,6 +115,20 @@ def test_one_column_a_class(recalibrator, input, n_classes):
     assert np.isnan(found[len(new) :]).all()
 
 
+@pytest.mark.parametrize("recalibrator", [skcalib.PlattScaling(), skcalib.IsotonicCalibration()], ids=str)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_expressions_stand_inside_others(recalibrator, n_classes):
+    logits, y = _many_class_rows(n_classes=n_classes)
+    scores = softmax(logits, axis=1)
+    fitted = clone(recalibrator).fit(scores, y)
+    names = [f"p{k}" for k in range(n_classes)]
+    texts = [f"1-2*{text}*0.5" for text in to_sql(fitted, score=names, dialect="duckdb")]
+    close(run_scores(texts, scores, names), 1 - fitted.predict_proba(scores))
+    if n_classes == 2:
+        found = run_scores([f"1-{to_sql(fitted, dialect='duckdb')}"], scores[:, 1])
+        close(found[:, 0], fitted.predict_proba(scores)[:, 0])
+
+
 def test_short_where_the_method_is():
     fitted = skcalib.PlattScaling().fit(*_two_class_rows())
     for dialect in ("ansi", "duckdb", "spark", "postgres"):

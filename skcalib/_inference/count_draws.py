@@ -88,7 +88,8 @@ class CountDraws:
                 kinds.append((cells, counts_of(cells, *law)))
         for block in self._uniforms():
             if len(kinds) == 1:
-                yield kinds[0][1](block) / self.trials
+                counts = kinds[0][1](block)
+                yield counts.astype(np.float64) if is_single.all() else counts / self.trials
                 continue
             counts = np.empty(block.uniform.shape)
             for cells, counts_of in kinds:

@@ -55,7 +55,7 @@ def _by_value(values, name, max_bins):
         raise ValueError(
             f"{name} must hold numbers, dates or categories, found values that cannot be hashed."
         ) from None
-    texts = list(map(_text, index))
+    texts = [value.decode(errors="replace") if isinstance(value, bytes) else str(value) for value in index]
     if len(set(texts)) < len(texts):  # 1 and "1" are two values
         texts = [repr(value) for value in index]
     counts = np.bincount(codes)
@@ -85,7 +85,3 @@ def _shortest_between(low, high):
 def _shown(number):
     """Return a number or a date as text that reads back exactly."""
     return repr(float(number)).removesuffix(".0") if isinstance(number, np.floating) else str(number)
-
-
-def _text(value):
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

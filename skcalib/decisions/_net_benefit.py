@@ -11,7 +11,7 @@ from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
-from skcalib.decisions._thresholds import check_thresholds
+from skcalib.decisions._certified_threshold import check_thresholds
 
 
 @dataclass(frozen=True, eq=False, repr=False)

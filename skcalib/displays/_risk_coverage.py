@@ -6,8 +6,7 @@ import numpy as np
 
 from skcalib._intervals import binomial_interval
 from skcalib.decisions import certified_threshold
-from skcalib.decisions._certified_threshold import scores_and_errors
-from skcalib.decisions._thresholds import AcceptedSets
+from skcalib.decisions._certified_threshold import AcceptedSets, scores_and_errors
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import curve_styles, draw_curve, mark, reference_style, styled

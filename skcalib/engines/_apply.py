@@ -12,6 +12,7 @@ from skcalib.engines._columns import check_value, free_name
 from skcalib.engines._histogram import coarse_cell, coarse_place
 from skcalib.engines._native import beside, nw, with_sql
 from skcalib.export._sql import SqlWriter, guarded, valid_score
+from skcalib.export._sql_table import pieces_by_cell
 from skcalib.export._sql_text import DIALECTS
 from skcalib.recalibrators import GroupwiseRecalibrator
 from skcalib.recalibrators._map_forms import map_of
@@ -209,12 +210,12 @@ def _written(frame, cases, score, number, output):
     """Return a lazy frame of a database or of Spark with the forecasts as the column `output`."""
     dialect = DIALECTS["spark" if frame.implementation.is_spark_like() else "duckdb"]
     x, of_row = (dialect.as_double(dialect.identifier(name)) for name in (score, number))
-    pieces = [as_pieces(own) for own in cases]
-    if all(own is not None and own.of is _SCORE for own in pieces) and is_joined(*pieces):
+    pieces = [_as_pieces(own) for own in cases]
+    if all(own is not None and own.of is _SCORE for own in pieces) and _is_joined(*pieces):
         inside = (nw.col(score) >= 0) & (nw.col(score) <= 1)
         name = f"{score}_inside"  # a join loses NULL
         frame = frame.with_columns(nw.when(inside).then(nw.col(score)).otherwise(nw.lit(0.0)).alias(name))
-        frame, names = joined(frame, name, pieces, number if len(pieces) > 1 else None)
+        frame, names = _joined(frame, name, pieces, number if len(pieces) > 1 else None)
         origin, *coefficients, text = map(dialect.identifier, names)
         for coefficient in reversed(coefficients):
             text = f"({text})*({x}-{origin})+{coefficient}"
@@ -223,13 +224,13 @@ def _written(frame, cases, score, number, output):
     return with_sql(frame, guarded(" AND ".join(valid_score(x, "probability")), f"({text})", dialect), output, dialect)
 
 
-def is_joined(*maps):
+def _is_joined(*maps):
     """Return whether piecewise maps of one value in [0, 1] are too long for a CASE."""
     cuts = np.concatenate([node.cuts for node in maps])
     return len(cuts) >= _MOST_CASES and cuts.min() >= 0 and cuts.max() <= 1
 
 
-def as_pieces(node):
+def _as_pieces(node):
     """Return a piecewise map, or a weighted sum of such maps of one value, as one; None for other nodes."""
     if isinstance(node, Pieces):
         return node
@@ -252,7 +253,7 @@ def as_pieces(node):
     return Pieces(parts[0].of, cuts, origins, coefficients)
 
 
-def joined(frame, name, maps, group=None):
+def _joined(frame, name, maps, group=None):
     """Return the rows, each with its piece, and the names of the columns of the origin and the coefficients.
 
     Parameters
@@ -269,30 +270,17 @@ def joined(frame, name, maps, group=None):
     n_pieces = max(len(node.origins) for node in maps)
     n_cells = min(4 * n_pieces, max(n_pieces, _MOST_OF_ALL // len(maps)))
     n_cells = int(np.clip(n_cells, _LEAST_CELLS, _MOST_CELLS))
-    n_coefficients = max(node.coefficients.shape[1] for node in maps)
-    columns = [f"{name}_origin", *(f"{name}_{power}" for power in range(n_coefficients))]
-    names = [f"{name}_cell", f"{name}_low", f"{name}_high", *columns]
-    parts = [_by_cell(node, n_cells, n_coefficients) for node in maps]
-    table = dict(zip(names, map(np.concatenate, zip(*parts, strict=True)), strict=True))
-    keys = [f"{name}_cell"]
+    rows = [
+        pieces_by_cell(own, lambda scores: np.floor(coarse_place(np.clip(scores, 0, 1), n_cells)), 2.0) for own in maps
+    ]
+    width = max(own.shape[1] for own in rows)
+    table = np.vstack([np.pad(own, ((0, 0), (0, width - own.shape[1]))) for own in rows]).T.copy()
+    cell, low, high, *columns = (f"{name}_{number}" for number in range(width))
+    table = dict(zip((cell, low, high, *columns), table, strict=True))
+    table[cell], keys = table[cell].astype(np.int64), [cell]
     if group is not None:
-        table[group] = np.repeat(np.arange(len(maps)), [len(part[0]) for part in parts])
+        table[group] = np.repeat(np.arange(len(maps)), list(map(len, rows)))
         keys.append(group)
-    frame = frame.with_columns(coarse_cell(n_cells, name).alias(f"{name}_cell"))
+    frame = frame.with_columns(coarse_cell(n_cells, name).alias(cell))
     frame = frame.join(beside(frame, table), on=keys, how="inner")
-    return frame.filter((nw.col(name) > nw.col(f"{name}_low")) & (nw.col(name) <= nw.col(f"{name}_high"))), columns
-
-
-def _by_cell(node, n_cells, n_coefficients):
-    """Return columns of the pieces of each cell: its number, the piece's ends, its origin and its coefficients.
-
-    Of the few pieces that share a cell the ends choose. A piece has the cells from that of its least score on.
-    """
-    lower, upper = np.append(-1.0, node.cuts), np.append(node.cuts, 2.0)
-    first, last = (np.floor(coarse_place(np.clip(ends, 0, 1), n_cells)) for ends in (lower, upper))
-    n_own = (last - first + 1).astype(np.int64)
-    piece = np.repeat(np.arange(len(n_own)), n_own)
-    number = (first - np.cumsum(n_own) + n_own)[piece] + np.arange(len(piece))
-    coefficients = np.zeros((len(piece), n_coefficients))
-    coefficients[:, : node.coefficients.shape[1]] = node.coefficients[piece]
-    return number.astype(np.int64), lower[piece], upper[piece], node.origins[piece], *coefficients.T.copy()
+    return frame.filter((nw.col(name) > nw.col(low)) & (nw.col(name) <= nw.col(high))), columns

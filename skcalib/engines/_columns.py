@@ -236,14 +236,6 @@ def free_name(names):
     return name
 
 
-def names_of(what, names):
-    """Return the list of names that a user gave as None, a name or several."""
-    names = [] if names is None else [names] if isinstance(names, str) else names
-    if not isinstance(names, list | tuple):
-        raise TypeError(f"{what} must be the name of a column or a list of names, found {names!r}.")
-    return list(names)
-
-
 def check_value(what, value, name, dtype):
     """Refuse a value that a column of this type cannot hold: some engines fail there, others find no row."""
     kinds = {"is_boolean": dtype == nw.Boolean, "is_text": dtype in (nw.String, nw.Categorical, nw.Enum)}
@@ -271,7 +263,9 @@ def binary_columns(data, *, label, score, weight, by, pos_label, on_invalid):
 
 def _checked(data, label, scores, weight, by):
     """Return the frame, its schema and the list of the columns of segments; `scores` is a dict of a list of names."""
-    frame, by = wrapped(data), names_of("by", by)
+    frame, by = wrapped(data), [] if by is None else [by] if isinstance(by, str) else by
+    if not isinstance(by, list | tuple):
+        raise TypeError(f"by must be the name of a column or a list of names, found {by!r}.")
     schema, numbers = frame.collect_schema(), scores | ({} if weight is None else {"weight": [weight]})
     for what, names in ({"label": [label]} | numbers | {"by": by}).items():
         for name in names:
@@ -280,7 +274,7 @@ def _checked(data, label, scores, weight, by):
                 raise ValueError(f"{what}={name!r} is not a column of the table; its columns are {shown}.")
             if what in numbers and not schema[name].is_numeric():
                 raise ValueError(f"{what} must be numbers, but the column {name!r} is {schema[name]}.")
-    return frame, schema, by
+    return frame, schema, list(by)
 
 
 def _event(dtype, name, pos_label):

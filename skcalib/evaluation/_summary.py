@@ -7,17 +7,16 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import counted_rows, one_task
+from skcalib._cells.reductions import one_task
 from skcalib._errors.bin_free import LoessPower
 from skcalib._errors.power import Error
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
-from skcalib._inference.influence import cluster_codes, half_width
+from skcalib._inference.influence import half_width
 from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable
-from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
-from skcalib.metrics._slope import coefficient, not_estimable
+from skcalib.metrics._slope import coefficient, not_estimable, rows_and_units
 
 _UNDEFINED = IntervalEstimate(np.nan, np.nan, np.nan)
 # What the sentences call each number.
@@ -209,15 +208,11 @@ def calibration_summary(
     options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels, "drop": False}
     data = check_scored_labels(y_true, y_proba, **options)
     check_one_event(data, "the summary")
-    data = counted_rows(data, weight_type)
-    cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
-    kept = data.kept
-    data, cluster = data.at(kept), None if cluster is None else cluster[kept]
-    units = cluster_codes(cluster, weight_type, len(kept))
+    data, cluster, units = rows_and_units(data, clusters, weight_type)
     task = one_task(data, "auto")
     reasons = not_estimable(task)
     numbers = {name: coefficient(task, units, name, level) for name in ("intercept", "slope") if name not in reasons}
-    weight = np.ones(len(kept)) if task.sample_weight is None else task.sample_weight
+    weight = np.ones(len(task.scores)) if task.sample_weight is None else task.sample_weight
     for name, found in _means(task.scores.astype(np.float64), task.labels, weight).items():
         if isinstance(found, str):
             reasons[name] = found
@@ -225,7 +220,7 @@ def calibration_summary(
             numbers[name] = _with_limits(name, *found, level, weight, units)
     resampling = Resampling(n_resamples, check_random_state(random_state), cluster, weight_type == "importance")
     numbers |= _distances(task, error_hypotheses(Error(LoessPower, {}), data, resampling), (1 - level) / 2)
-    counts = np.ones(len(kept)) if weight_type == "importance" else weight
+    counts = np.ones(len(task.scores)) if weight_type == "importance" else weight
     totals = float(counts.sum()), float(counts @ task.labels)
     means = (float(np.average(values, weights=weight)) for values in (task.scores, task.labels))
     estimates = (numbers.get(name, _UNDEFINED) for name in _WORDS)

@@ -255,12 +255,11 @@ class _Decoder:
 
     def object(self, data, where):
         """Return the estimator that a dict stands for."""
-        match data:
-            case {"same": number, **others} if not others:
-                estimator = self._same(number, where)
-            case _:
-                check_keys(data, {"class", "parameters"}, {"fitted", "id"}, where)
-                estimator = self._same(data["id"], where) if "id" in data else self._object(data, where)
+        if isinstance(data, dict) and data.keys() == {"same"}:
+            estimator = self._same(data["same"], where)
+        else:
+            check_keys(data, {"class", "parameters"}, {"fitted", "id"}, where)
+            estimator = self._same(data["id"], where) if "id" in data else self._object(data, where)
         self.inner[-1] += self.cost[id(estimator)]
         return estimator
 
@@ -283,18 +282,16 @@ class _Decoder:
         return self.made[number]
 
     def _find_objects(self, data):
-        if isinstance(data, list):
-            for item in data:
-                self._find_objects(item)
-        elif isinstance(data, dict):
+        if isinstance(data, dict):
             self.n_objects += "class" in data
             if "id" in data:
                 number = data["id"]
                 if isinstance(number, bool) or not isinstance(number, int) or number in self.written:
                     raise Defect("id", f"must be a number of its own, found {number!r:.60}")
                 self.written[number] = data
-            for item in data.values():
-                self._find_objects(item)
+            data = list(data.values())
+        for item in data if isinstance(data, list) else ():
+            self._find_objects(item)
 
     def _class(self, name, where):
         if not isinstance(name, str) or name not in _CLASSES:

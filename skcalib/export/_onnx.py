@@ -163,13 +163,9 @@ class Graph(NodeWriter):
             self.constants[self.names[key]] = array
         return self.names[key]
 
-    def clip(self, x, low, high):
-        """Keep values in [low, high]."""
-        return self.add("Clip", x, low, high)
-
-    def inside(self, node):
-        """Return the probabilities of a node, kept in [2^-52, 1 - 2^-52]."""
-        return self.clip(self.write(node), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+    def inside(self, probability):
+        """Keep probabilities in [2^-52, 1 - 2^-52]."""
+        return self.add("Clip", probability, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
 
     def row_sum(self, x):
         """Add up each row."""
@@ -177,9 +173,8 @@ class Graph(NodeWriter):
 
     def row_extreme(self, operator, x):
         """Apply ReduceMax or ReduceMin to each row."""
-        if self.opset < 18:
-            return self.add(operator, x, axes=[1], keepdims=1)
-        return self.add(operator, x, [1], keepdims=1)
+        inputs, attributes = ([x], {"axes": [1]}) if self.opset < 18 else ([x, [1]], {})
+        return self.add(operator, *inputs, keepdims=1, **attributes)
 
     def all_of(self, condition):
         """Return whether a condition holds in all columns of each row."""
@@ -204,7 +199,7 @@ class Graph(NodeWriter):
         return self.add("Concat", *(self.write(part) for part in node.parts), axis=1)
 
     def _write_Clip(self, node):
-        return self.clip(self.write(node.of), node.low, node.high)
+        return self.add("Clip", self.write(node.of), float(node.low), float(node.high))
 
     def _write_Scaled(self, node):
         if isinstance(node.of, nodes.Affine) and np.ndim(node.slope) == 0:
@@ -219,21 +214,21 @@ class Graph(NodeWriter):
         return self.add("Add", self.add("MatMul", self.write(node.of), node.coef.T), node.intercept)
 
     def _write_Exp(self, node):
-        return self.add("Exp", self.clip(self.write(node.of), -_NO_OVERFLOW, _NO_OVERFLOW))
+        return self.add("Exp", self.add("Clip", self.write(node.of), -_NO_OVERFLOW, _NO_OVERFLOW))
 
     def _write_Log(self, node):
-        return self.add("Log", self.inside(node.of))
+        return self.add("Log", self.inside(self.write(node.of)))
 
     def _write_LogOdds(self, node):
-        inside = self.inside(node.of)
+        inside = self.inside(self.write(node.of))
         return self.add("Sub", self.add("Log", inside), self.add("Log", self.add("Sub", 1.0, inside)))
 
     def _write_LogOddsAgainstRest(self, node):
-        inside = self.inside(node.of)
+        inside = self.inside(self.write(node.of))
         is_large = self.add("Greater", inside, 0.5)
         small = self.row_sum(self.add("Where", is_large, 0.0, inside))
         rest = self.add("Where", is_large, small, self.add("Sub", self.row_sum(inside), inside))
-        rest = self.clip(rest, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+        rest = self.inside(rest)
         return self.add("Sub", self.add("Log", inside), self.add("Log", rest))
 
     def _write_LogSides(self, node):
@@ -251,7 +246,7 @@ class Graph(NodeWriter):
         return self._clipped(self.add("Softmax", self.write(node.of), axis=1), node.clip)
 
     def _clipped(self, probability, clip):
-        return self.clip(probability, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) if clip else probability
+        return self.inside(probability) if clip else probability
 
     def _write_LogNormalized(self, node):
         return self.add("LogSoftmax", self.write(node.of), axis=1)
@@ -361,7 +356,7 @@ def _front(graph, as_map, refused, untouched):
     # As one condition, which NaN fails: |s - 1/2| <= 1/2 and rounding.
     distance = graph.add("Abs", graph.add("Sub", raw, 0.5))
     valid = graph.all_of(graph.add("LessOrEqual", distance, 0.5 + refused))
-    scores = graph.clip(raw, 0.0, 1.0)
+    scores = graph.add("Clip", raw, 0.0, 1.0)
     if as_map.scores.width == 1:
         return valid, scores, None
     total = graph.row_sum(scores)

@@ -83,7 +83,7 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     >>> scores = rng.random(400)
     >>> histogram = HistogramBinning(EqualWidth(2)).fit(scores, rng.random(400) < scores**2)
     >>> sql = to_sql(histogram, score="churn_score", dialect="duckdb")
-    >>> sql[sql.index("END+") + 4 : sql.index(" /*")]  # before it: NULL for what is no score
+    >>> sql[sql.index("END+") + 4 : sql.index(") /*")]  # before it: NULL for what is no score
     '(CASE WHEN CAST("churn_score" AS DOUBLE)<=0.5e0 THEN 0.07650273224043716e0 ELSE 0.6082949308755761e0 END)'
     """
     dialect = dialect_named(dialect)
@@ -145,7 +145,7 @@ def guarded_texts(as_map, columns, dialect, ids=None):
 def guarded(guard, text, dialect):
     """Return an expression that is NULL where a condition is not met."""
     if dialect.shares_terms:  # no score makes a term fail, so none needs to stand inside the CASE
-        return f"{case([(guard, '0e0')])}+{text}"
+        return f"({case([(guard, '0e0')])}+{text})"
     return case([(guard, text)])
 
 

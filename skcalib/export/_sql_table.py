@@ -81,7 +81,8 @@ def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"
         )
     given = dialect.as_double(dialect.identifier(columns[0]))
     low, high, scale = _cells(pieces.cuts, as_map.input)
-    rows = _rows(pieces, low, high, scale)
+    beyond = 2 * max(abs(low), abs(high), 1e100)
+    rows = pieces_by_cell(pieces, lambda scores: np.floor(np.clip(scores, low, high) * scale), beyond)
     names = _names(dialect, pieces.coefficients.shape[1])
     own = [f"{dialect.identifier(table)}.{name}" for name in names]
     cell = f"FLOOR({clamped(given, low, high)}*{number(scale)})"
@@ -101,17 +102,18 @@ def _cells(cuts, input):
     return float(low), float(high), 2.0 ** np.ceil(np.log2(wanted))
 
 
-def _rows(pieces, low, high, scale):
-    """Return (cell, above, up to, origin, coefficients...) of each piece in each cell that it reaches."""
-    beyond = 2 * max(abs(low), abs(high), 1e100)
+def pieces_by_cell(pieces, cell, beyond):
+    """Return (cell, above, up to, origin, coefficients...) of each piece in each cell that it reaches.
+
+    `cell` is a function of scores that never falls; the outer pieces end `beyond` all scores.
+    """
     above, up_to = np.append(-beyond, pieces.cuts), np.append(pieces.cuts, beyond)
-    first = np.floor(np.clip(np.nextafter(above, np.inf), low, high) * scale)
-    last = np.floor(np.clip(up_to, low, high) * scale)
+    first, last = cell(np.nextafter(above, np.inf)), cell(up_to)
     n_cells = (last - first).astype(int) + 1
     piece = np.repeat(np.arange(len(above)), n_cells)
     step = np.arange(n_cells.sum()) - np.repeat(np.cumsum(n_cells) - n_cells, n_cells)
-    cell = first[piece] + step
-    return np.column_stack((cell, above[piece], up_to[piece], pieces.origins[piece], pieces.coefficients[piece]))
+    numbers = first[piece] + step, above[piece], up_to[piece], pieces.origins[piece]
+    return np.column_stack((*numbers, pieces.coefficients[piece]))
 
 
 def _names(dialect, n_coefficients):

@@ -79,7 +79,7 @@ def kernel_calibration_error(y_true, y_proba, *, bandwidth="median", sample_weig
     -0.5
     """
     data = check_scored_labels(y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
-    proba, weight = _columns(data), _weights(data)
+    proba, weight = _columns_and_weights(data)
     if weight.sum() <= 1:
         raise ValueError(f"y_true must hold two rows or more: pairs are compared, found a weight of {weight.sum():g}.")
     bandwidth = _bandwidth(bandwidth, *_landmarks(proba, weight))
@@ -97,7 +97,7 @@ def kernel_calibration_error(y_true, y_proba, *, bandwidth="median", sample_weig
 
 def kernel_statistics(data, draws, *, bandwidth="median"):
     """Return the error, up to a factor, of validated labels and of drawn ones (labels, scores, weights as a dict)."""
-    proba, weight = _columns(data), _weights(data)
+    proba, weight = _columns_and_weights(data)
     places, mass = _landmarks(proba, weight)
     bandwidth = _bandwidth(bandwidth, places, mass)
     columns, landmarks = np.ascontiguousarray(proba.T), np.ascontiguousarray(places.T)
@@ -119,13 +119,9 @@ def kernel_statistics(data, draws, *, bandwidth="median"):
     return [observed, *(statistic(labels, **given) for labels, _, given in draws)]
 
 
-def _columns(data):
+def _columns_and_weights(data):
     columns = np.column_stack((1 - data.scores, data.scores)) if data.is_binary else data.scores
-    return columns.astype(np.float64)
-
-
-def _weights(data):
-    return np.ones(len(data.scores)) if data.sample_weight is None else data.sample_weight
+    return columns.astype(np.float64), np.ones(len(columns)) if data.sample_weight is None else data.sample_weight
 
 
 def _landmarks(proba, weight):

@@ -1,7 +1,7 @@
 """Confidence intervals of calibration errors."""
 
 from functools import partial
-from inspect import Parameter, signature
+from inspect import signature
 from numbers import Real
 
 from sklearn.utils import check_random_state
@@ -209,17 +209,13 @@ def unwrapped_metric(metric, params):
         metric, params = metric.func, {**metric.keywords, **params}
     if not callable(metric):
         raise TypeError(f"metric must be a function (y_true, y_proba) -> number, found {metric!r}.")
-    if "groups" in params and not _takes(metric, "groups"):
+    known = signature(metric).parameters.values() if "groups" in params else ()
+    if "groups" in params and not any(one.name == "groups" or one.kind is one.VAR_KEYWORD for one in known):
         raise ValueError(
             f"groups= are segments, and {getattr(metric, '__name__', 'this metric')} has none. Name rows that are not "
             "independent with clusters=; for an error by segment use metric=groupwise_calibration_error."
         )
     return metric, params
-
-
-def _takes(metric, name):
-    parameters = signature(metric).parameters
-    return name in parameters or any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())
 
 
 _OF_BASIC = (

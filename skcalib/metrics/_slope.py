@@ -130,14 +130,18 @@ def calibration_slope_intercept(
     confidence_level = check_confidence_level(confidence_level)
     options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels, "drop": False}
     data = check_scored_labels(y_true, y_proba, multiclass=multiclass, **options)
-    data = counted_rows(data, weight_type)
-    cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
-    rows = data.kept
-    cluster = cluster_codes(None if cluster is None else cluster[rows], weight_type, len(rows))
-    task = one_task(data.at(rows), multiclass)
+    data, _, cluster = rows_and_units(data, clusters, weight_type)
+    task = one_task(data, multiclass)
     for reason in not_estimable(task).values():
         raise ValueError(reason)
     return CalibrationSlopeIntercept(*(coefficient(task, cluster, name, confidence_level) for name in _MODELS))
+
+
+def rows_and_units(data, clusters, weight_type):
+    """Return the rows of positive weight as counted rows, their clusters, and their units; see `cluster_codes`."""
+    data = counted_rows(data, weight_type)
+    cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1][data.kept]
+    return data.at(data.kept), cluster, cluster_codes(cluster, weight_type, len(data.kept))
 
 
 def not_estimable(task):

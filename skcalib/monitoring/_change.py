@@ -294,10 +294,10 @@ def _sample_of_rows(name, y, y_proba, weight, cluster, weight_type, given, strat
 
 def _warn_of_equal_rows(before, after):
     """Warn where all labels agree, row by row, and are not all the same. Weighted rows may be condensed: any order."""
-    if before.task is None or before.task.sample_weight is not None:
+    task = before.task
+    if task is None or task.sample_weight is not None or before.n < _FEWEST_EQUAL:
         return
-    labels = before.task.labels
-    if before.n >= _FEWEST_EQUAL and 0 < labels.sum() < before.n and np.array_equal(labels, after.task.labels):
+    if 0 < task.labels.sum() < before.n and np.array_equal(task.labels, after.task.labels):
         warn(
             "y_before and y_after are equal, row by row: this looks like two models on the same rows, which are no "
             "independent samples. skcalib.evaluation.compare compares models on the same rows."

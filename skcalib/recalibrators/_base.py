@@ -21,7 +21,6 @@ from skcalib._rows.links import (
     two_class_log_odds,
     without_impossible,
 )
-from skcalib.recalibrators._inverse import smallest_scores
 from skcalib.recalibrators._map_forms import inside, two_logits
 from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._transformer import ProbabilityTransformer
@@ -206,6 +205,8 @@ class BaseRecalibrator(ProbabilityTransformer):
         >>> bins.inverse_transform([0.2]).round(6).tolist(), bins.bin_edges_.tolist()
         ([0.2], [0.0, 0.2, 1.0])
         """
+        from skcalib.recalibrators._inverse import smallest_scores  # which fits and forecasts do without
+
         check_fitted(self)
         return smallest_scores(self, X)
 

@@ -105,7 +105,7 @@ class BetaCalibration(PartiallyPooledRecalibrator, positional=("parameters",)):
     def _fit_binary(self, log_odds, labels, sample_weight):
         targets = platt_targets(labels, sample_weight) if self.smooth_targets else labels
         coef = fit_logistic(lambda rows: self._features(log_odds[rows]), targets, sample_weight, lower=self._lower)
-        self._set_map(coef, None)
+        self._set_map(coef)
 
     def _fit_pooled(self, problems):
         coef, is_slope = problems.fit_pooled(self._features, self.smooth_targets, lower=self._lower), self._lower == 0
@@ -122,7 +122,7 @@ class BetaCalibration(PartiallyPooledRecalibrator, positional=("parameters",)):
         slopes = log_odds[None] if self.parameters == "am" else _log_features(log_odds) + np.log([[2], [0.5]])
         return slopes if self.parameters == "ab" else np.vstack((slopes, np.ones(len(log_odds))))
 
-    def _set_map(self, coef, pooled):
+    def _set_map(self, coef):
         self.a_, self.b_ = float(coef[0]), float(coef[0 if self.parameters == "am" else 1])
         at_half = 0.0 if self.parameters == "ab" else float(coef[-1])
         self.c_ = at_half + (self.a_ - self.b_) * float(np.log(2))

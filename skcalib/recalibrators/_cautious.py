@@ -126,8 +126,8 @@ class CautiousRecalibrator(BaseRecalibrator, positional=("recalibrator",)):
         before, gains = LOSSES["log"](unchanged.predict_proba(scores), codes), np.zeros((len(folds), len(codes)))
         for gain, fold in zip(gains, folds, strict=True):
             if len(np.unique(codes[fold.train])) > 1:  # else nothing is learned there
-                rows = scores[fold.train], self.classes_[codes[fold.train]], fold.train_weight
-                of_fold = fitted_clone(recalibrator, *rows)
+                y = self.classes_[codes[fold.train]]
+                of_fold = fitted_clone(recalibrator, scores[fold.train], y, fold.train_weight)
                 gain[:] = before - LOSSES["log"](of_fold.predict_proba(scores), codes)
         return gain_interval(gains, folds, sample_weight, _LEVEL)
 

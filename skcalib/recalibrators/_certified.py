@@ -7,8 +7,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from skcalib._defaults import check_fitted
-from skcalib.guarantees import independent_bins_certificate
-from skcalib.guarantees._uniform_mass import union_level
 
 _DEFAULT_LEVEL = 0.9
 _NEVER_TUNED = {"input", "classes", "random_state", "confidence_level"}  # parameters that no search chooses
@@ -110,6 +108,8 @@ class CertifiedMixin:
 
 def certify_independent_bins(problems, edges, *, interval, **promise):
     """Return the certificate of bins that do not depend on the rows counted in them; `edges` says why."""
+    from skcalib.guarantees import independent_bins_certificate  # which a fit does without
+
     return independent_bins_certificate(
         [part.bin_positives_ for part in problems],
         [part.bin_counts_ for part in problems],
@@ -126,6 +126,8 @@ def certify_groups(recalibrators, level, kind, **promise):
     The promise about all predicted probabilities is the union bound over groups. A random future row is in one group
     only: each group's own promise is enough there.
     """
+    from skcalib.guarantees._uniform_mass import union_level
+
     each = union_level(level, len(recalibrators)) if kind == "conditional" else level
     parts = [recalibrator.certificate(each, kind, **promise) for recalibrator in recalibrators]
     together = (

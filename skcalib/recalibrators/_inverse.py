@@ -68,7 +68,7 @@ def _grid(recalibrator):
     scores = np.concatenate(parts)
     scores = np.concatenate((scores, np.nextafter(scores, np.inf), np.nextafter(scores, -np.inf)))
     ends = (-MAX_MAGNITUDE, MAX_MAGNITUDE) if is_logit else (0, 1)
-    return np.unique(scores[(scores >= ends[0]) & (scores <= ends[1])])
+    return np.unique(np.clip(scores, *ends))
 
 
 def _knots(node):

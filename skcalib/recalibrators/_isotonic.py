@@ -118,9 +118,8 @@ def _interpolated(scores, knots, values):
     rise, width = np.pad(np.diff(values), 1), np.pad(np.diff(knots), 1, constant_values=1)
     position = (knot[segment] - scores) / width[segment]  # no slope, which next to 0 could be infinite
     probability = value[segment] - rise[segment] * position
-    return np.maximum(
-        probability, np.append(values[0], values)[segment], out=probability
-    )  # by rounding it could be less
+    # By rounding it could be less than at the knot before.
+    return np.maximum(probability, np.append(values[0], values)[segment], out=probability)
 
 
 def _pooled(scores, labels, sample_weight):

@@ -84,10 +84,8 @@ def map_of(recalibrator, scores):
 def has_map(kind):
     """Return whether a class has a map that tells what it predicts: no class below redefined the prediction alone."""
     for parent in kind.__mro__:
-        if "_map" in vars(parent):
-            return True
-        if _DIRECT_FORMS & vars(parent).keys():
-            return False
+        if "_map" in vars(parent) or _DIRECT_FORMS & vars(parent).keys():
+            return "_map" in vars(parent)
     return False
 
 

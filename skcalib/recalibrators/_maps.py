@@ -9,8 +9,6 @@ with other scores (NULL, NaN, an error) is the writer's own affair: nodes are de
 classes the tree ends at one value, the positive class's probability.
 """
 
-from inspect import get_annotations
-
 import numpy as np
 from scipy.special import expit, log_softmax
 from scipy.special import softmax as softmax_of
@@ -59,7 +57,7 @@ class Node:
     _fields = ()
 
     def __init_subclass__(cls):
-        cls._fields = (*cls._fields, *get_annotations(cls))
+        cls._fields = (*cls._fields, *cls.__annotations__)
 
     def __init__(self, *values, **named):
         vars(self).update(zip(self._fields, values, strict=False), **named)

@@ -48,7 +48,9 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator, positional=("alpha",
     def _fit_logits(self, logits, codes, sample_weight):
         n_classes = logits.shape[1]
         self.inverse_temperature_ = float(fit_inverse_temperature(logits, codes, sample_weight))
-        problem = self._problem(logits, codes, sample_weight)
+        reference = np.concatenate([self._reference(logits[rows]) for rows in row_blocks(*logits.shape)])
+        rows = logits, reference, self.inverse_temperature_, codes, sample_weight
+        problem = AffineProblem(self._affine_map, *rows)
         if self.inverse_temperature_ * np.abs(problem.reference).max() > _LARGEST_FEATURE:
             raise ValueError(
                 f"X holds logits that take the temperature {1 / self.inverse_temperature_:.0e}, at which their "
@@ -59,15 +61,9 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator, positional=("alpha",
         coef, intercept = self._affine_map.unpacked(parameters)
         self.coef_, self.intercept_ = self.inverse_temperature_ * coef, intercept.copy()
 
-    def _problem(self, logits, codes, sample_weight):
-        reference = np.concatenate([self._reference(logits[rows]) for rows in row_blocks(*logits.shape)])
-        return AffineProblem(self._affine_map, logits, reference, self.inverse_temperature_, codes, sample_weight)
-
-    def _parameters(self, inverse_temperature):
-        return self._affine_map.packed(self.coef_ / inverse_temperature, self.intercept_)
-
     def _predict_logits(self, logits):
-        return self._affine_map.apply(self._parameters(1.0), affine_features(logits, self._reference(logits))).T
+        parameters = self._affine_map.packed(self.coef_, self.intercept_)
+        return self._affine_map.apply(parameters, affine_features(logits, self._reference(logits))).T
 
     def _map(self, logits):
         return softmax(Affine(Centred(logits), self.coef_, self.intercept_))

@@ -309,9 +309,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
             recalibrator = self._fit_global(parts[0])
             logits = [self._logits(recalibrator, part.scores) for part in parts]
             folds.append((parts, logits, parts[1].losses(logits[1])))
-        weight = np.concatenate(
-            [np.ones(len(test.codes)) if test.weight is None else test.weight for (_, test), *_ in folds]
-        )
+        weight = None if rows.weight is None else np.concatenate([test.weight for (_, test), *_ in folds])
         means, errors = [], []
         progress = Progress("MulticalibratedRecalibrator", self.verbose)
         while len(means) < self.max_rounds and len(means) - 1 - np.argmax([0.0, *means]) < _PATIENCE:
@@ -325,7 +323,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
             mean = np.average(gain, weights=weight)
             variance = np.average((gain - mean) ** 2, weights=weight)
             means.append(mean)
-            errors.append(np.sqrt(variance / weight.sum()))
+            errors.append(np.sqrt(variance / (len(gain) if weight is None else weight.sum())))
         return np.array(means), np.array(errors)
 
 

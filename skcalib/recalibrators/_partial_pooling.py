@@ -36,9 +36,7 @@ class ClassProblems(NamedTuple):
     @classmethod
     def of_classes(cls, probabilities, codes, sample_weight):
         """Return the problems of probabilities (n, K)."""
-        of_classes, log_odds_of = np.empty(probabilities.shape[::-1]), log_odds_against_rest(probabilities)
-        for row, column in zip(of_classes, probabilities.T, strict=True):
-            row[:] = log_odds_of(column)
+        of_classes = np.stack([*map(log_odds_against_rest(probabilities), probabilities.T)])
         return cls(of_classes, np.arange(len(of_classes))[:, None] == codes, sample_weight)
 
     @property
@@ -65,7 +63,7 @@ class ClassProblems(NamedTuple):
         start from `near`, those with another ridge, if they are given.
         """
         options = {"start": pooled.coef, "penalty": self._penalty(pooled, class_pooling), "lower": pooled.lower}
-        near = [None] * len(self.log_odds) if near is None else near
+        near = near or [None] * len(self.log_odds)
         return [
             fit_logistic(features, targets, self.sample_weight, near=start, **options)
             for (features, targets), start in zip(self._of_each(pooled), near, strict=True)
@@ -127,7 +125,7 @@ class PooledMap(NamedTuple):
     """One map for the problems of all classes: `features` of log-odds (m,) as (d, m), and their coefficients.
 
     `distance` is the matrix from coefficients to the coordinates in which the ridge measures deviations; `lower` are
-    bounds of the coefficients; `log_odds_range` are the lowest and the highest log-odds, for maps that end there.
+    bounds of the coefficients; `ends` are the lowest and the highest log-odds, for maps that end there.
     """
 
     features: Callable
@@ -135,13 +133,13 @@ class PooledMap(NamedTuple):
     distance: np.ndarray
     lower: np.ndarray | None = None
     smooth_targets: bool = False
-    log_odds_range: tuple[float, float] = (-np.inf, np.inf)
+    ends: tuple[float, ...] = ()
 
 
 class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
     """Base of the one-vs-rest methods that are logistic regressions on features of the log-odds.
 
-    A subclass defines ``_fit_pooled(problems)``, which returns the `PooledMap`, and ``_set_map(coef, pooled)``, which
+    A subclass defines ``_fit_pooled(problems)``, which returns the `PooledMap`, and ``_set_map(coef, *ends)``, which
     sets the fitted attributes from a class's coefficients; beside the two functions for one event.
     """
 
@@ -174,7 +172,7 @@ class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
         else:
             self.class_pooling_, coefs = float(self.class_pooling), problems.fit_near(pooled, self.class_pooling)
         for part, coef in zip(parts, coefs, strict=True):
-            part._set_map(coef, pooled)
+            part._set_map(coef, *pooled.ends)
         return parts
 
 

@@ -126,12 +126,12 @@ class QuadraticScaling(PartiallyPooledRecalibrator, positional=("alpha",)):
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         coef, _, ends = self._fitted(log_odds, labels, sample_weight)
-        self._set_parabola(coef, *ends)
+        self._set_map(coef, *ends)
 
     def _fit_pooled(self, problems):
         coef, distance, ends = self._fitted(*problems.flat)
         features = partial(_features, low=ends[0], width=_width(*ends))
-        return PooledMap(features, coef, distance, self._lower, log_odds_range=ends)
+        return PooledMap(features, coef, distance, self._lower, ends=ends)
 
     def _fitted(self, log_odds, labels, sample_weight):
         """Return the coordinates of the best parabola, their matrix to those of the ridge, and the outer log-odds."""
@@ -149,14 +149,11 @@ class QuadraticScaling(PartiallyPooledRecalibrator, positional=("alpha",)):
         )
         return coef, to_ridge, (low, high)
 
-    def _set_map(self, coef, pooled):
-        self._set_parabola(coef, *pooled.log_odds_range)
-
     @property
     def _lower(self):
         return np.array([-np.inf, 0, 0]) if self.monotone else None
 
-    def _set_parabola(self, coef, low, high):
+    def _set_map(self, coef, low, high):
         width = _width(low, high)
         at_low, slope_low, slope_high = coef / [1, width, width]
         self.curvature_ = float((slope_high - slope_low) / (2 * width))

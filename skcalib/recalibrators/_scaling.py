@@ -130,7 +130,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
         distance = [1 / slope_unit(coef[0], problems), 1.0]
         return PooledMap(_affine_features, coef, np.diag(distance), smooth_targets=self.smooth_targets)
 
-    def _set_map(self, coef, pooled):
+    def _set_map(self, coef):
         self.slope_, self.intercept_ = coef.tolist()
 
     def _predict_binary(self, log_odds):

@@ -135,7 +135,7 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator, positional=("n_
         few = condensed(log_odds, labels, sample_weight)
         inverse_temperature = smoothed_inverse_temperature(log_odds, labels, sample_weight, few)
         ridge, roughness = _IDENTITY_RIDGE * at_knots.T @ at_knots, basis.roughness(inverse_temperature)
-        start = inverse_temperature * basis.identity
+        start = inverse_temperature * np.append(knots[0], np.full(len(knots) - 1, basis.width))  # temperature scaling
         lower = np.append(-np.inf, np.zeros(len(knots) - 1)) if self.monotone else None
 
         def fit(features, labels, sample_weight, penalty, near):
@@ -196,11 +196,6 @@ class _NaturalSplines:
         tied = np.clip(np.arange(n_slopes + 2) - 1, 0, n_slopes - 1)
         self.slopes = BSpline(np.pad(self.position, 2, mode="edge"), np.eye(n_slopes)[tied], 2)
         self.integrals = self.slopes.antiderivative()
-
-    @property
-    def identity(self):
-        """Coefficients of the log-odds themselves."""
-        return np.append(self.first, np.full(len(self.position) - 1, self.width))
 
     @cached_property
     def bends(self):

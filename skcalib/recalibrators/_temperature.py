@@ -129,9 +129,8 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         on_sample = self._objective(logits[::step], codes[::step], sample)
         grid = np.log(around) + np.linspace(-np.log(30), np.log(30), 61)
         values = [on_sample(point) for point in grid]
-        best = min(
-            np.flatnonzero(values == np.min(values)), key=lambda i: abs(i - len(grid) // 2)
-        )  # of ties the nearest
+        lowest = np.flatnonzero(values == np.min(values))
+        best = min(lowest, key=lambda index: abs(index - len(grid) // 2))  # of ties the nearest
         bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
         objective = on_sample if step == 1 else self._objective(logits, codes, sample_weight)
         options = {"xatol": 1e-10} if step == 1 else {"xatol": 1e-4, "maxiter": _FEW_STEPS}

@@ -1,7 +1,6 @@
 """Classifiers that are transformers: the base of the recalibrators, and of those that take columns beside scores."""
 
 from collections import ChainMap
-from inspect import get_annotations
 
 import numpy as np
 from scipy import sparse
@@ -26,7 +25,7 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
 
     def __init_subclass__(cls, positional=(), **options):
         super().__init_subclass__(**options)
-        if any(isinstance(kind, list) for kind in get_annotations(cls).values()):
+        if any(isinstance(kind, list) for kind in cls.__annotations__.values()):
             parameters(cls, positional)
         for name in ("_parameter_constraints", "_attributes", "_default_objects"):
             setattr(cls, name, dict(ChainMap(*(vars(base).get(name, {}) for base in cls.__mro__))))

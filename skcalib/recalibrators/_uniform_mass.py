@@ -13,7 +13,6 @@ from skcalib._rows.blocks import row_blocks
 from skcalib._rows.keys import check_ids
 from skcalib._rows.links import without_impossible
 from skcalib._rows.sorting import sorted_rows
-from skcalib.guarantees import max_n_bins, uniform_mass_certificate
 from skcalib.recalibrators._base import BinaryRecalibrator
 from skcalib.recalibrators._certified import CertifiedMixin
 from skcalib.recalibrators._map_forms import below, steps
@@ -212,6 +211,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator, pos
                     f"Give n_bins={self.n_bins} or epsilon={self.epsilon}, not both: one decides the other."
                 )
             return max(1, min(self.n_bins or _DEFAULT_N_BINS, n_rows // 2))
+        from skcalib.guarantees import max_n_bins  # which a fit with n_bins does without
+
         # one-vs-rest: the promise covers every class by the union bound
         level = 1 - (1 - self.confidence_level) / self._n_problems
         return max_n_bins(n_rows, self.epsilon, confidence_level=level, keep_boundary=self.keep_boundary)
@@ -334,6 +335,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator, pos
                 "randomize=True and give predict_proba the ids of the rows, or fit HistogramBinning(sample_split=0.5), "
                 "which allows ties."
             )
+        from skcalib.guarantees import uniform_mass_certificate
+
         n_rows, n_bins = self._n_rows, _DEFAULT_N_BINS if self.n_bins is None else self.n_bins
         if self.epsilon is None and n_rows < 2 * n_bins:
             raise ValueError(f"No certificate: {n_rows} rows are fewer than two for each of {n_bins} bins.")

@@ -1,5 +1,6 @@
 """Fits of a score distribution and a calibration curve to data, and the ten fits of Roelofs et al."""
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -212,16 +213,16 @@ def fit_calibration_curve(scores, y):
     if scores.min() == scores.max():
         raise ValueError(f"scores must differ for a curve to be fitted: all are {scores[0]:g}.")
     table = [_constant_fit(codes == 1)]
-    for link, transform in _CANDIDATES:
-        for free in ("b1", "b0_b1"):
-            table.append(_fit_candidate(scores, codes == 1, link, transform, free))
+    for (link, transform), free in product(_CANDIDATES, ("b1", "b0_b1")):
+        table.append(_fit_candidate(scores, codes == 1, link, transform, free))
     table.sort(key=lambda fit: fit.aic)
     return CurveFits(table[0].curve, table)
 
 
 def _fit_candidate(scores, labels, link, transform, free):
     """Maximise the likelihood over the linear predictor at the ends, or over the slope alone."""
-    values = _transformed(transform, scores)
+    logs = {"log": np.log(scores), "logflip": np.log1p(-scores)}
+    values = logs.get(transform, logs["log"] - logs["logflip"])
     low, high = values.min(), values.max()
     # Predictor = basis @ parameters, with rows of weights that are not negative: values at both ends, or at one.
     if free == "b0_b1":
@@ -230,17 +231,10 @@ def _fit_candidate(scores, labels, link, transform, free):
     else:
         end = low if abs(low) > abs(high) else high
         basis, to_coefficients = values[None] / end, np.array([[0.0], [1 / end]])
-    start = np.full(len(basis), -1.0)
+    start, data = np.full(len(basis), -1.0), (basis, labels, link)
     bounds = [(None, None if link == "logit" else 0.0)] * len(basis)
-    found = minimize(
-        _negative_log_likelihood,
-        start,
-        args=(basis, labels, link),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000},
-    )
+    options = {"bounds": bounds, "options": {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}}
+    found = minimize(_negative_log_likelihood, start, data, method="L-BFGS-B", jac=True, **options)
     intercept, slope = (float(value) for value in to_coefficients @ found.x)
     curve = GlmCurve(link, transform, intercept, slope)
     return _curve_fit(f"{link}_{transform}_{free}", curve, len(basis), -found.fun * len(labels))
@@ -271,12 +265,6 @@ def _negative_log_likelihood(parameters, basis, labels, link):
         loss = -np.where(named, predictor, np.log(other))
         slope = np.where(named, -1.0, np.exp(predictor) / other)
     return loss.mean(), basis @ slope / len(labels)
-
-
-def _transformed(transform, scores):
-    if transform == "log":
-        return np.log(scores)
-    return np.log1p(-scores) if transform == "logflip" else np.log(scores) - np.log1p(-scores)
 
 
 def _log_lower_tail(a, b, x):
