@@ -11,7 +11,6 @@ from skcalib.binning._equal_width import EqualWidth
 
 # Cuts (of all bin counts in a block) that are looked at in one go: the temporaries stay in the cache.
 _BLOCK_CUTS = 1 << 16
-_FIRST_FEW = 64
 
 
 class MonotonicSweep(BaseBinning):
@@ -48,6 +47,7 @@ class MonotonicSweep(BaseBinning):
     """
 
     needs_labels = True
+    _sorts = True
     _default_objects = {"base": EqualMass}
 
     def __init__(self, base=None):
@@ -118,7 +118,7 @@ def sweep(table, below):
         bins.
     """
     limit = len(table.scores)
-    parts = (slice(_FIRST_FEW), slice(None))  # the first few mostly tell
+    parts = (slice(_BLOCK_CUTS), slice(None))  # the first part mostly tells
     if all(in_order(np.diff(table.positives[part]) / np.diff(table.weight[part])) for part in parts):
         return limit, finest_cuts(table, below)  # averages of rising frequencies rise, for every B
     # Bins left of the first positive have frequency 0 and bins right of the last negative 1: nothing falls there.
