@@ -1,13 +1,33 @@
 """Calibrated probabilities for scikit-learn: recalibrators, honest metrics, pluggable bins."""
 
-# Which of the recalibrators' names are public here is said once, by `__all__` below.
-# ruff: noqa: F403, F405
 from importlib import import_module
 
 from skcalib._input.scored_labels import expand_soft_labels
 from skcalib.cross_fitting import CrossFittedClassifier
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
-from skcalib.recalibrators import *
+from skcalib.recalibrators import (
+    BetaCalibration,
+    CautiousRecalibrator,
+    ClasswiseTemperatureScaling,
+    DirichletCalibration,
+    EnsembleTemperatureScaling,
+    GroupwiseRecalibrator,
+    HistogramBinning,
+    IsotonicCalibration,
+    MatrixScaling,
+    MulticalibratedRecalibrator,
+    PlattScaling,
+    PriorShift,
+    QuadraticScaling,
+    ScalingBinning,
+    SplineCalibration,
+    StackedRecalibrator,
+    TemperatureScaling,
+    UniformMassBinning,
+    VectorScaling,
+    VennAbers,
+    estimate_target_prior,
+)
 
 __version__ = "0.2.0.dev0"
 __all__ = [

@@ -45,7 +45,7 @@ HOUSE = [
     "__main__",
 ]
 # The budget, by the one counter of `benchmarks.house`: neither number may rise. Who needs more takes something away.
-MOST_LINES_OF_CODE, MOST_PUBLIC_NAMES = 20_500, 125
+MOST_LINES_OF_CODE, MOST_PUBLIC_NAMES = 18_000, 125
 # Optional packages: imported inside functions, if at all.
 OPTIONAL = (
     "matplotlib",
