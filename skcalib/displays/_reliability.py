@@ -7,7 +7,7 @@ from skcalib._input.scalars import check_option
 from skcalib.displays._frames import add_numbers, finish, frame_of_panels, has_room
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._reliability_curves import CurveMaker, readable_limits
-from skcalib.displays._style import CURVE, curve_styles
+from skcalib.displays._style import CURVE, curve_styles, neutral
 
 _CLASS_NAMES = {
     "binary": ("event", "no event"),
@@ -370,8 +370,12 @@ class ReliabilityDisplay(FromEstimator):
 
     def _keys(self, is_split):
         """Return what the legend explains once for all curves."""
+        from matplotlib.patches import Patch
+
         level = f"{100 * self.confidence_level:g} %"
         named = {"perfect calibration": self.reference_lines_, f"{level} consistency band": self.consistency_bands_}
         named[f"{level} interval"] = self.intervals_
         keys = {label: artists[0] for label, artists in named.items() if artists}
+        if len(self.curves) > 1 and hasattr(keys.get(f"{level} interval"), "get_facecolor"):  # bands of many colours
+            keys[f"{level} interval"] = Patch(facecolor=neutral(0.3))
         return keys | (dict(zip(_CLASS_NAMES[self.kind], self.histograms_, strict=False)) if is_split else {})
