@@ -14,7 +14,7 @@ from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import ScoredLabels, check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
-from skcalib._rows.sorting import sorted_rows
+from skcalib._rows.sorting import in_order, sorted_rows
 
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
 _WEIGHTED = ("weight", "weighted_score", "weighted_label", "weighted_score_squared", "weighted_score_label")
@@ -38,8 +38,8 @@ class BinaryTask(NamedTuple):
         return bin_statistics(rows.scores, rows.labels, strategy._edges_of(*rows), rows.sample_weight, moments=moments)
 
     def sorted_for(self, strategy):
-        """Return the problem with its rows in order where the strategy may make a bin for each score."""
-        if self.sample_weight is not None or not strategy._sorts:
+        """Return the problem with its rows in order where the strategy sorts the scores, or makes a bin for each."""
+        if self.sample_weight is not None or len(self.scores) > strategy._sorts_up_to or in_order(self.scores):
             return self
         return BinaryTask(*sorted_rows(self.scores, self.labels), None)
 

@@ -9,6 +9,7 @@ from skcalib._input.scalars import as_numbers
 from skcalib._input.scored_labels import check_score_column
 from skcalib._intervals import binomial_interval
 from skcalib._rows.blocks import row_blocks
+from skcalib._rows.sorting import in_order
 from skcalib.binning._base import BinLookup
 
 _FIRST_FEW = 256  # rows that tell whether most lie in the first bin
@@ -200,7 +201,10 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
     for rows in row_blocks(len(scores), at_least=4 * len(edges)):
         block = scores[rows].astype(np.float64, copy=False)
         weight = None if sample_weight is None else sample_weight[rows]
-        if weight is None and 2 * np.count_nonzero(block[:_FIRST_FEW] > edges[1]) < len(block[:_FIRST_FEW]):
+        # Each way adds the same sums. Runs take a third of the time of cells, with one distinct score a fifth.
+        if in_order(block):
+            _add_runs(sums, block, labels[rows], edges, weight, moments)
+        elif weight is None and 2 * np.count_nonzero(block[:_FIRST_FEW] > edges[1]) < len(block[:_FIRST_FEW]):
             _add_above_lowest(sums, lookup, block, labels[rows], edges[1], moments)
         else:
             _add(sums, lookup(block), block, labels[rows], weight, moments)
@@ -263,6 +267,23 @@ def _add_above_lowest(sums, lookup, scores, labels, edge, moments):
     sums[_SCORE, 0] += lowest.sum()
     sums[_SCORE_LABEL, 0] += lowest[events].sum()
     sums[_SCORE_SQUARED, 0] += lowest @ lowest
+
+
+def _add_runs(sums, scores, labels, edges, sample_weight, moments):
+    """Add the same for rows in the order of their scores: a bin is a run of rows."""
+    ends = np.append(np.searchsorted(scores, edges[1:-1], side="right"), len(scores))
+    count = np.diff(ends, prepend=0)
+    filled, weighted = count > 0, sample_weight is not None
+    sums[[_COUNT, *([] if weighted else [_WEIGHT])]] += count
+    values = {_LABEL: sample_weight * labels if weighted else labels.astype(np.float64)}
+    values |= {_WEIGHT: sample_weight} if weighted else {}
+    if moments:
+        values |= {_SCORE: scores * sample_weight if weighted else scores, _SCORE_LABEL: scores * values[_LABEL]}
+    if moments > 1:
+        values[_SCORE_SQUARED] = scores * values[_SCORE]
+        values |= {_WEIGHT_SQUARED: sample_weight**2} if weighted else {}
+    for row, of_rows in values.items():
+        sums[row, filled] += np.add.reduceat(of_rows, (ends - count)[filled])
 
 
 def _as_sums(values, name):

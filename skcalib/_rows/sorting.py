@@ -13,7 +13,7 @@ _DROPPED_BITS = 15
 # Fewer rows are quicker to sort. With weights, whose sort is one of positions, counting takes .15 to .9 of the time of
 # the error from there on. Without, it depends on the machine: 1,000,000 scores take .3 to .5 of the time where NumPy
 # sorts them one by one (.053 s), and .9 to 2.3 of it where it has vector instructions (AVX2, .010 s).
-_FEWEST_ROWS, _FEWEST_WEIGHTED = 1 << 18, 1 << 16
+FEWEST_ROWS, _FEWEST_WEIGHTED = 1 << 18, 1 << 16
 _SAMPLE = 1 << 12  # number of rows that are looked at first
 _MOST_KEPT = 0.25  # if a larger share of the rows lies in the cells of the cuts, a plain sort is quicker
 
@@ -141,7 +141,7 @@ def score_cells(scores):
 
 def counting_pays(scores, cuts, *, is_weighted=False):
     """Return whether `scores_near` is quicker than a sort, judged by some of the rows: see there for `cuts`."""
-    if len(scores) < (_FEWEST_WEIGHTED if is_weighted else _FEWEST_ROWS):
+    if len(scores) < (_FEWEST_WEIGHTED if is_weighted else FEWEST_ROWS):
         return False
     sample = np.sort(scores[:: len(scores) // _SAMPLE])
     cells = score_cells(sample)

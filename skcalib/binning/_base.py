@@ -50,7 +50,7 @@ class BaseBinning(DefaultObjects, BaseEstimator):
 
     needs_unit_interval = True
     needs_labels = False
-    _sorts = False  # whether there may be so many bins that rows are sorted beforehand, to be binned sooner
+    _sorts_up_to = 0  # rows: so many are sorted beforehand, since they are then summed in runs
 
     def bin_edges(self, scores, y=None, sample_weight=None):
         """Return the edges of the bins for these scores.

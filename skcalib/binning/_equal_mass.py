@@ -5,7 +5,7 @@ from numbers import Integral
 
 import numpy as np
 
-from skcalib._rows.sorting import counting_pays, scores_near, sorted_scores
+from skcalib._rows.sorting import FEWEST_ROWS, counting_pays, in_order, scores_near, sorted_scores
 from skcalib.binning._base import WEIGHT_TOLERANCE, BaseBinning, edges_above, resolve_n_bins
 from skcalib.binning._equal_width import EqualWidth
 
@@ -42,6 +42,7 @@ class EqualMass(BaseBinning):
     """
 
     needs_unit_interval = False
+    _sorts_up_to = FEWEST_ROWS
 
     def __init__(self, n_bins=15):
         self.n_bins = n_bins
@@ -51,10 +52,10 @@ class EqualMass(BaseBinning):
         options = {"maximum": 2**53} if sample_weight is None else {}
         n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight, **options)
         cuts = partial(equal_mass_cuts, n_bins=n_bins)
-        if counting_pays(scores, cuts, is_weighted=sample_weight is not None):
+        if not in_order(scores) and counting_pays(scores, cuts, is_weighted=sample_weight is not None):
             ordered, cumulative = scores_near(scores, sample_weight, cuts)
         elif sample_weight is None:
-            ordered, cumulative = sorted_scores(scores), np.arange(1, len(scores) + 1)
+            return edges_above(sorted_scores(scores), _ranks(len(scores), n_bins) - 1)
         else:
             order = np.argsort(scores)
             ordered, cumulative = scores[order], np.cumsum(sample_weight[order])
@@ -64,12 +65,16 @@ class EqualMass(BaseBinning):
 def equal_mass_cuts(cumulative, n_bins):
     """Return the positions of the cuts in cumulative weights: integers are numbers of rows, and compared exactly."""
     if cumulative.dtype.kind == "i":
-        n_rows = int(cumulative[-1])
-        n_bins = min(n_bins, n_rows)
-        reached = -(-np.arange(1, n_bins) * n_rows // n_bins)  # the rank of the last row of each bin but the last
+        reached = _ranks(int(cumulative[-1]), n_bins)
     else:
         reached = np.arange(1, n_bins) * (cumulative[-1] * (1 - WEIGHT_TOLERANCE)) / n_bins
     return np.searchsorted(cumulative, reached, side="left")
+
+
+def _ranks(n_rows, n_bins):
+    """Return the rank of the last row of each bin but the last."""
+    n_bins = min(n_bins, n_rows)
+    return -(-np.arange(1, n_bins) * n_rows // n_bins)
 
 
 def check_binning(binning, default=None):

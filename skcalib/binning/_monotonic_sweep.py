@@ -47,7 +47,7 @@ class MonotonicSweep(BaseBinning):
     """
 
     needs_labels = True
-    _sorts = True
+    _sorts_up_to = float("inf")
     _default_objects = {"base": EqualMass}
 
     def __init__(self, base=None):

@@ -26,7 +26,7 @@ class UniqueScores(BaseBinning):
     """
 
     needs_unit_interval = False
-    _sorts = True
+    _sorts_up_to = float("inf")
 
     def _edges(self, scores, y, sample_weight):
         ordered = sorted_scores(scores)
