@@ -27,13 +27,13 @@ def log_calibration(y, scores, folder, step=None):
 
 
 def main(folder):
-    """Log one run into a folder, and return its id."""
-    mlflow.set_tracking_uri(folder.as_uri())
+    """Log one run into a database and artefacts in a folder, and return its id."""
+    mlflow.set_tracking_uri(f"sqlite:///{folder / 'mlflow.db'}")
     rng = np.random.default_rng(0)
     scores = rng.beta(1, 3, 3000)
     y = (rng.random(3000) < scores**1.3).astype(int)
-    mlflow.set_experiment("calibration")
-    with mlflow.start_run() as run:
+    experiment = mlflow.create_experiment("calibration", artifact_location=(folder / "artifacts").as_uri())
+    with mlflow.start_run(experiment_id=experiment) as run:
         log_calibration(y, scores, folder)
     return run.info.run_id
 
