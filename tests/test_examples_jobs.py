@@ -128,9 +128,10 @@ def test_logprobs_and_stated_confidences_are_recalibrated():
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of MLflow's own database
 def test_a_run_in_mlflow(tmp_path):
     mlflow = pytest.importorskip("mlflow", reason="needs mlflow")
-    run = mlflow.MlflowClient().get_run(job("mlflow_run")["main"](tmp_path))
+    run_id = job("mlflow_run")["main"](tmp_path)
+    run = mlflow.MlflowClient().get_run(run_id)
     assert {f"calibration_error_{name}" for name in ("estimate", "low", "high")} <= set(run.data.metrics)
-    names = {one.path for one in mlflow.MlflowClient().list_artifacts(run.info.run_id)}
+    names = {one.path for one in mlflow.MlflowClient().list_artifacts(run_id)}
     assert {"reliability.png", "report.html"} <= names
 
 
