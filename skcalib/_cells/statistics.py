@@ -273,8 +273,9 @@ def _add_runs(sums, scores, labels, edges, sample_weight, moments):
     """Add the same for rows in the order of their scores: a bin is a run of rows."""
     ends = np.append(np.searchsorted(scores, edges[1:-1], side="right"), len(scores))
     count = np.diff(ends, prepend=0)
-    filled, weighted = count > 0, sample_weight is not None
-    sums[[_COUNT, *([] if weighted else [_WEIGHT])]] += count
+    filled, weighted = slice(None) if count.all() else count > 0, sample_weight is not None
+    for row in (_COUNT,) if weighted else (_COUNT, _WEIGHT):
+        sums[row] += count
     values = {_LABEL: sample_weight * labels if weighted else labels.astype(np.float64)}
     values |= {_WEIGHT: sample_weight} if weighted else {}
     if moments:

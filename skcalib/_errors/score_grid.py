@@ -7,6 +7,9 @@ from scipy.fft import dct, next_fast_len
 from scipy.sparse import csr_array
 
 from skcalib._rows.blocks import row_blocks
+from skcalib._rows.sorting import first_rows, in_order
+
+_LONG_RUNS = 8  # rows of a cell, on average
 
 
 class ScoreGrid(NamedTuple):
@@ -49,11 +52,21 @@ class ScoreGrid(NamedTuple):
         for rows in row_blocks(len(scores), at_least=2 * self.n_cells):
             cell, share = self.shares(scores[rows])
             parts = list(masses(rows))
-            below = below + np.stack([np.bincount(cell, mass, self.n_cells + 1) for mass in parts])
-            above = above + np.stack([np.bincount(cell, mass * share, self.n_cells + 1) for mass in parts])
+            below = below + np.stack([_summed(cell, mass, self.n_cells + 1) for mass in parts])
+            above = above + np.stack([_summed(cell, mass * share, self.n_cells + 1) for mass in parts])
         below -= above
         below[:, 1:] += above[:, :-1]
         return below
+
+
+def _summed(cell, values, n_cells):
+    """Return the sums of values by cell: long runs at once, where a count would wait for each sum."""
+    starts = first_rows(cell) if in_order(cell) else cell
+    if len(starts) * _LONG_RUNS > len(cell):
+        return np.bincount(cell, values, n_cells)
+    sums = np.zeros(n_cells)
+    sums[cell[starts]] = np.add.reduceat(values, starts)
+    return sums
 
 
 def cosine_coefficients(masses):

@@ -57,7 +57,7 @@ class EqualMass(BaseBinning):
         elif sample_weight is None:
             return edges_above(sorted_scores(scores), _ranks(len(scores), n_bins) - 1)
         else:
-            order = np.argsort(scores)
+            order = slice(None) if in_order(scores) else np.argsort(scores)
             ordered, cumulative = scores[order], np.cumsum(sample_weight[order])
         return edges_above(ordered, cuts(cumulative))
 

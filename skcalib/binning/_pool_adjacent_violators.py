@@ -32,6 +32,7 @@ class PoolAdjacentViolators(BaseBinning):
 
     needs_unit_interval = False
     needs_labels = True
+    _sorts_up_to = float("inf")
 
     def _edges(self, scores, y, sample_weight):
         table = DistinctScores.from_rows(scores, y, sample_weight)
