@@ -14,8 +14,8 @@ BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
 _FEWEST_DRAWS, _LARGEST_BLOCK = 64, 1 << 22  # draws at a time where the cells are many, and their counts
 _KEPT = 1 << 23  # random numbers that are kept in memory
 # Steps up to which each draw is compared with each; more are looked up in the draws in order, put so once for all
-# frequencies: an interval of 50 bins of 10 rows takes half of the time.
-_COMPARED = 12
+# frequencies: an interval of 50 bins of 10 rows takes half of the time. A search costs as much as 5,000 comparisons.
+_COMPARED, _SEARCH = 12, 5_000
 _FEWEST_STEPS = 16  # of a distribution function that are computed at once
 _HIGHEST_RATE = 1 - 1e-12  # of an event: the probability of none of up to 24 of them is then above 0
 _MANY = 12  # expected events and non-events from which on a count is a rounded normal deviate
@@ -86,15 +86,14 @@ class CountDraws:
                 cells = slice(None) if held.all() else np.flatnonzero(held)
                 law = self.trials[cells], frequency[cells], ratio[cells]
                 kinds.append((cells, counts_of(cells, *law)))
+        place = np.argsort(np.concatenate([np.arange(len(frequency))[cells] for cells, _ in kinds]))
         for block in self._uniforms():
             if len(kinds) == 1:
                 counts = kinds[0][1](block)
                 yield counts.astype(np.float64) if is_single.all() else counts / self.trials
                 continue
-            counts = np.empty(block.uniform.shape)
-            for cells, counts_of in kinds:
-                counts[:, cells] = counts_of(block)
-            yield np.divide(counts, self.trials, out=counts)
+            counts = np.concatenate([counts_of(block) for _, counts_of in kinds], axis=1, dtype=np.float64)
+            yield np.take(counts, place, axis=1) / self.trials
 
     def _uniforms(self):
         if self._blocks is not None:
@@ -122,8 +121,8 @@ class _Block:
 
     def steps_below(self, cells, steps):
         """Return how many of the steps (k, m) of some cells lie below each draw (draws, m)."""
-        if len(steps) <= _COMPARED:
-            uniform = self.uniform[:, cells]
+        if len(steps) <= _COMPARED + _SEARCH // len(self.uniform):
+            uniform = _columns(self.uniform, cells)
             below = np.zeros(uniform.shape, dtype=np.uint8)
             for step in steps:
                 below += uniform > step
@@ -154,6 +153,11 @@ class _JoinedBlock(_Block):
         return tuple(map(np.concatenate, zip(*(block.ranked for block in self._blocks), strict=True)))
 
 
+def _columns(values, cells):
+    """Return the columns of some cells; to take them costs a third of indexing them."""
+    return values if isinstance(cells, slice) else np.take(values, cells, axis=1)
+
+
 def _uniform(seed, k, shape):
     return np.random.default_rng([seed, k]).random(shape)
 
@@ -167,7 +171,7 @@ def block_sizes(n_draws, n_cells):
 def _single_counts(cells, n, f, ratio):
     """Return what makes counts of cells of one row each from a block."""
     never = 1 - f
-    return lambda block: block.uniform[:, cells] > never
+    return lambda block: _columns(block.uniform, cells) > never
 
 
 def _normal_counts(cells, n, f, ratio):
@@ -176,7 +180,7 @@ def _normal_counts(cells, n, f, ratio):
     mean, deviation = n * f - skewness, np.sqrt(n * f * (1 - f) * (1 - ratio))
 
     def counts_of(block):
-        normal = block.normal[:, cells]
+        normal = _columns(block.normal, cells)
         counts = normal * normal
         counts *= skewness
         counts += normal * deviation
